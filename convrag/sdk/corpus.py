@@ -80,7 +80,7 @@ class Corpus:
         return [hashed for hashed, _ in self._select("SELECT text_hash, 1 FROM passages ORDER BY position")]
 
     def list_missing(self, ids: Iterable[str]) -> list[str]:
-        """Return those of the ids that no passage has, sorted."""
+        """Return the ids that no passage has, sorted."""
         wanted = sorted(set(ids))
         known: set[str] = set()
         for start in range(0, len(wanted), BATCH):

@@ -76,7 +76,7 @@ class _CorpusCopy:
             self._known = {key: (start, count) for key, start, count in rows}
 
     def add(self, part: CorpusPart, advance: Callable[[float], None]) -> None:
-        """Add the passages of a part: those of the other copy, where it has them."""
+        """Add the passages of a part, from the other copy where it has them."""
         key = digest([self._code, part.key]) if part.key else ""  # another version of the code may write otherwise
         start = self.count
         if key and (known := self._known.get(key)):

@@ -81,7 +81,7 @@ def is_heading_alone(text: str, start: int, end: int) -> bool:
 
 
 def _list_texts(document: Document, start: int, end: int, path: Sequence[Heading]) -> list[str]:
-    """List the texts of the headings that all of a span stands under; one within it may end those of its start."""
+    """List the texts of the headings that all of a span stands under; a heading within it may end earlier ones."""
     text = document.text
     first = bisect_right(document.headings, start, key=_get_start)
     last = bisect_left(document.headings, end, key=_get_start)

@@ -1,13 +1,18 @@
-"""Which queries of a rewrite a search takes, and how a query is shown."""
+"""Which queries of a rewrite a search takes, their vector, and how a query is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from convrag.api.models import Embedder
 from convrag.api.types import Query
 
-__all__ = ["choose_queries", "describe_query"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["choose_queries", "combine_vectors", "describe_query", "embed_uncached"]
 
 _KINDS = {"lexical": "for words", "dense": "for vectors"}
 
@@ -20,6 +25,29 @@ def choose_queries(queries: Sequence[Query], search: Literal["lexical", "dense"]
     """
     weighted = [query for query in queries if query.weight]
     return [query for query in weighted if query.search in ("any", search)] or weighted
+
+
+def combine_vectors(embedder: Embedder, queries: Sequence[Query]) -> NDArray[np.float64] | None:
+    """Combine weighted queries into one unit vector, (d,); None where there is nothing to search for."""
+    import numpy as np
+
+    if not queries:
+        return None
+    rows = embedder.embed([query.text for query in queries], query=True).astype(np.float64)
+    weights = np.array([[query.weight] for query in queries])
+    total: NDArray[np.float64] = (rows * weights).sum(axis=0)
+    length = float(np.linalg.norm(total))
+    cancelled = length < 1e-6 * float(np.abs(weights).sum())  # the rest is rounding of float32
+    return None if cancelled else total / length
+
+
+def embed_uncached(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Embed the passages of an index, (n, d), by the method of the class.
+
+    The kernel wraps the method of the object with its cache, which would keep each passage's vector in the store a
+    second time, row by row; the vectors of a corpus are kept in its index alone.
+    """
+    return type(embedder).embed(embedder, texts)
 
 
 def describe_query(query: Query) -> str:

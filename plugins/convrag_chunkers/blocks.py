@@ -14,7 +14,7 @@ Kind = Literal["paragraph", "list", "table", "code"]
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\d{1,9}[.)])[ \t]")
 _ROW = re.compile(r"[^:;\n]{1,80}: [^;\n]*; [^:;\n]{1,80}: ")
-"""A row as dataset=documents writes those of tables: "item: laptop; price: 1200"."""
+"""A row of a table, as dataset=documents writes it: "item: laptop; price: 1200"."""
 _LINE = re.compile(r"[^\n]*\n?")
 
 

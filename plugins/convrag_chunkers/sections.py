@@ -13,8 +13,8 @@ from convrag_chunkers.token_spans import count_tokens, trim_span
 class Section(NamedTuple):
     """One or more sections in a row, as a span without white space around it.
 
-    `level` is that of the highest heading in it, 0 for what stands before the first heading. `open_level` is that of
-    the heading without text that it ends with, or None.
+    `level` is the level of the highest heading in it, 0 for what stands before the first heading. `open_level` is the
+    level of the heading without text that it ends with, or None.
     """
 
     start: int
@@ -36,7 +36,7 @@ def list_sections(document: Document) -> Iterator[Section]:
 def join_sections(sections: Iterable[Section], smallest: int) -> Iterator[Section]:
     """Join sections of fewer tokens than `smallest` in a row until they have so many together.
 
-    A section whose heading stands above those of the sections before it begins another row.
+    A section whose heading stands above the headings of the sections before it begins another row.
     """
 
     def belongs(held: Section, section: Section) -> bool:

@@ -77,7 +77,7 @@ def _ends_sentence(text: str, begin: int, mark: int, place: int, end: int) -> bo
 
 
 def _is_abbreviated(word: str, following: str) -> bool:
-    """Whether the period after a word is that of an abbreviation."""
+    """Whether the period after a word marks an abbreviation."""
     if len(word) == 1:
         return word.isalpha() and word != "I"  # an initial, "z. B."
     if "." in word:  # "U.S" and "Ph.D", not "example.org" and "3.2"

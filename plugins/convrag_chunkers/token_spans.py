@@ -111,5 +111,5 @@ def _is_between_characters(text: str, start: int, place: int) -> bool:
 
 
 def _is_flag_letter(character: str) -> bool:
-    """Whether it is one of the letters of which two make a flag."""
+    """Whether it is a regional letter: two of them make a flag."""
     return "\U0001f1e6" <= character <= "\U0001f1ff"

@@ -1,12 +1,14 @@
 """Data sets: the bundled sample, the user's own files, and those that the field publishes.
 
-The options: sample, jsonl, questions, beir, huggingface with hub_rows, ir_datasets, and mtrag with mtrag_files and
-mtrag_reference. A reader for each kind of file: conversations, queries, corpus, qrels. What these use: row_files (rows
-of any format), json_rows (checked fields), tables (CSV, Parquet) and turns (ids, messages, grouping).
+Most options stand on file_dataset (what files say, once; the corpus of a domain by streaming). What they read with:
 
-Published sets, read by streaming: cast (cast_topics, cast_trees), ikat (ikat_topics), topiocqa and qrecc
-(rows_of_turns), doc2dial and multidoc2dial (doc2dial_dialogues, doc2dial_documents), coral, chatrag. Their base is
-published; they use json_stream (values of large files), json_nodes (checked fields and their paths), passage_texts.
+* rows: fields of a row, checked, with the place in each error; row_files: rows of JSONL, JSON arrays, CSV and Parquet
+  (tables); rows_of_turns: rows that each hold one turn and its context
+* conversations, queries, turns: rows that become conversations; corpus: passages and their fingerprints; qrels
+
+The options: sample, jsonl, beir, questions, ir_datasets, huggingface (hub_rows), mtrag (mtrag_files, mtrag_reference).
+Published sets, on published: cast (cast_topics, cast_trees), ikat (ikat_topics), topiocqa, qrecc, coral, chatrag,
+doc2dial and multidoc2dial (doc2dial_dialogues, doc2dial_documents).
 """
 
 from convrag import Register, hookimpl

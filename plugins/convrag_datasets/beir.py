@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from convrag import Conversation, DataError, Dataset, Passage, UnknownName
+from convrag import DataError, UnknownName
 from convrag.sdk.identity import digest
-from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
+from convrag_datasets.corpus import hash_content
+from convrag_datasets.file_dataset import Contents, FileDataset, find_file
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
 
 _PACKED = ("", ".gz", ".zip")
 
 
-class BeirDataset(Dataset):
+class BeirDataset(FileDataset):
     """A folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv.
 
     The questions are those that the split judges. Ids `conversation<::>turn` make up conversations, of which every turn
@@ -29,69 +29,42 @@ class BeirDataset(Dataset):
     """
 
     def __init__(self, *, path: Path, split: Literal["test", "dev", "train"] = "test") -> None:
+        super().__init__(corpus=None, domain="")
         self.path = path
         self.split = split
-        self._judged = Lazy(self._read_judged)
-        self._qrels = Lazy(self._read_qrels)
 
-    def check(self) -> Iterable[str]:
-        """The errors of the queries, the qrels and the beginning of the corpus."""
-        if not self.path.is_dir():
-            return [
-                str(DataError("this folder does not exist; dataset.path must be one in BEIR's layout", path=self.path))
-            ]
-        return collect_problems(self._qrels, self._judged, lambda: check_first_passage(self._find("corpus.jsonl")))
+    def list_files(self) -> Iterable[Path]:
+        """The files of the folder, packed or not, whether they are there or not."""
+        names = ("corpus.jsonl", "queries.jsonl", f"qrels/{self.split}.tsv")
+        return [self.path / f"{name}{packed}" for name in names for packed in _PACKED]
 
     def content_hash(self) -> str:
         """A hash of all files."""
-        names = ("corpus.jsonl", "queries.jsonl", f"qrels/{self.split}.tsv")
-        return digest([hash_content(self.path / f"{name}{packed}") for name in names for packed in _PACKED])
-
-    def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations of which a turn is judged, in the order of the file. Raises DataError."""
-        return iter(self._judged())
+        return digest([hash_content(path) for path in self.list_files()])
 
     def domains(self) -> Sequence[str]:
-        """The one domain, called as the folder is."""
+        """The one domain, called as the folder is. Raises DataError where there is no folder."""
+        if not self.path.is_dir():
+            raise DataError("this folder does not exist; dataset.path must be one in BEIR's layout", path=self.path)
         return (self.path.resolve().name or "default",)
 
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        """Stream the passages. Raises DataError."""
-        self._check_domain(domain)
-        return read_passages(self._find("corpus.jsonl"))
+    def find_corpus(self, domain: str) -> Path:
+        """corpus.jsonl, packed or not. Raises DataError where it is missing."""
+        return self._find("corpus.jsonl")
 
-    def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of the corpus file. Raises DataError where it is missing."""
-        self._check_domain(domain)
-        return fingerprint_corpus(self._find("corpus.jsonl"))
-
-    def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """Turn id -> passage id -> grade of relevance. Raises DataError."""
-        return self._qrels().grades
-
-    def _check_domain(self, domain: str) -> None:
-        if domain not in self.domains():
-            raise UnknownName("the corpus", domain, self.domains())
-
-    def _read_judged(self) -> tuple[Conversation, ...]:
-        (domain,) = self.domains()
-        qrels = self._qrels()
-        found = read_queries(self._find("queries.jsonl"), domain)
-        qrels.require_turns({turn.id for conversation in found for turn in conversation.turns})
-        return tuple(each for each in found if any(turn.id in qrels.grades for turn in each.turns))
-
-    def _read_qrels(self) -> Qrels:
-        found = [path for packed in _PACKED if (path := self.path / "qrels" / f"{self.split}.tsv{packed}").is_file()]
-        if found:
-            return Qrels(found[0])
-        splits = sorted({path.name.partition(".")[0] for path in (self.path / "qrels").glob("*.tsv*")})
-        if splits:
+    def read_contents(self) -> Contents:
+        """Read the qrels, and the conversations with a judged turn. Raises DataError."""
+        splits = {path.name.partition(".")[0] for path in (self.path / "qrels").glob("*.tsv*")}
+        if splits and self.split not in splits:
             raise UnknownName("dataset.split", self.split, splits)
-        raise DataError(f"there is no qrels/{self.split}.tsv, as BEIR's layout has it", path=self.path)
+        qrels = Qrels(self._find(f"qrels/{self.split}.tsv"))
+        found = read_queries(self._find("queries.jsonl"), self.domains()[0])
+        qrels.require_turns({turn.id for conversation in found for turn in conversation.turns})
+        judged = tuple(each for each in found if any(turn.id in qrels.grades for turn in each.turns))
+        return Contents(judged, qrels.grades)
 
     def _find(self, name: str) -> Path:
         """A file of the folder, packed or not. Raises DataError where it is missing."""
-        paths = [self.path / f"{name}{packed}" for packed in _PACKED]
-        if found := next((path for path in paths if path.is_file()), None):
+        if found := find_file([self.path], *(f"{name}{packed}" for packed in _PACKED)):
             return found
         raise DataError(f"there is no {name}, as BEIR's layout has it", path=self.path)

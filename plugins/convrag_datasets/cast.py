@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from convrag import ConfigError
 from convrag_datasets.cast_topics import AUTOMATIC, MANUAL, read_field, read_resolved, read_topics
 from convrag_datasets.cast_trees import read_trees
-from convrag_datasets.passage_texts import add_texts
-from convrag_datasets.published import Contents, PublishedDataset, find_file, hide_blank, read_grades, require_file
+from convrag_datasets.file_dataset import Contents, add_texts, read_grades
+from convrag_datasets.published import PublishedDataset
 
-_SOURCE = "github.com/daltonj/treccastweb"
 _RESOLVED = "resolved"
 
 
@@ -77,6 +75,7 @@ class CastDataset(PublishedDataset):
         ConfigError: there was no CAsT in this year.
     """
 
+    source = "github.com/daltonj/treccastweb"
     no_corpus = "dataset.corpus=FILE.jsonl names a file of those that you have"
 
     def __init__(
@@ -84,39 +83,40 @@ class CastDataset(PublishedDataset):
     ) -> None:
         if year not in _YEARS:
             raise ConfigError(f"dataset.year={year}: TREC CAsT was held in 2019, 2020, 2021 and 2022")
-        super().__init__(corpus=corpus, domain="default")
+        below = (path / str(year) / each for each in ("data", "data/evaluation"))
+        super().__init__(folders=[path / str(year), *below, path], corpus=corpus)
         self._year = year
         self._canonical = canonical
-        self._folders = [path / str(year), *(path / str(year) / each for each in ("data", "data/evaluation")), path]
 
     def explain_missing_corpus(self, domain: str) -> str:
         """What this year's passages are."""
         passages = _YEARS[self._year].passages
         return f"TREC CAsT {self._year} searches {passages}, which are not published with it: {self.no_corpus}"
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The topics, the rewrites and the qrels of the year."""
         year = _YEARS[self._year]
         names = dict.fromkeys([year.topics[self._canonical], *year.rewrites.values()])
-        return filter(None, [*map(partial(find_file, self._folders), names), self._find_qrels()])
+        return [*map(self.find, names), self._find_qrels()]
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
         year = _YEARS[self._year]
-        topics = require_file(self._folders, year.topics[self._canonical], source=_SOURCE)
-        found = tuple(read_trees(topics) if self._year == 2022 else read_topics(topics, self._canonical))
-        conversations = tuple(add_texts(found, self.read_corpus(self._corpus))) if self._corpus else found
+        topics = self.require(year.topics[self._canonical])
+        read = read_trees(topics) if self._year == 2022 else read_topics(topics, self._canonical)
+        found = tuple(read)
+        conversations = tuple(add_texts(found, self.corpus("default"))) if self._corpus else found
         grades = read_grades(qrels := self._find_qrels(), conversations)
         note = "" if qrels else f"TREC CAsT {self._year} was read without judgements: there is no {year.qrels[0]}."
         return Contents(conversations, grades, self._read_rewrites(), note)
 
     def _find_qrels(self) -> Path | None:
-        return find_file(self._folders, *_YEARS[self._year].qrels)
+        return self.find(*_YEARS[self._year].qrels)
 
     def _read_rewrites(self) -> dict[str, dict[str, str]]:
         rewrites = {}
         for kind, name in _YEARS[self._year].rewrites.items():
-            if path := find_file(self._folders, name):
+            if path := self.find(name):
                 texts = read_resolved(path) if kind == _RESOLVED else read_field(path, f"{kind}_rewritten_utterance")
-                rewrites[kind] = hide_blank(texts)
+                rewrites[kind] = {name: text for name, text in texts.items() if text.strip()}
         return rewrites

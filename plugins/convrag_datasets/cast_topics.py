@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from convrag import Conversation, DataError, Passage, Turn
+from convrag import Conversation, Passage, Turn
 from convrag.sdk.jsonl import read_lines
-from convrag_datasets.json_nodes import JsonNode, UniqueNames, read_list
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row, with_ids
 
 MANUAL, AUTOMATIC = "manual", "automatic"
 _CANONICAL = "canonical_result_id"
@@ -33,28 +34,23 @@ def read_topics(path: Path, canonical: str) -> Iterator[Conversation]:
     Raises:
         DataError: an item is no topic, or a topic or a turn occurs twice.
     """
-    topics = UniqueNames("topic")
-    for node in read_list(path):
-        topic = node.require_id("number")
-        topics.add(topic, node)
-        turns = UniqueNames("turn")
-        read: list[Turn] = []
-        for each in node.require_items("turn"):
-            number = each.require_id("number")
-            turns.add(number, each)
-            read.append(_read_turn(each, format_turn(topic, number), canonical))
-        if not read:
-            raise node.error(f"the topic {topic!r} has no turns")
-        yield Conversation(topic, tuple(read))
-    if not topics:
-        raise DataError("this file holds no topics", path=path)
+    for topic, row in with_ids(read_json_rows(path), "topic", find_number):
+        turns = with_ids(row.require_items("turn"), "turn", find_number)
+        yield Conversation(
+            topic, tuple(_read_turn(each, format_turn(topic, number), canonical) for number, each in turns)
+        )
+
+
+def find_number(row: Row) -> str:
+    """The number of a topic or of a turn, which is its id."""
+    return row.require_id("number")
 
 
 def read_field(path: Path, field: str) -> dict[str, str]:
     """Turn id -> the text of a field ("manual_rewritten_utterance") of each turn that has it. Raises DataError."""
     return {
         format_turn(node.require_id("number"), each.require_id("number")): each.optional_text(field)
-        for node in read_list(path)
+        for node in read_json_rows(path)
         for each in node.require_items("turn")
         if each.has(field)
     }
@@ -73,7 +69,7 @@ def read_resolved(path: Path) -> Mapping[str, str]:
     return resolved
 
 
-def _read_turn(node: JsonNode, turn_id: str, canonical: str) -> Turn:
+def _read_turn(node: Row, turn_id: str, canonical: str) -> Turn:
     question = node.require_text("raw_utterance")
     result = node.require_id(field) if (field := _find_result(node, canonical)) else ""
     if node.has("passage"):
@@ -87,6 +83,6 @@ def _read_turn(node: JsonNode, turn_id: str, canonical: str) -> Turn:
     return Turn(turn_id, question, labels=labels)
 
 
-def _find_result(node: JsonNode, canonical: str) -> str:
+def _find_result(node: Row, canonical: str) -> str:
     """The field with the canonical result; empty where there is none."""
     return next((name for name in (f"{canonical}_{_CANONICAL}", _CANONICAL) if node.has(name)), "")

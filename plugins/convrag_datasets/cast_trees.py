@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convrag import Conversation, DataError, Turn
-from convrag_datasets.cast_topics import format_turn
-from convrag_datasets.json_nodes import JsonNode, UniqueNames, read_list
+from convrag import Conversation, Turn
+from convrag_datasets.cast_topics import find_number, format_turn
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row, with_ids
+from convrag_datasets.turns import pair_turns
 
 _USER, _SYSTEM = "user", "system"
 
@@ -19,7 +21,7 @@ class TreeTurn:
 
     number: str
     parent: str
-    node: JsonNode
+    node: Row
     is_user: bool
 
 
@@ -28,28 +30,20 @@ def read_trees(path: Path) -> Iterator[Conversation]:
 
     A turn's question is the user's `utterance`, its answer what the system says until the user speaks again, and its
     label `provenance` the passages of that answer; its label `grounded` is `no` where there are none, since the system
-    asks back, say. A branch asks those of its turns that no earlier branch has asked; what it shares with one is
-    its history. So each turn is asked and measured once, and the answer that leads into a branch is in its history.
+    asks back, say. A branch asks the turns that no earlier branch has asked; what it shares with one is its
+    history. So each turn is asked and measured once, and the answer that leads into a branch is in its history.
 
     Raises:
         DataError: an item is no topic; a turn occurs twice, has an unknown parent, or is its own ancestor.
     """
-    topics = UniqueNames("topic")
-    for node in read_list(path):
-        topic = node.require_id("number")
-        topics.add(topic, node)
-        yield from _read_branches(topic, _read_tree(node), node)
-    if not topics:
-        raise DataError("this file holds no topics", path=path)
+    for topic, row in with_ids(read_json_rows(path), "topic", find_number):
+        yield from _read_branches(topic, _read_tree(row), row)
 
 
-def _read_tree(node: JsonNode) -> dict[str, TreeTurn]:
+def _read_tree(node: Row) -> dict[str, TreeTurn]:
     """The turns of a topic by number. Raises DataError where they do not make up a tree."""
-    names = UniqueNames("turn")
     turns: dict[str, TreeTurn] = {}
-    for each in node.require_items("turn"):
-        number = each.require_id("number")
-        names.add(number, each)
+    for number, each in with_ids(node.require_items("turn"), "turn", find_number):
         participant = each.require_text("participant").strip().casefold()
         if participant not in (_USER, _SYSTEM):
             raise each.error(f"'participant' must be User or System, not {participant!r}")
@@ -76,7 +70,7 @@ def _refuse_cycles(turns: dict[str, TreeTurn]) -> None:
         rooted.update(way)
 
 
-def _read_branches(topic: str, turns: dict[str, TreeTurn], node: JsonNode) -> Iterator[Conversation]:
+def _read_branches(topic: str, turns: dict[str, TreeTurn], node: Row) -> Iterator[Conversation]:
     parents = {turn.parent for turn in turns.values()}
     asked: set[str] = set()
     for leaf in turns.values():
@@ -103,13 +97,8 @@ def _find_way(leaf: TreeTurn, turns: dict[str, TreeTurn]) -> list[TreeTurn]:
 
 def _read_exchanges(topic: str, way: Sequence[TreeTurn]) -> list[Turn]:
     """The exchanges on a way; what a system says before the user first speaks is left out."""
-    spoken: list[tuple[TreeTurn, list[TreeTurn]]] = []
-    for turn in way:
-        if turn.is_user:
-            spoken.append((turn, []))
-        elif spoken:
-            spoken[-1][1].append(turn)
-    return [_make_exchange(topic, question, replies) for question, replies in spoken]
+    pairs = pair_turns(way, lambda turn: turn.is_user)
+    return [_make_exchange(topic, question, replies) for question, replies in pairs]
 
 
 def _make_exchange(topic: str, question: TreeTurn, replies: Sequence[TreeTurn]) -> Turn:

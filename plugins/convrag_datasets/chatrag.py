@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
 
-from convrag import Conversation, DataError, Passage, Turn, UnknownName
-from convrag_datasets.json_nodes import JsonNode, read_list
-from convrag_datasets.published import Contents, PublishedDataset, find_file, grade_passages, require_file
+from convrag import Conversation, Passage, Turn
+from convrag_datasets.file_dataset import Contents, choose_domains, grade_passages
+from convrag_datasets.published import PublishedDataset
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row
+from convrag_datasets.turns import pair_turns
 
-_SOURCE = "huggingface.co/datasets/nvidia/ChatRAG-Bench"
 _FILES = {
     "coqa": "coqa/dev.json",
     "convfinqa": "convfinqa/dev.json",
@@ -52,115 +53,96 @@ class ChatragDataset(PublishedDataset):
         UnknownName: there is no such part.
     """
 
-    corpus_code = (__name__, "convrag_datasets.json_nodes", "convrag_datasets.json_stream")
+    source = "huggingface.co/datasets/nvidia/ChatRAG-Bench"
+    corpus_code = (__name__,)
 
     def __init__(self, *, path: Path, part: str) -> None:
-        self._parts = list(dict.fromkeys(name.strip() for name in part.split("+")))
-        for name in self._parts:
-            if name not in _FILES:
-                raise UnknownName("dataset.part", name, _FILES)
-        super().__init__(corpus=None, domain=self._parts[0])
-        self._folders = [path / "data", path]
+        self._parts = choose_domains(part, list(_FILES), "dataset.part")
+        super().__init__(folders=[path / "data", path], domain=self._parts[0])
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The files of the parts."""
-        return filter(None, (find_file(self._folders, _FILES[part]) for part in self._parts))
+        return (self.find(_FILES[part]) for part in self._parts)
 
     def read_contents(self) -> Contents:
         """Read the parts. Raises DataError."""
-        conversations = tuple(each for part in self._parts for each in _read_items(self._find(part), part))
+        conversations = tuple(each for part in self._parts for each in _read_items(self.find_corpus(part), part))
         return Contents(conversations, grade_passages(conversations))
 
     def domains(self) -> Sequence[str]:
         """The parts."""
         return self._parts
 
-    def corpus(self, domain: str) -> Iterator[Passage]:
+    def find_corpus(self, domain: str) -> Path:
+        """The file of a part. Raises DataError where it is missing."""
+        return self.require(_FILES[domain])
+
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the contexts of a part, each once. Raises DataError."""
-        self._check_domain(domain)
-        return _read_contexts(self._find(domain), domain)
-
-    def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of a part's file. Raises DataError where it is missing."""
-        self._check_domain(domain)
-        return self.hash_corpus(self._find(domain))
-
-    def _find(self, part: str) -> Path:
-        return require_file(self._folders, _FILES[part], source=_SOURCE)
-
-
-class _Message(NamedTuple):
-    role: str
-    text: str
+        seen: set[str] = set()
+        for row in read_json_rows(path):
+            for passage in [*_read_passages(row.optional_items("ctxs"), domain), *_read_truth(row, domain)]:
+                if passage.id not in seen:
+                    seen.add(passage.id)
+                    yield passage
 
 
 def _read_items(path: Path, part: str) -> Iterator[Conversation]:
-    count = 0
-    for count, node in enumerate(read_list(path), 1):
-        name = f"{part}_{count - 1}"
-        messages = [_read_message(each) for each in node.require_items("messages")]
-        while messages and messages[-1].role != "user":
-            messages.pop()  # what is said behind the question is no part of it
-        if not messages or not messages[-1].text.strip():
-            raise node.error("'messages' must end with a question of the user's")
-        answers = _read_answers(node)
+    for count, row in enumerate(read_json_rows(path)):
+        name = f"{part}_{count}"
+        exchanges = pair_turns(row.require_items("messages"), _is_question)
+        if not exchanges:
+            raise row.error("'messages' must end with a question of the user's")
+        *history, (question, _) = exchanges  # what is said behind the question is no part of it
+        answers = _read_answers(row)
         unanswerable = any(_CANNOT in answer.casefold() for answer in answers)
         turn = Turn(
             id=name,
-            question=messages[-1].text,
+            question=question.require_text("content"),
             answer=answers[0] if answers else "",
-            passages=tuple({each.id: each for each in _read_truth(node, part)}.values()),
+            passages=tuple({each.id: each for each in _read_truth(row, part)}.values()),
             labels={"answerability": "UNANSWERABLE" if unanswerable else "ANSWERABLE"},
         )
-        yield Conversation(name, (turn,), part, history=tuple(_pair(messages[:-1], name)))
-    if not count:
-        raise DataError("this file holds no items", path=path)
+        yield Conversation(name, (turn,), part, history=tuple(_read_history(history, name)))
 
 
-def _read_message(node: JsonNode) -> _Message:
-    role = node.require_text("role")
+def _is_question(message: Row) -> bool:
+    role = message.require_text("role")
     if role not in _ROLES:
-        raise node.error(f"the role must be user or assistant, not {role!r}")
-    return _Message(role, node.get("content").read_text())
+        raise message.error(f"the role must be user or assistant, not {role!r}")
+    return role == "user"
 
 
-def _pair(messages: Sequence[_Message], name: str) -> Iterator[Turn]:
-    """Exchanges: every message of the user begins one; what an assistant says before the first is left out."""
-    exchanges: list[tuple[str, list[str]]] = []
-    for message in messages:
-        if message.role == "user":
-            exchanges.append((message.text, []))
-        elif exchanges:
-            exchanges[-1][1].append(message.text)
-    for number, (question, answers) in enumerate(exchanges, 1):
-        yield Turn(f"{name}_{number}", question, "\n".join(answers))
+def _read_history(exchanges: Iterable[tuple[Row, Sequence[Row]]], name: str) -> Iterator[Turn]:
+    for number, (question, replies) in enumerate(exchanges, 1):
+        answers = [reply.get("content").read_text() for reply in replies]
+        yield Turn(f"{name}_{number}", question.get("content").read_text(), "\n".join(answers))
 
 
-def _read_answers(node: JsonNode) -> list[str]:
+def _read_answers(node: Row) -> list[str]:
     """The reference answers, of `answers` or `answer`: a text or a list of texts and numbers; blank ones left out."""
-    given = node.get("answers", "answer")
-    items = given.read_items() if given.is_list() else [given]
-    return [text for text in (each.read_scalar() for each in items) if text.strip()]
+    texts = map(_read_answer, _list_items(node.get("answers", "answer")))
+    return [text for text in texts if text.strip()]
 
 
-def _read_truth(node: JsonNode, part: str) -> Iterator[Passage]:
+def _read_answer(node: Row) -> str:
+    if isinstance(node.value, bool):
+        return "yes" if node.value else "no"
+    return str(node.value) if isinstance(node.value, int | float) else node.read_text()
+
+
+def _list_items(node: Row) -> list[Row]:
+    return node.read_items() if isinstance(node.value, list) else [node]
+
+
+def _read_truth(node: Row, part: str) -> Iterator[Passage]:
     """The ground-truth contexts: an object or a list of objects."""
     if node.has("ground_truth_ctx"):
-        given = node.get("ground_truth_ctx")
-        yield from _read_passages(given.read_items() if given.is_list() else [given], part)
+        yield from _read_passages(_list_items(node.get("ground_truth_ctx")), part)
 
 
-def _read_contexts(path: Path, part: str) -> Iterator[Passage]:
-    seen: set[str] = set()
-    for node in read_list(path):
-        for passage in [*_read_passages(node.optional_items("ctxs"), part), *_read_truth(node, part)]:
-            if passage.id not in seen:
-                seen.add(passage.id)
-                yield passage
-
-
-def _read_passages(nodes: Iterable[JsonNode], part: str) -> Iterator[Passage]:
-    """Those of the contexts that are not blank; the id is made of the text, by which both fields name a context."""
+def _read_passages(nodes: Iterable[Row], part: str) -> Iterator[Passage]:
+    """The contexts that are not blank; the id is made of the text, by which both fields name a context."""
     for node in nodes:
         if text := node.optional_text("text", "ctx").strip():
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

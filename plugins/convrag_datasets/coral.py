@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from convrag import Conversation, DataError, Passage, Turn
-from convrag_datasets.json_nodes import JsonNode, UniqueNames, read_objects
-from convrag_datasets.published import (
-    Contents,
-    PublishedDataset,
-    find_file,
-    grade_passages,
-    read_grades,
-    require_file,
-)
+from convrag import Conversation, Passage, Turn
+from convrag_datasets.file_dataset import Contents, grade_passages, read_grades
+from convrag_datasets.published import PublishedDataset
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row, with_ids
 from convrag_datasets.rows_of_turns import format_row_id
 
-_SOURCE = "huggingface.co/datasets/ariya2357/CORAL"
 _CORPUS = "passage_corpus.json"
 
 
@@ -37,60 +32,49 @@ class CoralDataset(PublishedDataset):
         split: test or train.
     """
 
-    corpus_code = (__name__, "convrag_datasets.json_nodes")
+    source = "huggingface.co/datasets/ariya2357/CORAL"
+    corpus_code = (__name__,)
     no_corpus = f"CORAL's passages are in {_CORPUS}, which this copy lacks"
 
     def __init__(self, *, path: Path, split: Literal["test", "train"] = "test") -> None:
-        super().__init__(corpus=find_file([path], _CORPUS), domain="default")
-        self._folders = [path / split, path]
+        super().__init__(folders=[path / split, path])
+        self._corpus = self.find(_CORPUS)
         self._names = [f"new_{split}_conversation.json", f"{split}_conversation.json"]
-        self._qrels = find_file(self._folders, f"new_{split}_qrel.trec", f"{split}_qrel.trec", f"{split}_qrel.tsv")
+        self._qrels = self.find(f"new_{split}_qrel.trec", f"{split}_qrel.trec", f"{split}_qrel.tsv")
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The conversations and the qrels."""
-        return filter(None, [find_file(self._folders, *self._names), self._qrels])
+        return (self.find(*self._names), self._qrels)
 
     def read_contents(self) -> Contents:
         """Read the split. Raises DataError."""
-        path = require_file(self._folders, *self._names, source=_SOURCE)
         rewrites: dict[str, str] = {}
-        conversations = tuple(_read_conversations(path, rewrites))
-        if not conversations:
-            raise DataError("this file holds no conversations", path=path)
+        conversations = tuple(_read_conversations(self.require(*self._names), rewrites))
         grades = read_grades(self._qrels, conversations) if self._qrels else grade_passages(conversations)
         return Contents(conversations, grades, {"golden": rewrites} if rewrites else {})
 
-    def read_corpus(self, path: Path) -> Iterator[Passage]:
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages: `ref_id` and `ref_string`. Raises DataError."""
-        names = UniqueNames("passage")
-        for node in read_objects(path):
-            passage_id = node.require_id("ref_id")
-            names.add(passage_id, node)
-            yield Passage(passage_id, node.get("ref_string").read_text())
-        if not names:
-            raise DataError("this corpus holds no passages", path=path)
+        for name, row in with_ids(read_json_rows(path), "passage", lambda row: row.require_id("ref_id")):
+            yield Passage(name, row.get("ref_string").read_text())
 
 
 def _read_conversations(path: Path, rewrites: dict[str, str]) -> Iterator[Conversation]:
     """Yield the conversations, and put their golden rewrites into the dictionary."""
-    names = UniqueNames("conversation")
-    for node in read_objects(path):
-        name = node.require_id("conv_id")
-        names.add(name, node)
-        numbers = UniqueNames("turn")
-        turns: list[Turn] = []
-        for each in node.require_items("turns"):
-            turn_id = format_row_id(name, each.require_number("turn_id"))
-            numbers.add(turn_id, each)
-            turns.append(_read_turn(each, turn_id, name))
+    for name, row in with_ids(read_json_rows(path), "conversation", lambda row: row.require_id("conv_id")):
+        numbered = with_ids(row.require_items("turns"), "turn", partial(_read_turn_id, name))
+        turns = {turn_id: (each, _read_turn(each, turn_id, name)) for turn_id, each in numbered}
+        for turn_id, (each, _) in turns.items():
             if rewrite := each.optional_text("golden_rewrite").strip():
                 rewrites[turn_id] = rewrite
-        if not turns:
-            raise node.error(f"the conversation {name!r} has no turns")
-        yield Conversation(name, tuple(turns))
+        yield Conversation(name, tuple(turn for _, turn in turns.values()))
 
 
-def _read_turn(node: JsonNode, turn_id: str, conversation: str) -> Turn:
+def _read_turn_id(conversation: str, row: Row) -> str:
+    return format_row_id(conversation, row.require_number("turn_id"))
+
+
+def _read_turn(node: Row, turn_id: str, conversation: str) -> Turn:
     ids = [each.read_id() for each in node.optional_items("golden_docs_pids")]
     texts = [each.read_text() for each in node.optional_items("golden_docs_text")]
     if texts and len(texts) != len(ids):

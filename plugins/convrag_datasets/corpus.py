@@ -10,14 +10,12 @@ from convrag import DataError, Passage
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.jsonl import check_is_file
-from convrag_datasets import json_rows, json_stream, row_files, tables
-from convrag_datasets.json_rows import JsonRow, UniqueIds
+from convrag_datasets import row_files, rows, tables
 from convrag_datasets.row_files import Columns, read_rows
+from convrag_datasets.rows import Row, with_ids
 
 _FIELDS = ("text", "title", "url", "metadata")
-_CODE = [Path(__file__)] + [
-    Path(str(module.__file__)) for module in (json_rows, json_stream, row_files, tables, user_files)
-]
+_CODE = [Path(__file__)] + [Path(str(module.__file__)) for module in (rows, row_files, tables, user_files)]
 
 
 def read_passages(path: Path, columns: Columns | None = None) -> Iterator[Passage]:
@@ -27,7 +25,7 @@ def read_passages(path: Path, columns: Columns | None = None) -> Iterator[Passag
 
     Args:
         path: JSONL, a JSON array, CSV, TSV or Parquet.
-        columns: those of `id`, `text`, `title` and `url` that have other names.
+        columns: the fields `id`, `text`, `title` and `url` whose columns have other names.
 
     Raises:
         DataError: the file cannot be read, a line is no passage, an id occurs twice, or there is no passage.
@@ -35,20 +33,14 @@ def read_passages(path: Path, columns: Columns | None = None) -> Iterator[Passag
     return make_passages(read_rows(path, columns), path)
 
 
-def make_passages(rows: Iterable[JsonRow], path: Path) -> Iterator[Passage]:
-    """Stream the passages of rows, which are those of a file or a folder. Raises DataError as `read_passages` does."""
-    ids = UniqueIds("passage")
-    for row in rows:
-        passage = _read_passage(row)
-        ids.add(passage.id, row)
-        yield passage
-    if not ids:
+def make_passages(rows: Iterable[Row], path: Path) -> Iterator[Passage]:
+    """Stream the passages of the rows of a file or a folder. Raises DataError as `read_passages` does."""
+    empty = True
+    for passage_id, row in with_ids(rows, "passage", lambda row: row.require_id("_id", "id")):
+        yield _read_passage(passage_id, row)
+        empty = False
+    if empty:
         raise DataError("this corpus holds no passages", path=path)
-
-
-def check_first_passage(path: Path, columns: Columns | None = None) -> None:
-    """Raise DataError where not even the first passage can be read."""
-    next(read_passages(path, columns))
 
 
 def fingerprint_corpus(path: Path, columns: Columns | None = None) -> str:
@@ -80,14 +72,13 @@ def _hash_file(path: Path, size: int, modified: int) -> str:
     return file_hash(path)
 
 
-def _read_passage(row: JsonRow) -> Passage:
-    id_field = "_id" if "_id" in row.data else "id"
-    given = row.data.get("metadata")
+def _read_passage(passage_id: str, row: Row) -> Passage:
+    given = row.fields.get("metadata")
     metadata = given if isinstance(given, dict) else {} if given is None else {"metadata": given}
     return Passage(
-        id=row.require_id("_id", "id"),
-        text=row.require_text("text", blank=True),
+        id=passage_id,
+        text=row.get("text").read_text(),
         title=row.optional_text("title"),
         url=row.optional_text("url"),
-        metadata={**metadata, **row.other_fields(id_field, *_FIELDS)},
+        metadata={**metadata, **row.other_fields("_id" if row.has("_id") else "id", *_FIELDS)},
     )

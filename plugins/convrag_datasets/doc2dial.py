@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from convrag import Document, Passage, UnknownName
+from convrag import Document, Passage
 from convrag.sdk.lazy import Lazy
 from convrag_datasets.doc2dial_dialogues import read_dialogues
 from convrag_datasets.doc2dial_documents import SpannedDocument, read_documents
-from convrag_datasets.published import Contents, PublishedDataset, find_file, grade_passages, require_file
+from convrag_datasets.file_dataset import Contents, choose_domains, grade_passages
+from convrag_datasets.published import PublishedDataset
 
 
 class Doc2dialDataset(PublishedDataset):
@@ -30,26 +31,20 @@ class Doc2dialDataset(PublishedDataset):
     """
 
     name: ClassVar[str] = "doc2dial"
+    source = "doc2dial, unpacked from doc2dial.github.io"
     by_document: ClassVar[bool] = True
-    corpus_code = (
-        "convrag_datasets.doc2dial_documents",
-        "convrag_datasets.json_nodes",
-        "convrag.sdk.document_passages",
-    )
+    corpus_code = ("convrag_datasets.doc2dial_documents", "convrag.sdk.document_passages")
 
     def __init__(
         self, *, path: Path, split: Literal["validation", "train", "test"] = "validation", domain: str = "all"
     ) -> None:
-        super().__init__(corpus=None, domain=domain)
-        self._folders = [path, path / "v1.0.1", path / self.name]
+        super().__init__(folders=[path, path / "v1.0.1", path / self.name], domain=domain)
         self._split = split
         self._documents = Lazy(self._read_documents)
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The dialogues and the documents."""
-        return filter(
-            None, (find_file(self._folders, self._name_file(part)) for part in (f"dial_{self._split}", "doc"))
-        )
+        return (self.find(self._name_file(part)) for part in (f"dial_{self._split}", "doc"))
 
     def read_contents(self) -> Contents:
         """Read the dialogues of the chosen domains. Raises DataError."""
@@ -65,21 +60,15 @@ class Doc2dialDataset(PublishedDataset):
         known = sorted({each.domain for each in self._documents().values()})
         if self._domain == "all":
             return known
-        wanted = list(dict.fromkeys(name.strip() for name in self._domain.split("+")))
-        for name in wanted:
-            if name not in known:
-                raise UnknownName("dataset.domain", name, [*known, "all"])
-        return wanted
+        return choose_domains(self._domain, known, "dataset.domain", "all")
 
-    def corpus(self, domain: str) -> Iterator[Passage]:
+    def find_corpus(self, domain: str) -> Path:
+        """The file of the documents. Raises DataError where it is missing."""
+        return self._find("doc")
+
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Yield the spans of a domain's documents. Raises DataError."""
-        self._check_domain(domain)
         return (passage for each in self._documents().values() if each.domain == domain for passage in each.cut())
-
-    def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of the file of documents. Raises DataError where it is missing."""
-        self._check_domain(domain)
-        return self.hash_corpus(self._find("doc"))
 
     def document(self, domain: str, document_id: str) -> Document | None:
         """Find a document by its id. Raises DataError."""
@@ -90,8 +79,7 @@ class Doc2dialDataset(PublishedDataset):
         return {each.document.id: each for each in read_documents(self._find("doc"))}
 
     def _find(self, part: str) -> Path:
-        source = f"{self.name}, unpacked from doc2dial.github.io"
-        return require_file(self._folders, self._name_file(part), source=source)
+        return self.require(self._name_file(part))
 
     def _name_file(self, part: str) -> str:
         return f"{self.name}_{part}.json"
@@ -111,4 +99,5 @@ class Multidoc2dialDataset(Doc2dialDataset):
     """
 
     name = "multidoc2dial"
+    source = "multidoc2dial, unpacked from doc2dial.github.io"
     by_document = False

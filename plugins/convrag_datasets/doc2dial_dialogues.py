@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convrag import Conversation, DataError, Passage, Turn
+from convrag import Conversation, Passage, Turn
 from convrag_datasets.doc2dial_documents import format_span
-from convrag_datasets.json_nodes import JsonNode, UniqueNames, read_nodes
+from convrag_datasets.row_files import read_json_fields
+from convrag_datasets.rows import Row, UniqueIds
 from convrag_datasets.rows_of_turns import format_row_id
+from convrag_datasets.turns import pair_turns
 
 _ROOT = "dial_data"
 _ROLES = {"user", "agent"}
@@ -22,7 +24,7 @@ class _Spoken(NamedTuple):
     text: str
     act: str
     spans: tuple[str, ...]
-    node: JsonNode
+    node: Row
 
 
 def read_dialogues(path: Path, *, by_document: bool, passages: dict[str, Passage]) -> Iterator[Conversation]:
@@ -30,7 +32,7 @@ def read_dialogues(path: Path, *, by_document: bool, passages: dict[str, Passage
 
     A user's utterance is a question, what agents say until the user speaks again the answer; what an agent says before
     is left out. The id of a turn is dialogue_turn, with the number of the user's turn. Labels: `act` (the dialogue act
-    of the user), `reply` (that of the agent), `answerability` (UNANSWERABLE where the agent has no solution).
+    of the user), `reply` (the act of the agent), `answerability` (UNANSWERABLE where the agent has no solution).
 
     Args:
         path: the file.
@@ -40,21 +42,23 @@ def read_dialogues(path: Path, *, by_document: bool, passages: dict[str, Passage
     Raises:
         DataError: the file has another form, an id occurs twice, or a turn refers to an unknown span.
     """
-    names = UniqueNames("dialogue")
-    for node in read_nodes(path, 4 if by_document else 3):
-        if node.keys[0] != _ROOT:
-            raise node.error(f"the dialogues must stand in {_ROOT!r}, by domain{' and document' * by_document}")
-        name = node.require_id("dial_id")
-        names.add(name, node)
-        document = str(node.keys[2]) if by_document else ""
-        spoken = [_read_spoken(each, document) for each in node.require_items("turns")]
+    ids = UniqueIds("dialogue")
+    for domain, document, row in _list_dialogues(path, by_document):
+        name = row.require_id("dial_id")
+        ids.add(name, row)
+        spoken = [_read_spoken(each, document) for each in row.require_items("turns")]
         if turns := tuple(_read_turns(name, spoken, passages)):
-            yield Conversation(name, turns, str(node.keys[1]))
-    if not names:
-        raise DataError(f"this file holds no dialogues in {_ROOT!r}", path=path)
+            yield Conversation(name, turns, domain)
 
 
-def _read_spoken(node: JsonNode, document: str) -> _Spoken:
+def _list_dialogues(path: Path, by_document: bool) -> Iterator[tuple[str, str, Row]]:
+    """Stream the dialogues with their domain and document."""
+    for domain, row in read_json_fields(path, _ROOT):
+        documents = row.list_fields() if by_document else [("", row)]
+        yield from ((domain, document, each) for document, rows in documents for each in rows.read_items())
+
+
+def _read_spoken(node: Row, document: str) -> _Spoken:
     role = node.require_text("role")
     if role not in _ROLES:
         raise node.error(f"the role must be user or agent, not {role!r}")
@@ -68,15 +72,10 @@ def _read_spoken(node: JsonNode, document: str) -> _Spoken:
 
 
 def _read_turns(name: str, spoken: Sequence[_Spoken], passages: dict[str, Passage]) -> Iterator[Turn]:
-    exchanges: list[tuple[_Spoken, list[_Spoken]]] = []
-    numbers = UniqueNames("turn")
+    numbers = UniqueIds("turn")
     for each in spoken:
         numbers.add(str(each.number), each.node)
-        if each.role == "user":
-            exchanges.append((each, []))
-        elif exchanges:
-            exchanges[-1][1].append(each)
-    for question, replies in exchanges:
+    for question, replies in pair_turns(spoken, lambda each: each.role == "user"):
         labels: dict[str, Any] = {"act": question.act}
         if replies:
             labels["reply"] = replies[-1].act

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from convrag import DataError, Document, Passage
+from convrag import Document, Heading, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag.sdk.types import Heading
-from convrag_datasets.json_nodes import JsonNode, UniqueNames, read_nodes
+from convrag_datasets.row_files import read_json_fields
+from convrag_datasets.rows import Row, UniqueIds
 
 _ROOT = "doc_data"
 
@@ -48,20 +48,19 @@ def read_documents(path: Path) -> Iterator[SpannedDocument]:
     Raises:
         DataError: the file has another form, a span is not within its text, or a document or a span occurs twice.
     """
-    names = UniqueNames("document")
-    for node in read_nodes(path, 3):
-        root, domain, name = node.keys
-        if root != _ROOT:
-            raise node.error(f"the documents must stand in {_ROOT!r}, by domain and id")
-        names.add(str(name), node)
-        yield _read_document(node, str(domain), str(name))
-    if not names:
-        raise DataError(f"this file holds no documents in {_ROOT!r}", path=path)
+    ids = UniqueIds("document")
+    for domain, documents in read_json_fields(path, _ROOT):
+        for name, row in documents.list_fields():
+            ids.add(name, row)
+            yield _read_document(row, domain, name)
 
 
-def _read_document(node: JsonNode, domain: str, name: str) -> SpannedDocument:
+def _read_document(node: Row, domain: str, name: str) -> SpannedDocument:
     text = node.get("doc_text").read_text()
-    fields = [(key, each, *_read_bounds(each, text)) for key, each in node.optional_fields("spans")]
+    fields = [
+        (key, each, *_read_bounds(each, text))
+        for key, each in (node.get("spans").list_fields() if node.has("spans") else ())
+    ]
     fields.sort(key=lambda field: (field[2], field[3]))
     spans = tuple(Span(_read_name(key, each), start, end) for key, each, start, end in fields)
     if len({span.name for span in spans}) < len(spans):
@@ -72,18 +71,18 @@ def _read_document(node: JsonNode, domain: str, name: str) -> SpannedDocument:
     return SpannedDocument(domain, document, spans)
 
 
-def _read_name(key: str, node: JsonNode) -> str:
+def _read_name(key: str, node: Row) -> str:
     return node.require_id("id_sp", "sp_id") if node.has("id_sp") or node.has("sp_id") else key
 
 
-def _read_bounds(node: JsonNode, text: str) -> tuple[int, int]:
+def _read_bounds(node: Row, text: str) -> tuple[int, int]:
     start, end = node.require_number("start_sp"), node.require_number("end_sp")
     if not start <= end <= len(text):
         raise node.error(f"the span from {start} to {end} is not within the {len(text)} characters of 'doc_text'")
     return start, end
 
 
-def _read_headings(node: JsonNode, text: str) -> Iterator[Heading]:
+def _read_headings(node: Row, text: str) -> Iterator[Heading]:
     """The heading of a span's section, where the section begins, under those above it."""
     title = node.optional_text("title").strip()
     if not title or not node.has("start_sec"):
@@ -92,11 +91,9 @@ def _read_headings(node: JsonNode, text: str) -> Iterator[Heading]:
     yield Heading(start, 1 + _count_parents(node), title)
 
 
-def _count_parents(node: JsonNode) -> int:
-    """How many titles stand above that of a span; `parent_titles` is an object of lists, or a list of objects."""
+def _count_parents(node: Row) -> int:
+    """How many titles stand above the title of a span; `parent_titles` is an object of lists, or a list of objects."""
     if not node.has("parent_titles"):
         return 0
     parents = node.get("parent_titles")
-    if parents.is_list():
-        return len(parents.read_items())
-    return len(parents.optional_items("text"))
+    return len(parents.read_items() if isinstance(parents.value, list) else parents.optional_items("text"))

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
 
-from convrag import ConfigError, ConvragError, DataError, UnknownName
-from convrag.sdk.errors import MissingExtra
+from convrag import ConfigError, DataError, MissingExtra, UnknownName
 from convrag.sdk.jsonl import data_suffix
-from convrag_datasets.json_rows import JsonRow
 from convrag_datasets.row_files import SUFFIXES, Columns, read_rows, rename_fields
+from convrag_datasets.rows import Row
 
 _SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test"}
 _SPLITS |= dict.fromkeys(("dev", "valid", "validation", "val"), "validation")
 _NO_TABLE = re.compile(r"dataset_infos?|dataset_dict|state|dataset_config")  # descriptions beside the tables
-_SECONDS = 5  # for the question whether the hub can be reached; `datasets` itself tries for 23
 
 
 class HubTable:
@@ -44,7 +38,7 @@ class HubTable:
         self._columns = columns
         self._revision = revision
 
-    def rows(self) -> Iterator[JsonRow]:
+    def rows(self) -> Iterator[Row]:
         """Stream the rows.
 
         Raises:
@@ -75,23 +69,14 @@ class HubTable:
             return chosen
         raise UnknownName("dataset.split", self._split, {split for split in splits.values() if split})
 
-    def list_files_quietly(self) -> list[Path]:
-        """As `list_files`, and nothing where that fails, which `check` reports."""
-        try:
-            return self.list_files()
-        except ConvragError:
-            return []
-
-    def _read_hub(self) -> Iterator[JsonRow]:
+    def _read_hub(self) -> Iterator[Row]:
         try:
             import datasets
         except ImportError as error:
             raise MissingExtra("datasets", "convrag[huggingface]", f"reading {self.name!r} from the hub") from error
-        if not _is_offline():
-            self._check_hub()
         rows = self._load(datasets)
         for number, data in enumerate(rows, 1):
-            yield rename_fields(JsonRow(dict(data), self.path, 0, f"row {number}: "), self._columns)
+            yield rename_fields(Row(dict(data), self.path, place=f"row {number}"), self._columns)
 
     def _load(self, datasets: Any) -> Any:
         given: dict[str, Any] = {"revision": self._revision or None, "split": self._split or "all"}
@@ -99,31 +84,10 @@ class HubTable:
             return datasets.load_dataset(self.name, self._subset or None, **given)
         except Exception as error:  # it raises what each of its parts raises; all of them concern this name
             reason = " ".join(str(error.__cause__ or error).split())[:300]
-            raise ConfigError(f"dataset=huggingface: {self.name!r} cannot be loaded: {reason}") from error
-
-    def _check_hub(self) -> None:
-        """Ask the hub for the name, which takes less time than `datasets` needs to give up. Raises ConfigError."""
-        endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-        headers = {"Authorization": f"Bearer {token}"} if (token := os.environ.get("HF_TOKEN")) else {}
-        try:
-            with urlopen(Request(f"{endpoint}/api/datasets/{quote(self.name)}", headers=headers), timeout=_SECONDS):
-                return
-        except HTTPError as error:
-            if error.code not in (401, 403, 404):
-                return  # the hub is there; `datasets` knows what to do
-            reason = f"{self.name!r} is no data set of the hub that you may read (HTTP {error.code})"
-        except (URLError, OSError, ValueError) as error:
-            cause = getattr(error, "reason", error)
-            reason = (
-                f"{self.name!r} is no folder here, and {endpoint} cannot be reached ({cause}). Give dataset.name "
-                "a folder of Parquet, JSONL or CSV files, or set HF_HUB_OFFLINE=1 if the data set is in the cache"
-            )
-        raise ConfigError(f"dataset=huggingface: {reason}")
-
-
-def _is_offline() -> bool:
-    names = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
-    return any(os.environ.get(name, "").upper() in ("1", "TRUE", "YES", "ON") for name in names)
+            raise ConfigError(
+                f"dataset=huggingface: {self.name!r} is no folder here, and cannot be loaded from the hub: {reason}. "
+                "Give dataset.name a folder of Parquet, JSONL or CSV files, or set HF_HUB_OFFLINE=1 if the cache has it"
+            ) from error
 
 
 def _is_table(path: Path) -> bool:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
-from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
+from convrag import ConfigError, ConvragError, Dataset, Passage
 from convrag.sdk.identity import digest
-from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.conversations import make_conversations
 from convrag_datasets.corpus import hash_content, make_passages
+from convrag_datasets.file_dataset import Contents, FileDataset
 from convrag_datasets.hub_rows import HubTable
-from convrag_datasets.json_rows import JsonRow
+from convrag_datasets.rows import Row
 
 _RELEVANT = "relevant"
 _FIELDS = ("id", "conversation_id", "turn", "question", "answer", "role", "content", "passages", _RELEVANT)
 
 
-class HuggingfaceDataset(Dataset):
+class HuggingfaceDataset(FileDataset):
     """A data set of the Hugging Face hub, or a folder of its Parquet, JSONL or CSV files.
 
     A row is a conversation (`id` and `messages` or `turns`), a turn (`conversation_id`, `question`, maybe `turn` and
@@ -58,47 +58,42 @@ class HuggingfaceDataset(Dataset):
     ) -> None:
         if not name.strip():
             raise ConfigError("dataset.name is empty: give a name of the Hugging Face hub, or a folder")
+        super().__init__(corpus=None, domain="default")
         self._table = HubTable(name, split, subset, columns or {}, revision)
         self._passages = (
             HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}, revision) if corpus else None
         )
         self._fields = {*_FIELDS, *labels}
-        self._read = Lazy(self._read_rows)
 
-    def check(self) -> Iterable[str]:
-        """The errors of the conversations and the beginning of the corpus."""
-        corpus = [partial(self._check_first_passage, self._passages)] if self._passages else []
-        return collect_problems(self._read, *corpus)
-
-    def content_hash(self) -> str:
-        """A hash of all files of folders; empty where a part is the hub's, which its name and revision identify."""
+    def list_files(self) -> Iterable[Path]:
+        """All files of folders; none where a part is the hub's, which its name and revision identify."""
         tables = [table for table in (self._table, self._passages) if table]
         if not all(table.is_local for table in tables):
-            return ""
-        return digest([hash_content(path) for table in tables for path in table.list_files_quietly()])
+            return []
+        return [path for table in tables for path in table.list_files()]
 
-    def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations in the order of the rows. Raises DataError."""
-        return iter(self._read()[0])
+    def content_hash(self) -> str:
+        """A hash of all files."""
+        try:
+            files = list(self.list_files())
+        except ConvragError:
+            return ""  # check() reports what is wrong
+        return digest(list(map(hash_content, files))) if files else ""
 
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        """Stream the passages; none where no corpus was given. Raises DataError."""
-        if domain not in self.domains():
-            raise UnknownName("the corpus", domain, self.domains())
-        return make_passages(self._passages.rows(), self._passages.path) if self._passages else iter(())
+    def find_corpus(self, domain: str) -> Path | None:
+        """The folder of the passages, or their name on the hub; None where no corpus was given."""
+        return self._passages.path if self._passages else None
 
-    def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """Turn id -> passage id -> 1, from the column `relevant`. Raises DataError."""
-        return self._read()[1]
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
+        """Stream the passages. Raises DataError."""
+        return make_passages(self._passages.rows(), path) if self._passages else iter(())
 
-    def domains(self) -> Sequence[str]:
-        """The one domain of all."""
-        return ("default",)
+    def corpus_fingerprint(self, domain: str) -> str:
+        """A hash of all texts."""
+        return Dataset.corpus_fingerprint(self, domain)
 
-    def _check_first_passage(self, table: HubTable) -> None:
-        next(make_passages(table.rows(), table.path))
-
-    def _read_rows(self) -> tuple[tuple[Conversation, ...], dict[str, dict[str, int]]]:
+    def read_contents(self) -> Contents:
+        """Read the conversations; the column `relevant` has their qrels. Raises DataError."""
         rows = (_prepare_row(row, number, self._fields) for number, row in enumerate(self._table.rows(), 1))
         conversations, grades = [], {}
         for conversation in make_conversations(rows, "default", self._table.path):
@@ -109,27 +104,27 @@ class HuggingfaceDataset(Dataset):
                     grades[turn.id] = dict.fromkeys(relevant, 1)
                 turns.append(replace(turn, labels=labels))
             conversations.append(replace(conversation, turns=tuple(turns)))
-        return tuple(conversations), grades
+        return Contents(tuple(conversations), grades)
 
 
-def _prepare_row(row: JsonRow, number: int, fields: Collection[str]) -> JsonRow:
+def _prepare_row(row: Row, number: int, fields: Collection[str]) -> Row:
     """A row as files of conversations have it: with ids, and with these fields alone."""
-    data = dict(row.data)
+    data = dict(row.fields)
     for name in ("turns", "messages"):
         if name in data:
             data[name] = _zip_columns(data[name])
             data.setdefault("id", number)
-            return replace(row, data=data)
+            return replace(row, value=data)
     if "turn_id" in data:
         data["id"] = data.pop("turn_id")
     if "conversation_id" not in data:
         data["conversation_id"] = data.setdefault("id", number)
     data[_RELEVANT] = _read_relevant(row)
-    return replace(row, data={name: value for name, value in data.items() if name in fields})
+    return replace(row, value={name: value for name, value in data.items() if name in fields})
 
 
-def _read_relevant(row: JsonRow) -> list[str]:
-    ids = row.data.get(_RELEVANT) or []
+def _read_relevant(row: Row) -> list[str]:
+    ids = row.fields.get(_RELEVANT) or []
     if not isinstance(ids, list) or not all(isinstance(each, str | int) for each in ids):
         raise row.error(f"{_RELEVANT!r} must be a list of passage ids")
     return [str(each) for each in ids]

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import ConfigError, Passage
+from convrag_datasets.file_dataset import Contents, add_texts, read_grades
 from convrag_datasets.ikat_topics import read_passage_texts, read_topics
-from convrag_datasets.passage_texts import add_texts
-from convrag_datasets.published import Contents, PublishedDataset, find_file, read_grades, require_file
+from convrag_datasets.published import PublishedDataset
 
-_SOURCE = "github.com/irlabamsterdam/iKAT"
 _YEARS = (2023, 2024, 2025)
 
 
@@ -36,7 +35,8 @@ class IkatDataset(PublishedDataset):
         ConfigError: there was no iKAT in this year.
     """
 
-    corpus_code = ("convrag_datasets.ikat_topics", "convrag_datasets.json_nodes")
+    source = "github.com/irlabamsterdam/iKAT"
+    corpus_code = ("convrag_datasets.ikat_topics",)
     no_corpus = (
         "iKAT's passages are those of ClueWeb22, which is licensed and not published with the topics: "
         "dataset.corpus=FILE.jsonl names a file of those that you have"
@@ -54,33 +54,32 @@ class IkatDataset(PublishedDataset):
         if year not in _YEARS:
             raise ConfigError(f"dataset.year={year}: TREC iKAT was held in 2023, 2024 and 2025")
         folder = path / str(year)
-        self._folders = [folder / "data", folder, folder / "evaluation", path / "data", path]
+        folders = [folder / "data", folder, folder / "evaluation", path / "data", path]
+        super().__init__(folders=folders, corpus=corpus)
         self._year = year
         self._topics = f"{year}_{split}_topics.json"
-        self._texts = None if corpus else find_file(self._folders, f"{year}_{split}_topics_psg_text.jsonl")
+        self._texts = None if corpus else self.find(f"{year}_{split}_topics_psg_text.jsonl")
         self._given_qrels = qrels
-        super().__init__(corpus=corpus or self._texts, domain="default")
+        self._corpus = corpus or self._texts
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The topics and the qrels."""
-        return filter(None, [find_file(self._folders, self._topics), self._find_qrels()])
+        return (self.find(self._topics), self._find_qrels())
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
-        topics = list(read_topics(require_file(self._folders, self._topics, source=_SOURCE)))
+        topics = list(read_topics(self.require(self._topics)))
         conversations = tuple(topic.conversation for topic in topics)
         if self._corpus:
-            conversations = tuple(add_texts(conversations, self.read_corpus(self._corpus)))
+            conversations = tuple(add_texts(conversations, self.corpus("default")))
         grades = read_grades(qrels := self._find_qrels(), conversations)
         resolved = {turn_id: text for topic in topics for turn_id, text in topic.resolved.items()}
         note = "" if qrels else "TREC iKAT was read without judgements: dataset.qrels=FILE names those of NIST."
         return Contents(conversations, grades, {"resolved": resolved} if resolved else {}, note)
 
-    def read_corpus(self, path: Path) -> Iterator[Passage]:
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages of the corpus that was given, or 2023's texts. Raises DataError."""
-        return read_passage_texts(path) if path == self._texts else super().read_corpus(path)
+        return read_passage_texts(path) if path == self._texts else super().read_corpus(path, domain)
 
     def _find_qrels(self) -> Path | None:
-        return self._given_qrels or find_file(
-            self._folders, f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt"
-        )
+        return self._given_qrels or self.find(f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, ClassVar
 
 from convrag import ConfigError, Conversation, Dataset, Passage, Turn, UnknownName
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
+from convrag_datasets.file_dataset import Contents, FileDataset
 
 _LONGEST_REASON = 200  # characters
 
 
-class IrDatasetsDataset(Dataset):
+class IrDatasetsDataset(FileDataset):
     """A data set of the library ir_datasets, by its id: beir/scifact/test, trec-cast/v1/2020, ...
 
     Queries with the number of a topic (TREC CAsT) are the turns of a conversation; others stand alone. The library
@@ -29,22 +31,21 @@ class IrDatasetsDataset(Dataset):
     env_vars = ("IR_DATASETS_HOME",)
 
     def __init__(self, *, id: str) -> None:
+        super().__init__(corpus=None, domain="default")
         self.id = id
         self._loaded = Lazy(self._load)
-        self._conversations = Lazy(self._read_conversations)
-        self._qrels = Lazy(self._read_qrels)
+
+    def list_files(self) -> Iterable[Path]:
+        """None: the id says what the library publishes."""
+        return ()
+
+    def content_hash(self) -> str:
+        """Empty: the id says what the library publishes."""
+        return ""
 
     def check(self) -> Iterable[str]:
         """The errors of the queries and qrels. The corpus, which may have many gigabytes, is not asked for here."""
-        return collect_problems(self._conversations, self._qrels)
-
-    def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations in the order of the queries. Raises ConfigError."""
-        return iter(self._conversations())
-
-    def domains(self) -> Sequence[str]:
-        """The one domain of all."""
-        return ("default",)
+        return collect_problems(self.contents)
 
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Stream the documents; none where the data set has none. Raises ConfigError."""
@@ -63,11 +64,12 @@ class IrDatasetsDataset(Dataset):
             import ir_datasets
 
             return digest(["ir_datasets", ir_datasets.docs_parent_id(self.id), dict(published), version("ir_datasets")])
-        return super().corpus_fingerprint(domain)
+        return Dataset.corpus_fingerprint(self, domain)
 
-    def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """Turn id -> passage id -> grade of relevance. Raises ConfigError."""
-        return self._qrels()
+    def read_contents(self) -> Contents:
+        """Read the queries and the qrels. Raises ConfigError."""
+        conversations = self._read_conversations()
+        return Contents(conversations, self._read_qrels(conversations))
 
     def _load(self) -> Any:
         import ir_datasets
@@ -94,8 +96,8 @@ class IrDatasetsDataset(Dataset):
                 topics.setdefault(topic, []).append(Turn(str(query.query_id), _get_text(query)))
         return tuple(Conversation(topic, tuple(turns)) for topic, turns in topics.items())
 
-    def _read_qrels(self) -> dict[str, dict[str, int]]:
-        known = {turn.id for conversation in self.conversations() for turn in conversation.turns}
+    def _read_qrels(self, conversations: Iterable[Conversation]) -> dict[str, dict[str, int]]:
+        known = {turn.id for conversation in conversations for turn in conversation.turns}
         grades: dict[str, dict[str, int]] = {}
         if self._loaded().has_qrels():
             with self._explained():
@@ -131,6 +133,6 @@ def _get_text(query: Any) -> str:
 
 
 def _describe(error: Exception) -> str:
-    """The first sentence of an error, which may hold those of all addresses that were tried."""
+    """The beginning of an error; the whole may list each address that was tried."""
     text = " ".join(str(error).split())
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."

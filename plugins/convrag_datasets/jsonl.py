@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 
-from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
+from convrag import ConfigError, Conversation
 from convrag.sdk.identity import digest
-from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.conversations import read_conversations
-from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
-from convrag_datasets.qrels import Qrels
+from convrag_datasets.corpus import hash_content
+from convrag_datasets.file_dataset import Contents, FileDataset, read_grades
 from convrag_datasets.queries import read_queries
 
 
-class JsonlDataset(Dataset):
+class JsonlDataset(FileDataset):
     """Your own files: conversations, or queries and qrels as BEIR has them, and a corpus.
 
     Each file is JSONL, a JSON array, CSV or TSV with a heading, or Parquet; its suffix says which. A row of
@@ -54,58 +52,23 @@ class JsonlDataset(Dataset):
         if conversations is None and queries is None and corpus is None:
             files = "dataset.conversations=FILE, dataset.queries=FILE or dataset.corpus=FILE"
             raise ConfigError(f"dataset=jsonl needs {files}: none is given")
-        self._conversations: Lazy[tuple[Conversation, ...]]
-        if conversations is not None:
-            self._conversations = Lazy(partial(read_conversations, conversations, domain, columns))
-        elif queries is not None:
-            self._conversations = Lazy(partial(read_queries, queries, domain, columns))
-        else:
-            self._conversations = Lazy(tuple)
+        super().__init__(corpus=corpus, domain=domain, corpus_columns=corpus_columns)
         self._files = {"conversations": conversations, "queries": queries, "corpus": corpus, "qrels": qrels}
-        self._domain = domain
-        self._corpus_columns = corpus_columns
-        self._qrels = Lazy(self._read_qrels)
+        self._columns = columns
 
-    def check(self) -> Iterable[str]:
-        """The errors of the conversations, the qrels and the beginning of the corpus."""
-        path = self._files["corpus"]
-        corpus = [partial(check_first_passage, path, self._corpus_columns)] if path else []
-        return collect_problems(self._conversations, self._qrels, *corpus)
+    def list_files(self) -> Iterable[Path | None]:
+        """All files."""
+        return self._files.values()
 
     def content_hash(self) -> str:
-        """A hash of all files."""
+        """A hash of all files by their parameters, wherever they lie."""
         return digest({name: hash_content(path) for name, path in self._files.items() if path})
 
-    def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations in the order of the file. Raises DataError."""
-        return iter(self._conversations())
-
-    def domains(self) -> Sequence[str]:
-        """The one domain of all."""
-        return (self._domain,)
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        """Stream the passages; none where no corpus was given. Raises DataError."""
-        path = self._corpus_file(domain)
-        return read_passages(path, self._corpus_columns) if path else iter(())
-
-    def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of the corpus file. Raises DataError where it is missing."""
-        path = self._corpus_file(domain)
-        return fingerprint_corpus(path, self._corpus_columns) if path else digest([])
-
-    def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """Turn id -> passage id -> grade of relevance. Raises DataError."""
-        return self._qrels()
-
-    def _corpus_file(self, domain: str) -> Path | None:
-        if domain != self._domain:
-            raise UnknownName("the corpus", domain, self.domains())
-        return self._files["corpus"]
-
-    def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
-        if not (path := self._files["qrels"]):
-            return {}
-        qrels = Qrels(path)  # read before the conversations, so that check() reports the errors of both
-        qrels.require_turns({turn.id for conversation in self.conversations() for turn in conversation.turns})
-        return qrels.grades
+    def read_contents(self) -> Contents:
+        """Read the conversations and the qrels. Raises DataError."""
+        found: tuple[Conversation, ...] = ()
+        if path := self._files["conversations"]:
+            found = read_conversations(path, self._domain, self._columns)
+        elif path := self._files["queries"]:
+            found = read_queries(path, self._domain, self._columns)
+        return Contents(found, read_grades(self._files["qrels"], found))

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from convrag import Conversation, ConvragError, Dataset, Passage, UnknownName
+from convrag import Conversation, ConvragError
 from convrag.sdk.identity import digest
-from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
+from convrag_datasets.corpus import hash_content
+from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains
 from convrag_datasets.mtrag_files import MtragFiles
 from convrag_datasets.mtrag_reference import read_reference
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
 
 
-class MtragDataset(Dataset):
+class MtragDataset(FileDataset):
     """The MTRAG benchmarks, from a clone of github.com/IBM/mt-rag-benchmark.
 
     Conversations, reference answers and relevant passages come from the part's generation tasks; a clone whose human
@@ -33,26 +32,19 @@ class MtragDataset(Dataset):
     """
 
     def __init__(self, *, path: Path, domain: str = "all", part: Literal["human", "un", "synthetic"] = "human") -> None:
+        super().__init__(corpus=None, domain=domain)
         self._files = MtragFiles(path, part)
-        self._wanted = domain
-        self._conversations = Lazy(self._read_conversations)
-        self._qrels = Lazy(self._read_qrels)
 
-    def check(self) -> Iterable[str]:
-        """The errors of the clone, the conversations, the qrels and the beginnings of the corpora."""
-        if missing := collect_problems(self.domains):
-            return missing
-        corpora = [partial(self._check_first_passage, domain) for domain in self.domains()]
-        return collect_problems(self._conversations, self._qrels, *corpora)
+    def list_files(self) -> Iterable[Path]:
+        """All files of the chosen domains that may be read. Raises what `domains` raises."""
+        return [self._files.reference, *chain.from_iterable(map(self._files.paths, self.domains()))]
 
     def content_hash(self) -> str:
         """A hash of all files of the chosen domains."""
         try:
-            domains = self.domains()
+            return digest([hash_content(path) for path in self.list_files()])
         except ConvragError:
             return ""  # check() reports what is wrong
-        files = [self._files.reference, *chain.from_iterable(map(self._files.paths, domains))]
-        return digest([hash_content(path) for path in files])
 
     def note(self) -> str:
         """Says where there are no reference answers or no qrels."""
@@ -62,35 +54,25 @@ class MtragDataset(Dataset):
             return ""
         return "MTRAG was read without its generation tasks: the conversations hold questions, and no answers."
 
-    def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations of the chosen domains in the order of the file. Raises DataError."""
-        return iter(self._conversations())
-
     def domains(self) -> Sequence[str]:
         """The chosen domains. Raises DataError where the folder is no clone, UnknownName for a domain it lacks."""
         known = self._files.domains()
-        if self._wanted == "all":
-            return known
-        wanted = list(dict.fromkeys(name.strip() for name in self._wanted.split("+")))
-        for name in wanted:
-            if name not in known:
-                raise UnknownName("dataset.domain", name, [*known, "all"])
-        return wanted
+        return known if self._domain == "all" else choose_domains(self._domain, known, "dataset.domain", "all")
 
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        """Stream the passages of a domain. Raises DataError."""
-        return read_passages(self._files.corpus(domain))
+    def find_corpus(self, domain: str) -> Path:
+        """The passages of a domain. Raises DataError where they are missing."""
+        return self._files.corpus(domain)
 
-    def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of a domain's corpus file. Raises DataError where it is missing."""
-        return fingerprint_corpus(self._files.corpus(domain))
-
-    def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """Turn id -> passage id -> grade of relevance, of the chosen domains. Raises DataError."""
-        return self._qrels()
-
-    def _check_first_passage(self, domain: str) -> None:
-        check_first_passage(self._files.corpus(domain))
+    def read_contents(self) -> Contents:
+        """Read the qrels and the conversations of the chosen domains. Raises DataError."""
+        qrels = [Qrels(self._files.qrels(domain)) for domain in self.domains() if self._files.has_qrels]
+        conversations = self._read_conversations()
+        known = {turn.id for conversation in conversations for turn in conversation.turns}
+        grades: dict[str, dict[str, int]] = {}
+        for each in qrels:
+            each.require_turns(known)
+            grades |= each.grades
+        return Contents(conversations, grades)
 
     def _read_conversations(self) -> tuple[Conversation, ...]:
         files = [(path, domain) for domain in self.domains() if (path := self._files.questions(domain))]
@@ -98,14 +80,3 @@ class MtragDataset(Dataset):
             given = self._files.part == "un"
             return read_reference(self._files.reference, self._files.domains(), self.domains(), give_history=given)
         return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in files))
-
-    def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
-        # read before the conversations, so that check() reports the errors of both
-        domains = self.domains() if self._files.has_qrels else ()
-        by_domain = [Qrels(self._files.qrels(domain)) for domain in domains]
-        known = {turn.id for conversation in self.conversations() for turn in conversation.turns}
-        grades: dict[str, dict[str, int]] = {}
-        for qrels in by_domain:
-            qrels.require_turns(known)
-            grades |= qrels.grades
-        return grades

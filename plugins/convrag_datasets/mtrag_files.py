@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from convrag import DataError
+from convrag_datasets.file_dataset import find_file
 
 Part = Literal["human", "un", "synthetic"]
 
@@ -48,9 +49,9 @@ class MtragFiles:
         self.part = part
         self._layout = _LAYOUTS[part]
         folders = [path / name for name in self._layout.folders]
-        self._folder = next((folder for folder in folders if folder.is_dir()), folders[0])
-        references = [self._folder / name for name in self._layout.references]
-        self.reference = next((file for file in references if file.is_file()), references[0])
+        self._folder = next(filter(Path.is_dir, folders), folders[0])
+        references = self._layout.references
+        self.reference = find_file([self._folder], *references) or self._folder / references[0]
 
     @property
     def has_qrels(self) -> bool:
@@ -83,9 +84,8 @@ class MtragFiles:
     def corpus(self, domain: str) -> Path:
         """The passages of a domain, packed or not. Raises DataError where they are missing."""
         paths = self._corpus_paths(domain)
-        for path in paths:
-            if path.is_file():
-                return path
+        if found := next(filter(Path.is_file, paths), None):
+            return found
         raise DataError(f"the corpus of {domain!r} is missing (nor is there {paths[0].name})", path=paths[1])
 
     def paths(self, domain: str) -> list[Path]:
@@ -94,18 +94,11 @@ class MtragFiles:
         return [*filter(None, own), *self._corpus_paths(domain)]
 
     def _list_corpora(self) -> list[str]:
-        folder = self.path / "corpora" / "passage_level"
-        suffixes = sorted(_CORPUS_SUFFIXES, key=len, reverse=True)
-        names = {
-            path.name.removesuffix(suffix)
-            for suffix in suffixes
-            for path in folder.glob(f"*{suffix}")
-            if not path.name.startswith(".")
-        }
+        paths = (self.path / "corpora" / "passage_level").glob("[!.]*.jsonl*")
+        names = {path.name.partition(".jsonl")[0] for path in paths if path.name.endswith(_CORPUS_SUFFIXES)}
         if not names:
-            raise DataError(
-                "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path", path=self.path
-            )
+            message = "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path"
+            raise DataError(message, path=self.path)
         return sorted(names)
 
     def _corpus_paths(self, domain: str) -> list[Path]:

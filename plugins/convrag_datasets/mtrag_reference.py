@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from convrag import Conversation, DataError, Passage, Turn
-from convrag_datasets.json_rows import JsonRow, read_json_rows
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row
 from convrag_datasets.turns import TurnRow, group_turns, pair_messages, split_turn_id
 
 _LABELS = {"answerability": "Answerability", "question_type": "Question Type", "multi_turn": "Multi-Turn"}
@@ -21,7 +22,7 @@ def read_reference(
 
     Args:
         path: reference.jsonl.
-        domains: all domains of the benchmark, of which each task names one.
+        domains: all domains of the benchmark; each task names one.
         chosen: those that are wanted.
         give_history: whether turns before a conversation's first task are given as its history, and not asked.
 
@@ -56,11 +57,11 @@ def _read_tasks(path: Path, domains: Collection[str], chosen: Collection[str]) -
             yield _read_task(row, domain)
 
 
-def _read_task(row: JsonRow, domain: str) -> TurnRow:
+def _read_task(row: Row, domain: str) -> TurnRow:
     task_id = row.require_text("task_id")
     if not (conversation_and_number := split_turn_id(task_id)):
         raise row.error(f"'task_id' must be conversation<::>turn with a number, not {task_id!r}")
-    exchanges = pair_messages(row.require_rows("input", "message"))
+    exchanges = pair_messages(row.require_items("input"))
     if not exchanges:
         raise row.error("'input' holds no question")
     *history, (question, _) = exchanges
@@ -68,24 +69,24 @@ def _read_task(row: JsonRow, domain: str) -> TurnRow:
     return TurnRow(row, *conversation_and_number, turn, domain, tuple(history))
 
 
-def _read_answer(row: JsonRow) -> str:
-    targets = row.optional_rows("targets", "target")
+def _read_answer(row: Row) -> str:
+    targets = row.optional_items("targets")
     return targets[0].optional_text("text") if targets else ""
 
 
-def _read_passages(row: JsonRow) -> Iterator[Passage]:
-    for context in row.optional_rows("contexts", "context"):
+def _read_passages(row: Row) -> Iterator[Passage]:
+    for context in row.optional_items("contexts"):
         title, url = context.optional_text("title"), context.optional_text("url")
-        yield Passage(context.require_text("document_id"), context.optional_text("text"), title, url)
+        yield Passage(context.require_id("document_id"), context.optional_text("text"), title, url)
 
 
-def _read_labels(row: JsonRow) -> dict[str, Any]:
+def _read_labels(row: Row) -> dict[str, Any]:
     """Labels by convrag's names: a string, or a list of strings where there are several."""
     labels: dict[str, Any] = {}
-    given = {name.casefold().replace("_", " "): name for name in row.data}  # MTRAG-UN writes "answerability"
+    given = {name.casefold().replace("_", " "): name for name in row.fields}  # MTRAG-UN writes "answerability"
     for label, published in _LABELS.items():
         name = given.get(published.casefold(), published)
-        value = row.data.get(name)
+        value = row.fields.get(name)
         values = [value] if isinstance(value, str) else value or []
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
             raise row.error(f"{name!r} must be a string or a list of strings")

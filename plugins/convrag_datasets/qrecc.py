@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag import DataError, Turn
-from convrag_datasets.json_nodes import JsonNode, read_objects
-from convrag_datasets.published import Contents, PublishedDataset, find_file, hide_blank, require_file
+from convrag import Turn
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.published import PublishedDataset
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row
 from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows
 
-_SOURCE = "github.com/apple/ml-qrecc"
 _NAMES = {
     "test": ("scai-qrecc21-test-turns.json", "qrecc_test.json"),
     "train": ("scai-qrecc21-training-turns.json", "qrecc_train.json"),
@@ -35,47 +36,46 @@ class QreccDataset(PublishedDataset):
         corpus: JSONL file of passages, as dataset=jsonl has them, with the ids of the shared task.
     """
 
+    source = "github.com/apple/ml-qrecc"
     no_corpus = (
         "QReCC's passages are web pages, published apart from it (zenodo.org/record/5115890): "
         "dataset.corpus=FILE.jsonl names a file of those that you have"
     )
 
     def __init__(self, *, path: Path, split: Literal["test", "train"] = "test", corpus: Path | None = None) -> None:
-        super().__init__(corpus=corpus, domain="default")
-        self._folders = [path, *(path / name for name in ("data", "dataset", "qrecc_data", "dataset/qrecc_data"))]
+        below = (path / name for name in ("data", "dataset", "qrecc_data", "dataset/qrecc_data"))
+        super().__init__(folders=[path, *below], corpus=corpus)
         self._names = _NAMES[split]
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The file of the split."""
-        return filter(None, [self._find()])
+        return (self._find(),)
 
     def read_contents(self) -> Contents:
         """Read the split. Raises DataError."""
-        path = self._find() or require_file(self._folders, *reversed(self._names), source=_SOURCE)
+        path = self._find() or self.require(*reversed(self._names))
         grades: dict[str, dict[str, int]] = {}
         rewrites: dict[str, str] = {}
         conversations = tuple(group_rows(_read_rows(path, grades, rewrites)))
-        if not conversations:
-            raise DataError("this file holds no turns", path=path)
-        named = hide_blank(rewrites)
         note = "" if grades else "QReCC was read without judgements: those are in scai-qrecc21-test-turns.json."
-        return Contents(conversations, grades, {"manual": named} if named else {}, note)
+        return Contents(conversations, grades, {"manual": rewrites} if rewrites else {}, note)
 
     def _find(self) -> Path | None:
-        return next(filter(None, (find_file(self._folders, name) for name in self._names)), None)
+        return next(filter(None, map(self.find, self._names)), None)
 
 
 def _read_rows(path: Path, grades: dict[str, dict[str, int]], rewrites: dict[str, str]) -> Iterator[TurnNode]:
     """Yield the turns, and put their relevant passages and rewrites into the dictionaries."""
-    for node in read_objects(path):
+    for node in read_json_rows(path):
         row = _read_row(node)
         if relevant := [each.read_id() for each in node.optional_items("Truth_passages")]:
             grades[row.turn.id] = dict.fromkeys(relevant, 1)
-        rewrites[row.turn.id] = node.optional_text("Rewrite", "Truth_rewrite").strip()
+        if rewrite := node.optional_text("Rewrite", "Truth_rewrite").strip():
+            rewrites[row.turn.id] = rewrite
         yield row
 
 
-def _read_row(node: JsonNode) -> TurnNode:
+def _read_row(node: Row) -> TurnNode:
     conversation, number = node.require_id("Conversation_no"), node.require_number("Turn_no")
     answer = node.optional_text("Answer", "Truth_answer").strip()
     labels: dict[str, Any] = {"answerability": "ANSWERABLE" if answer else "UNANSWERABLE"}

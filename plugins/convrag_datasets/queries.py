@@ -7,8 +7,8 @@ from pathlib import Path
 
 from convrag import Conversation, DataError, Turn
 from convrag.sdk.utterances import split_utterances
-from convrag_datasets.json_rows import JsonRow
 from convrag_datasets.row_files import Columns, read_rows
+from convrag_datasets.rows import Row
 from convrag_datasets.turns import TurnRow, group_turns, split_turn_id
 
 
@@ -19,8 +19,8 @@ def read_queries(
 
     Args:
         path: the file; of a text with several `|user|: ` lines, the last is the question.
-        domain: that of all conversations.
-        columns: those of `id` and `text` that have other names.
+        domain: the name of the corpus that all conversations are about.
+        columns: the fields `id` and `text` whose columns have other names.
         with_history: whether the other lines are the conversation's earlier questions, and become turns where the file
             has no query of its own for them.
 
@@ -33,7 +33,7 @@ def read_queries(
     return conversations
 
 
-def _read_turns(rows: Iterable[JsonRow], domain: str, with_history: bool) -> Iterator[TurnRow]:
+def _read_turns(rows: Iterable[Row], domain: str, with_history: bool) -> Iterator[TurnRow]:
     for row in rows:
         turn_id = row.require_id("_id", "id")
         *earlier, question = split_utterances(row.require_text("text"))

@@ -15,8 +15,8 @@ from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, 
 from convrag.sdk.types import CorpusPart
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import hash_content
-from convrag_datasets.json_rows import read_json_rows
 from convrag_datasets.qrels import Qrels
+from convrag_datasets.row_files import read_json_rows
 
 
 class _Moved(NamedTuple):

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
-from convrag.sdk.jsonl import data_suffix
-from convrag_datasets.json_rows import JsonRow, read_json_rows
+import ijson
+
+from convrag import DataError
+from convrag.sdk.jsonl import UNREADABLE, check_is_file, data_suffix, open_unpacked, read_lines
+from convrag_datasets.rows import Row
 from convrag_datasets.tables import read_csv_rows, read_parquet_rows
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
-"""Those of the formats."""
+"""The suffixes of these formats."""
 
 Columns = Mapping[str, str]
 """Field -> the name of the column or key that holds it, where that is another: {"question": "prompt"}."""
 
+_MARK = b"\xef\xbb\xbf"  # of UTF-8
+_BLOCK = 1024  # bytes that tell whether a file is an array
 
-def read_rows(path: Path, columns: Columns | None = None) -> Iterator[JsonRow]:
+
+def read_rows(path: Path, columns: Columns | None = None) -> Iterator[Row]:
     """Stream the rows of a file, in the format that its suffix tells; without a known one it is JSONL or a JSON array.
 
     Args:
@@ -39,9 +48,50 @@ def read_rows(path: Path, columns: Columns | None = None) -> Iterator[JsonRow]:
     return (rename_fields(row, columns) for row in rows) if columns else rows
 
 
-def rename_fields(row: JsonRow, columns: Columns) -> JsonRow:
+def rename_fields(row: Row, columns: Columns) -> Row:
     """The row with fields in place of the columns that they are from; other columns of these names are left out."""
-    taken = {*columns, *columns.values()}
-    kept = {name: value for name, value in row.data.items() if name not in taken}
-    named = {field: row.data[column] for field, column in columns.items() if column in row.data}
-    return replace(row, data={**kept, **named}, columns=columns)
+    kept = row.other_fields(*columns, *columns.values())
+    return replace(row, value=kept | {name: row.fields[key] for name, key in columns.items() if key in row.fields})
+
+
+def read_json_rows(path: Path) -> Iterator[Row]:
+    """Stream the JSON objects of a file, one a line or the items of one array. Raises DataError."""
+    with _open_json(path) as file:
+        if file.peek(_BLOCK).lstrip()[:1] == b"[":
+            for number, value in enumerate(ijson.items(file, "item", use_float=True)):
+                yield Row(value, path, place=f"[{number}]")
+            return
+    for line in read_lines(path):
+        yield Row(line.json(), path, line.number)
+
+
+def read_json_fields(path: Path, name: str) -> Iterator[tuple[str, Row]]:
+    """Stream the fields of the object in a field of a file: {name: {field: value}}. Raises DataError."""
+    empty = True
+    with _open_json(path) as file:
+        for key, value in ijson.kvitems(file, name, use_float=True):
+            empty = False
+            yield key, Row(value, path, place=f"{name}.{key}")
+    if empty:
+        raise DataError(f"this file must hold an object in {name!r}", path=path)
+
+
+@contextmanager
+def _open_json(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a JSON file behind its byte order mark. What reading it raises becomes a DataError that quotes the place."""
+    check_is_file(path)
+    try:
+        with open_unpacked(path) as raw:
+            file = cast(io.BufferedReader, raw)
+            if file.peek(_BLOCK).startswith(_MARK):
+                file.read(len(_MARK))
+            yield file
+    except ijson.JSONError as error:
+        given = error.args[0]  # two lines: what is wrong, and the characters around it; bytes where they are not UTF-8
+        lines = (given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)).splitlines()
+        near = f", near {quoted}" if (quoted := "".join(lines[1:2]).strip()) else ""
+        raise DataError(f"this is not JSON: {lines[0].rstrip('.')}{near}", path=path) from error
+    except UnicodeDecodeError as error:  # which the parser raises for half of a surrogate pair in UTF-8
+        raise DataError(f"this is not UTF-8 ({error.reason})", path=path) from error
+    except UNREADABLE as error:
+        raise DataError(f"this file cannot be read: {error}", path=path) from error

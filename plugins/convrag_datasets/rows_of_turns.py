@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from convrag import Conversation, Turn
-from convrag_datasets.json_nodes import JsonNode
+from convrag_datasets.rows import Row
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,15 @@ class TurnNode:
     conversation: str
     number: int
     turn: Turn
-    node: JsonNode
+    node: Row
 
 
 @dataclass
 class _Group:
-    """The turns of a conversation and the lines of their rows by number, and the texts before the first of them."""
+    """The turns of a conversation and the places of their rows by number, and the texts before the first of them."""
 
     turns: dict[int, Turn] = field(default_factory=dict)
-    lines: dict[int, int] = field(default_factory=dict)
+    places: dict[int, str] = field(default_factory=dict)
     first: int = -1
     context: list[str] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ def group_rows(rows: Iterable[TurnNode]) -> Iterator[Conversation]:
     """Yield conversations in the order in which they first appear, their turns in the order of their numbers.
 
     What the first turn's `Context` (questions and answers in turn) says of turns before it becomes the history. All
-    rows are read first, but of their contexts only those of first turns are kept.
+    rows are read first, but only the contexts of first turns are kept.
 
     Raises:
         DataError: a turn occurs twice.
@@ -47,8 +47,8 @@ def group_rows(rows: Iterable[TurnNode]) -> Iterator[Conversation]:
     for row in rows:
         group = groups.setdefault(row.conversation, _Group())
         if row.number in group.turns:
-            raise row.node.error(f"the turn {row.turn.id!r} occurs twice (first in line {group.lines[row.number]})")
-        group.turns[row.number], group.lines[row.number] = row.turn, row.node.line
+            raise row.node.error(f"the turn {row.turn.id!r} occurs twice (first in {group.places[row.number]})")
+        group.turns[row.number], group.places[row.number] = row.turn, row.node.where
         if group.first < 0 or row.number < group.first:
             group.first = row.number
             group.context = [each.read_text() for each in row.node.optional_items("Context")]

@@ -14,13 +14,13 @@ from typing import Any
 from convrag import DataError
 from convrag.sdk.errors import MissingExtra
 from convrag.sdk.jsonl import UNREADABLE, check_is_file, open_unpacked
-from convrag_datasets.json_rows import JsonRow
+from convrag_datasets.rows import Row
 
 _LONGEST_FIELD = 1 << 27  # characters; by default csv refuses a passage of 128 kB
 _BATCH = 1000  # rows of a Parquet file that are in memory at once
 
 
-def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> Iterator[JsonRow]:
+def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> Iterator[Row]:
     r"""Stream the rows of a table in UTF-8 that is quoted as RFC 4180 says. The first row names the columns.
 
     A field that is empty is left out, so that it is as if the row lacked it.
@@ -49,7 +49,7 @@ def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> I
                 if len(fields) != len(names):
                     message = f"there must be {len(names)} columns, as in the heading, not {len(fields)}"
                     raise DataError(message, path=path, line=first)
-                yield JsonRow({name: text for name, text in zip(names, fields, strict=True) if text}, path, first)
+                yield Row({name: text for name, text in zip(names, fields, strict=True) if text}, path, first)
     except csv.Error as error:
         raise DataError(f"this is no row of a table: {error}", path=path, line=line + 1) from error
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> I
         raise DataError(f"this file cannot be read: {error}", path=path, line=line + 1) from error
 
 
-def read_parquet_rows(path: Path, wanted: Collection[str] = ()) -> Iterator[JsonRow]:
+def read_parquet_rows(path: Path, wanted: Collection[str] = ()) -> Iterator[Row]:
     """Stream the rows of a Parquet file as plain data. Times become text in the form of ISO 8601.
 
     Args:
@@ -82,7 +82,7 @@ def read_parquet_rows(path: Path, wanted: Collection[str] = ()) -> Iterator[Json
             for batch in file.iter_batches(_BATCH):
                 for data in batch.to_pylist():
                     number += 1
-                    yield JsonRow(_make_plain(data), path, 0, f"row {number}: ")
+                    yield Row(_make_plain(data), path, place=f"row {number}")
     except (ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise DataError(f"this is no Parquet file, or a damaged one: {reason}", path=path) from error

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from convrag import Conversation, DataError, Passage, Turn
+from convrag import Conversation, Passage, Turn
 from convrag.sdk.jsonl import data_suffix, read_lines
-from convrag_datasets.json_nodes import JsonNode, read_objects
-from convrag_datasets.published import Contents, PublishedDataset, find_file, grade_passages, require_file
+from convrag_datasets.file_dataset import Contents, grade_passages
+from convrag_datasets.published import PublishedDataset
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row
 from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows
 
-_SOURCE = "huggingface.co/datasets/McGill-NLP/TopiOCQA"
 _NAMES = {"dev": ("topiocqa_valid", "topiocqa_dev"), "train": ("topiocqa_train",)}
 _UNANSWERABLE = "UNANSWERABLE"
 _PREFIX = "wiki:"  # of the passages' ids, where the table of passages has numbers
@@ -36,32 +37,30 @@ class TopiocqaDataset(PublishedDataset):
         corpus: full_wiki_segments.tsv (id, text, title), or a JSONL file of passages as dataset=jsonl has them.
     """
 
+    source = "huggingface.co/datasets/McGill-NLP/TopiOCQA"
     corpus_code = (__name__,)
     no_corpus = "TopiOCQA's passages are published apart from it: dataset.corpus=full_wiki_segments.tsv names the file"
 
     def __init__(self, *, path: Path, split: Literal["dev", "train"] = "dev", corpus: Path | None = None) -> None:
-        super().__init__(corpus=corpus, domain="default")
-        self._folders = [path, path / "data"]
+        super().__init__(folders=[path, path / "data"], corpus=corpus)
         self._names = [f"{name}{suffix}" for name in _NAMES[split] for suffix in (".jsonl", ".json")]
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The file of the split."""
-        return filter(None, [find_file(self._folders, *self._names)])
+        return (self.find(*self._names),)
 
     def read_contents(self) -> Contents:
         """Read the split. Raises DataError."""
-        path = require_file(self._folders, *self._names, source=_SOURCE)
-        conversations = tuple(map(_label_shifts, group_rows(map(_read_row, read_objects(path)))))
-        if not conversations:
-            raise DataError("this file holds no turns", path=path)
+        turns = group_rows(map(_read_row, read_json_rows(self.require(*self._names))))
+        conversations = tuple(map(_label_shifts, turns))
         return Contents(conversations, grade_passages(conversations))
 
-    def read_corpus(self, path: Path) -> Iterator[Passage]:
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages of a table or a JSONL file. Raises DataError."""
-        return _read_table(path) if data_suffix(path) == ".tsv" else super().read_corpus(path)
+        return _read_table(path) if data_suffix(path) == ".tsv" else super().read_corpus(path, domain)
 
 
-def _read_row(node: JsonNode) -> TurnNode:
+def _read_row(node: Row) -> TurnNode:
     conversation, number = node.require_id("Conversation_no"), node.require_number("Turn_no")
     answer = node.optional_text("Answer").strip()
     answerability = _UNANSWERABLE if answer == _UNANSWERABLE else "ANSWERABLE"
@@ -71,7 +70,7 @@ def _read_row(node: JsonNode) -> TurnNode:
     return TurnNode(conversation, number, turn, node)
 
 
-def _read_passage(node: JsonNode) -> Iterator[Passage]:
+def _read_passage(node: Row) -> Iterator[Passage]:
     if node.has("Gold_passage"):
         gold = node.get("Gold_passage")
         yield Passage(gold.require_id("id"), gold.optional_text("text"), _format_title(gold.optional_text("title")))
@@ -94,21 +93,16 @@ def _label_shifts(conversation: Conversation) -> Conversation:
 
 def _read_table(path: Path) -> Iterator[Passage]:
     """Stream a table of id, text and title between tabs; texts may stand in double quotes, which are doubled within."""
-    count = 0
     for line in read_lines(path):
         columns = [_unquote(column) for column in line.text.split("\t")]
-        if not count and [column.strip().casefold() for column in columns] == _COLUMNS:
-            continue
+        if [column.strip().casefold() for column in columns] == _COLUMNS:
+            continue  # the heading
         if len(columns) != len(_COLUMNS) or not columns[0].strip():
-            raise line.error(
-                f"there must be three columns (id, text, title) with tabs between them, not {len(columns)}"
-            )
+            columns_are = "three columns (id, text, title) with tabs between them"
+            raise line.error(f"there must be {columns_are}, not {len(columns)}")
         name, text, title = columns
         name = name.strip()
         yield Passage(f"{_PREFIX}{name}" if name.isdigit() else name, text, _format_title(title))
-        count += 1
-    if not count:
-        raise DataError("this corpus holds no passages", path=path)
 
 
 def _unquote(column: str) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from convrag import Conversation, Turn
 from convrag.sdk.utterances import USER
-from convrag_datasets.json_rows import JsonRow
+from convrag_datasets.rows import Row
 
 SEPARATOR = "<::>"
 
 _USERS = {"user", "human"}
 _ASSISTANTS = {"assistant", "agent", "gpt"}
 _NOT_SPOKEN = {"system", "developer", "tool"}  # messages that are instructions or data, and no part of the conversation
+_TEXTS = ("content", "text", "value")
 _MAX_DIGITS = 18  # of a turn's number: longer ones are no numbers, and Python refuses to read very long ones
+
+T = TypeVar("T")
 
 Exchange = tuple[str, str]
 """A question and the answer to it, which may be empty."""
@@ -24,7 +28,7 @@ Exchange = tuple[str, str]
 class TurnRow:
     """A turn with a row of its own, and the exchanges before it as far as the row holds them."""
 
-    row: JsonRow
+    row: Row
     conversation_id: str
     number: int
     turn: Turn
@@ -44,34 +48,46 @@ def split_turn_id(turn_id: str) -> tuple[str, int] | None:
     return (conversation_id, int(number)) if conversation_id and is_number else None
 
 
-def pair_messages(messages: Sequence[JsonRow]) -> list[Exchange]:
-    """Pair the questions and answers of chat messages.
+def pair_turns(spoken: Iterable[T], is_question: Callable[[T], bool]) -> list[tuple[T, list[T]]]:
+    """Pair each question with what is said until the next one; what is said before the first question is left out."""
+    pairs: list[tuple[T, list[T]]] = []
+    for each in spoken:
+        if is_question(each):
+            pairs.append((each, []))
+        elif pairs:
+            pairs[-1][1].append(each)
+    return pairs
+
+
+def pair_messages(messages: Iterable[Row]) -> list[Exchange]:
+    """Pair the questions and answers of chat messages (see `pair_turns`).
 
     A message is {"role": "user", "content": "..."}, in MTRAG {"speaker": "user", "text": "..."}, in ShareGPT
     {"from": "human", "value": "..."}.
 
-    Every message of the user opens a turn, whose answer is what the assistant says until the next one. What an
-    assistant says before the first question is left out.
-
     Raises:
         DataError: a question is empty, or a role is unknown.
     """
-    questions: list[str] = []
-    answers: list[list[str]] = []
-    for message in messages:
-        role = message.require_text("role", "speaker", "from")
-        if role in _USERS:
-            question = message.require_text("content", "text", "value").removeprefix(USER)
-            if not question.strip():
-                raise message.error("the question is empty")
-            questions.append(question)
-            answers.append([])
-        elif role in _ASSISTANTS:
-            if answers and (answer := message.optional_text("content", "text", "value")):
-                answers[-1].append(answer)
-        elif role not in _NOT_SPOKEN:
-            raise message.error(f"the role must be user or assistant, not {role!r}")
-    return [(question, "\n".join(parts)) for question, parts in zip(questions, answers, strict=True)]
+    spoken = [(message, _read_role(message)) for message in messages]
+    pairs = pair_turns([each for each in spoken if each[1] not in _NOT_SPOKEN], lambda each: each[1] in _USERS)
+    return [
+        (_read_question(question), "\n".join(filter(None, (reply.optional_text(*_TEXTS) for reply, _ in replies))))
+        for (question, _), replies in pairs
+    ]
+
+
+def _read_role(message: Row) -> str:
+    role = message.require_text("role", "speaker", "from")
+    if role not in _USERS | _ASSISTANTS | _NOT_SPOKEN:
+        raise message.error(f"the role must be user or assistant, not {role!r}")
+    return role
+
+
+def _read_question(message: Row) -> str:
+    question = message.require_text(*_TEXTS).removeprefix(USER)
+    if not question.strip():
+        raise message.error("the question is empty")
+    return question
 
 
 def group_turns(rows: Iterable[TurnRow]) -> tuple[Conversation, ...]:
@@ -86,7 +102,7 @@ def group_turns(rows: Iterable[TurnRow]) -> tuple[Conversation, ...]:
     for each in rows:
         group = groups.setdefault(each.conversation_id, {})
         if first := group.get(each.number):
-            raise each.row.error(f"the turn {each.turn.id!r} occurs twice (first in {first.row.place})")
+            raise each.row.error(f"the turn {each.turn.id!r} occurs twice (first in {first.row.where})")
         group[each.number] = each
     return tuple(_make_conversation([group[number] for number in sorted(group)]) for group in groups.values())
 

@@ -1,4 +1,4 @@
-"""The documents of a folder as they are now: what is new or changed is read, all else is in the store from before."""
+"""The documents of a folder as they are now: new and changed files are read, the others are in the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hashlib import blake2b
 from convrag import DataError, Document, Store
 from convrag.sdk.progress import track
 from convrag_documents.document_store import DocumentStore, Outcome
-from convrag_documents.file_content import describe_os_error, read_bytes
+from convrag_documents.file_content import read_bytes
 from convrag_documents.file_times import FileTimes, load_times, note_times, save_times
 from convrag_documents.find_files import FoundFile, FoundFiles
 from convrag_documents.readers import Reader, find_reader
@@ -132,20 +132,16 @@ class CatalogReader:
 
     def _read_file(self, file: FoundFile, reader: Reader) -> tuple[FileTimes, Outcome]:
         """Read a file, unless the store has what a file of the same contents gave."""
-        try:
-            status = os.stat(file.path, follow_symlinks=False)  # noqa: PTH116 - before it is read: a later change shows
-        except OSError as error:
-            raise Unreadable(describe_os_error(error)) from error
-        content = read_bytes(file.path, self._limit)
+        content, status = read_bytes(file.path, self._limit)
         times = note_times(status, _hash(content))
         key = reader.make_key(times.content)
         known = self._documents.get_outcomes([key]).get(key)
         return times, known or _parse(content, reader, key, file.id, self._documents)
 
     def _read_again(self, read: ReadFile) -> None:
-        """Read a file of which the store has lost a document, if it is as it was."""
+        """Read a file again if it has not changed, since the store has lost a document of it."""
         try:
-            content = read_bytes(read.file.path, self._limit)
+            content, _ = read_bytes(read.file.path, self._limit)
         except Unreadable as error:
             raise DataError(error.reason, path=read.file.path) from error
         if _hash(content) == read.content:

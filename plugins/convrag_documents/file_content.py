@@ -1,63 +1,39 @@
-"""The bytes of a file, up to a limit. Pipes and devices are not waited for, and links are not followed."""
+"""The bytes of a file, up to a limit."""
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from pathlib import Path
 
 from convrag_documents.unreadable import Unreadable
 
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for a writer
-    | getattr(os, "O_NOFOLLOW", 0)  # a file that became a link after it was found
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
-_REASONS = {
-    errno.EACCES: "you have no right to read it",
-    errno.EPERM: "you have no right to read it",
-    errno.ENOENT: "it was deleted meanwhile",
-    errno.ENOTDIR: "it was deleted meanwhile",
-    errno.ELOOP: "it is a symbolic link",
-    errno.ENXIO: "it is a socket or the like",
-    errno.EISDIR: "it is a folder now",
-}
 
-
-def read_bytes(path: Path | str, limit: int) -> bytes:
+def read_bytes(path: Path | str, limit: int) -> tuple[bytes, os.stat_result]:
     """Read a file whole.
 
     Args:
-        path: a regular file.
+        path: a regular file; pipes and devices are not waited for.
         limit: bytes; a larger file is not read.
+
+    Returns:
+        Its bytes, and what the system said of it before it was read, so that a later change shows.
 
     Raises:
         Unreadable: it is larger, is no regular file, or the system refuses to read it.
     """
     try:
-        with os.fdopen(os.open(path, _FLAGS), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise Unreadable("it is a pipe, a socket or a device")
-            size = status.st_size
-            content = b"" if size > limit else file.read(size + 1)
-            if len(content) > size:  # it grows while it is read
-                content += file.read(limit)
-            if max(size, len(content)) > limit:
-                at_least = _format_size(max(size, len(content)))
-                raise Unreadable(f"{at_least} is more than dataset.max_megabytes={limit / 1e6:g}")
-            return content
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise Unreadable("it is a pipe, a socket or a device")
+        if status.st_size > limit:
+            size = f"{status.st_size / 1e6:.{1 if status.st_size < 1e7 else 0}f} MB"
+            raise Unreadable(f"{size} is more than dataset.max_megabytes={limit / 1e6:g}")
+        return Path(path).read_bytes(), status
     except OSError as error:
         raise Unreadable(describe_os_error(error)) from error
 
 
 def describe_os_error(error: OSError) -> str:
-    """Say why the system refuses to open a file or to list a folder."""
-    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
-
-
-def _format_size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size < 1e7 else f"{size / 1e6:.0f} MB"
+    """Say why the system refuses to open a file or to list a folder: "Permission denied"."""
+    return error.strerror or str(error)

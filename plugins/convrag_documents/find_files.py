@@ -201,8 +201,7 @@ class _Finder:
             with os.scandir(folder) as entries:
                 return list(entries)
         except OSError as error:
-            reason = describe_os_error(error).replace("read it", "list this folder")
-            self._found.unread.append(UnreadFile(_clean_name(inner) or folder, reason))
+            self._found.unread.append(UnreadFile(_clean_name(inner) or folder, describe_os_error(error)))
             return []
 
     def _is_left_out(self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,7 +58,7 @@ def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
     """Whether git ignores an entry of a folder that it does not; the deepest file with a fitting pattern decides.
 
     Args:
-        path: absolute; that of a folder ends with a slash.
+        path: absolute; the path of a folder ends with a slash.
         rules: those that hold for it, the highest first. Rules of folders beside its own are passed over.
     """
     decisions = (each.decide(path) for each in reversed(rules))
@@ -81,20 +82,12 @@ def _read_rules_file(path: Path, folder: str) -> IgnoreRules | None:
     from pathspec import GitIgnoreSpec
 
     try:
-        text = read_bytes(path, _LARGEST).decode("utf-8-sig", "surrogateescape")
+        text = read_bytes(path, _LARGEST)[0].decode("utf-8-sig", "surrogateescape")
     except Unreadable:
         return None
-    patterns = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    sound = [line for line in patterns if _is_sound(line)]
-    return IgnoreRules(f"{folder.rstrip('/')}/", GitIgnoreSpec.from_lines(sound)) if sound else None
-
-
-def _is_sound(pattern: str) -> bool:
-    """Whether a line is a pattern; git passes over others without a word."""
-    from pathspec import GitIgnoreSpec
-
-    try:
-        GitIgnoreSpec.from_lines([pattern])
-    except ValueError:
-        return False
-    return True
+    sound = []
+    for line in text.splitlines():
+        with suppress(ValueError):  # git passes over a line that is no pattern without a word
+            GitIgnoreSpec.from_lines([line])
+            sound.append(line)
+    return IgnoreRules(f"{folder.rstrip('/')}/", GitIgnoreSpec.from_lines(sound))

@@ -143,15 +143,14 @@ class ClusterRetriever(Retriever):
 
     def _build_index(self, domain: str) -> str:
         from convrag_elasticsearch.cluster import Cluster
-        from convrag_elasticsearch.index_builder import BulkOptions, IndexBuilder
+        from convrag_elasticsearch.index_builder import IndexBuilder
         from convrag_elasticsearch.retries import RetryPolicy
 
         operation = self.operation
         plan = self._plan_index(domain)
         policy = RetryPolicy(operation.index_timeout, operation.retries, operation.retry_seconds)
-        options = BulkOptions(operation.threads, operation.chunk, operation.chunk_bytes)
         with Cluster(policy) as bulk_cluster, self.store.lock([f"elasticsearch/{plan.alias}"]):
-            builder = IndexBuilder(self.cluster, bulk_cluster, options)
+            builder = IndexBuilder(self.cluster, bulk_cluster, operation)
             return builder.build(plan, lambda: self.dataset.corpus(domain), self._build_fields)
 
     def _plan_index(self, domain: str) -> IndexPlan:

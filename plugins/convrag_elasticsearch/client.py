@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from elastic_transport import ConnectionError as NoConnection
 from elastic_transport import ConnectionTimeout, Transport, TransportError
-from elasticsearch import ApiError, Elasticsearch
-from elasticsearch import helpers as _helpers
+from elasticsearch import ApiError, Elasticsearch, helpers
 
 from convrag.sdk.cancelling import waiting
 from convrag.sdk.library_logs import limit_logs
@@ -28,8 +26,7 @@ limit_logs(logging.ERROR, "elastic_transport.transport", "elastic_transport.node
 class RetryingTransport(Transport):  # type: ignore[misc]
     """Sends requests with retries by `policy`; while the cluster is known to be `unavailable`, each is tried once.
 
-    Where a connection fails, the other nodes are tried at once; the waits come where none of them answers. `failed` is
-    set by the first request that fails for good.
+    Where a connection fails, the other nodes are tried at once; the waits come where none of them answers.
     """
 
     policy = RetryPolicy(timeout=30, retries=0, max_wait=0)
@@ -37,7 +34,6 @@ class RetryingTransport(Transport):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.unavailable = False
-        self.failed = threading.Event()
 
     def perform_request(self, method: str, target: str, **options: Any) -> Any:
         """Send one request of the client's, with retries. Raises what the client raises."""
@@ -48,11 +44,8 @@ class RetryingTransport(Transport):  # type: ignore[misc]
                 reply = call_with_retries(lambda: send(method, target, **options), policy, is_transient=_is_transient)
         except BaseException as error:
             self.unavailable = isinstance(error, NoConnection | ConnectionTimeout)
-            self.failed.set()
             raise
         self.unavailable = reply.meta.status in TRANSIENT_STATUSES
-        if reply.meta.status >= 400:
-            self.failed.set()
         return reply
 
 
@@ -71,24 +64,14 @@ def create_client(connection: Connection, policy: RetryPolicy) -> Elasticsearch:
     return client
 
 
-def stream_bulk(
-    client: Elasticsearch, actions: Iterable[dict[str, Any]], index: str, threads: int, chunk: int, chunk_bytes: int
-) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Send bulk actions from several threads, a few chunks ahead at most; yield (succeeded, item) for each.
-
-    A request that failed is raised, but only after the actions have come to their end: they must look at
-    `client.transport.failed`.
-    """
-    yield from _helpers.parallel_bulk(
-        client,
-        actions,
-        thread_count=threads,
-        chunk_size=chunk,
-        max_chunk_bytes=chunk_bytes,
-        queue_size=threads,
-        raise_on_error=False,
-        index=index,
+def send_bulk(
+    client: Elasticsearch, actions: Sequence[dict[str, Any]], index: str, chunk_bytes: int
+) -> list[dict[str, Any]]:
+    """Send bulk actions, in requests of at most so many bytes; return the cluster's reply to each, in their order."""
+    sent = helpers.streaming_bulk(
+        client, actions, chunk_size=len(actions), max_chunk_bytes=chunk_bytes, raise_on_error=False, index=index
     )
+    return [result for _, item in sent for result in item.values()]
 
 
 def _is_transient(outcome: Any) -> bool:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 from convrag import Embedder, Passage, Query
+from convrag.sdk.queries import combine_vectors, embed_uncached
 from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 VectorIndexType = Literal["hnsw", "int8_hnsw", "flat"]
 
@@ -49,11 +46,11 @@ class DenseSubquery(Subquery):
 
     def build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
         """Embed passages. A passage of which the embedder knows nothing gets no vector, and is not found by one."""
-        rows = _embed_uncached(self.embedder, [passage.content for passage in passages])
+        rows = embed_uncached(self.embedder, [passage.content for passage in passages])
         return [{"vector": row.tolist()} if row.any() else {} for row in rows]
 
     def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
-        vector = self._combine(queries)
+        vector = combine_vectors(self.embedder, queries)
         if vector is None:
             return []
         knn = {"field": "vector", "query_vector": vector.tolist(), "k": size}
@@ -64,21 +61,3 @@ class DenseSubquery(Subquery):
 
     def note(self) -> str:
         return "" if self.vectors == "flat" else f"The vector search is approximate ({self.vectors})."
-
-    def _combine(self, queries: Sequence[Query]) -> NDArray[np.float64] | None:
-        """Combine weighted queries into one unit vector, (d,); None where there is nothing to search for."""
-        import numpy as np
-
-        if not queries:
-            return None
-        rows = self.embedder.embed([query.text for query in queries], query=True).astype(np.float64)
-        weights = np.array([[query.weight] for query in queries])
-        total: NDArray[np.float64] = (rows * weights).sum(axis=0)
-        length = float(np.linalg.norm(total))
-        cancelled = length < 1e-6 * float(weights.sum())  # the rest is rounding of float32
-        return None if cancelled else total / length
-
-
-def _embed_uncached(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Embed by the method of the class; that of the object keeps each vector in the store, a second time."""
-    return type(embedder).embed(embedder, texts)

@@ -44,7 +44,7 @@ def build_passage(source: Mapping[str, Any]) -> Passage:
 
 
 def build_document_id(passage_id: str) -> str:
-    """Build a document's id: that of its passage, or a hash where that is longer than Elasticsearch allows."""
+    """Build a document's id: its passage's id, or a hash where that is longer than Elasticsearch allows."""
     data = passage_id.encode()
     return passage_id if len(data) <= _MAX_ID_BYTES else f"blake2b-{blake2b(data, digest_size=32).hexdigest()}"
 

@@ -80,6 +80,7 @@ class ElserRetriever(ClusterRetriever):
         chunk_bytes: Annotated[int, operational] = 1_000_000,
         index_timeout: Annotated[float, operational] = 300.0,
     ) -> None:
+        operation = OperationSettings.pick(locals())
         expands = query == "text_expansion"
         if expands and create_endpoint:
             raise ConfigError(
@@ -100,19 +101,5 @@ class ElserRetriever(ClusterRetriever):
             store=store,
             subqueries=[SparseSubquery(endpoint, query_type=query, prune=prune)],
             fusion=FusionSettings(rrf_k, depth),
-            operation=OperationSettings(
-                prefix,
-                shards,
-                replicas,
-                timeout,
-                retries,
-                retry_seconds,
-                window,
-                batch,
-                on_failure,
-                threads,
-                chunk,
-                chunk_bytes,
-                index_timeout,
-            ),
+            operation=operation,
         )

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from convrag import Passage
-from convrag.sdk.cancelling import when_cancelled
 from convrag.sdk.parallel import call_in_threads
-from convrag.sdk.progress import track
+from convrag.sdk.progress import count_parts
 from convrag_elasticsearch.aliases import META, CompleteIndex, build_index_name, find_index, parse_generation
-from convrag_elasticsearch.bulk import BulkActions, FieldBuilder
 from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.errors import ClusterError, build_cluster_error
+from convrag_elasticsearch.documents import build_document, build_document_id
+from convrag_elasticsearch.errors import TRANSIENT_STATUSES, ClusterError, build_cluster_error
+from convrag_elasticsearch.retries import send_items
+from convrag_elasticsearch.settings import OperationSettings
+
+FieldBuilder = Callable[[Sequence[Passage]], Sequence[dict[str, Any]]]
 
 _NO_INDEX: Mapping[str, Any] = {}
+_CREATED = (200, 201, 409)
+"""Statuses of a document that is there: at a conflict, an earlier attempt succeeded, and its reply was lost."""
 
 
 @dataclass(frozen=True)
@@ -41,34 +47,19 @@ class IndexPlan:
     about: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class BulkOptions:
-    """How passages are sent.
-
-    Args:
-        threads: requests at a time.
-        chunk: passages in a request.
-        chunk_bytes: bytes in a request, at most.
-    """
-
-    threads: int
-    chunk: int
-    chunk_bytes: int
-
-
 class IndexBuilder:
     """Builds the index of a plan, or resumes an interrupted build.
 
     Args:
         cluster: receives all requests but the bulk requests.
         bulk_cluster: the same cluster through a client of its own, for bulk requests alone.
-        options: how passages are sent.
+        operation: how passages are sent.
     """
 
-    def __init__(self, cluster: Cluster, bulk_cluster: Cluster, options: BulkOptions) -> None:
+    def __init__(self, cluster: Cluster, bulk_cluster: Cluster, operation: OperationSettings) -> None:
         self.cluster = cluster
         self.bulk_cluster = bulk_cluster
-        self.options = options
+        self.operation = operation
 
     def build(self, plan: IndexPlan, passages: Callable[[], Iterator[Passage]], build_fields: FieldBuilder) -> str:
         """Build the index, unless it is there, and say in a sentence what was done.
@@ -85,12 +76,11 @@ class IndexBuilder:
         if current and current.intact:
             return f"{plan.domain}: {current.passages:,} passages are in {current.name} already"
         index, resumed = self._open_index(plan, current)
-        actions = self._make_actions(index, resumed, passages(), build_fields)
-        self._send(actions, index, f"Indexing {plan.domain}")
-        self._verify(actions, index)
-        self._publish(plan, index, actions.passage_count, current)
-        earlier = f", {actions.existing_count:,} of them from an earlier attempt" if actions.existing_count else ""
-        return f"{plan.domain}: {actions.passage_count:,} passages are in {index}{earlier}"
+        total, existing = self._send_all(index, passages(), build_fields, f"Indexing {plan.domain}", resumed=resumed)
+        self._verify(index, total)
+        self._publish(plan, index, total, current)
+        earlier = f", {existing:,} of them from an earlier attempt" if existing else ""
+        return f"{plan.domain}: {total:,} passages are in {index}{earlier}"
 
     def _open_index(self, plan: IndexPlan, current: CompleteIndex | None) -> tuple[str, bool]:
         """Find the index of an interrupted build, or create one; whether it is resumed.
@@ -119,61 +109,62 @@ class IndexBuilder:
             if "resource_already_exists_exception" not in str(error):
                 raise
 
-    def _make_actions(
-        self, index: str, resumed: bool, passages: Iterator[Passage], build_fields: FieldBuilder
-    ) -> BulkActions:
-        def find_existing(ids: Sequence[str]) -> set[str]:
-            if not resumed:
-                return set()
-            docs = self.cluster.request(lambda client: client.mget(index=index, ids=list(ids), source=False))["docs"]
-            return {doc["_id"] for doc in docs if doc.get("found")}
+    def _send_all(
+        self, index: str, passages: Iterator[Passage], build_fields: FieldBuilder, title: str, *, resumed: bool
+    ) -> tuple[int, int]:
+        """Send the passages in batches from several threads; count all, and those that the index had already."""
 
-        failed = self.bulk_cluster.request(lambda client: client.transport.failed)
-        return BulkActions(passages, build_fields, find_existing, self.cluster.policy, failed.is_set)
+        def send(batch: Sequence[Passage]) -> tuple[int, int]:
+            missing = self._find_missing(batch, index) if resumed else batch
+            if missing:
+                self._send_batch(missing, index, build_fields(missing))
+            return len(batch), len(batch) - len(missing)
 
-    def _send(self, actions: BulkActions, index: str, title: str) -> None:
-        """Send all actions, from a thread of its own.
+        total = existing = 0
+        batches = iter(lambda: list(islice(passages, self.operation.chunk)), [])
+        with (
+            count_parts(title, total=None) as advance,
+            call_in_threads(send, batches, self.operation.threads, "bulk") as results,
+        ):
+            for passage_count, existing_count in results:
+                total += passage_count
+                existing += existing_count
+                advance(passage_count)
+        return total, existing
 
-        So an interruption of this thread stops it after the passage at hand; the bulk helper by itself would go on to
-        the end of the corpus. A request in progress is left behind (see `call_in_threads`).
-        """
+    def _find_missing(self, passages: Sequence[Passage], index: str) -> list[Passage]:
+        """Find the passages that an interrupted build has not sent."""
+        ids = [build_document_id(passage.id) for passage in passages]
+        docs = self.cluster.request(lambda client: client.mget(index=index, ids=ids, source=False))["docs"]
+        existing = {doc["_id"] for doc in docs if doc.get("found")}
+        return [passage for passage, id_ in zip(passages, ids, strict=True) if id_ not in existing]
 
-        def send(_: str) -> None:
-            with when_cancelled(actions.stop):
-                self._record_results(actions, index, title)
+    def _send_batch(self, passages: Sequence[Passage], index: str, fields: Sequence[Mapping[str, Any]]) -> None:
+        """Send passages; what the cluster rejects for the moment is sent again. Raises ClusterError for other ones."""
+        from convrag_elasticsearch.client import send_bulk
 
-        with call_in_threads(send, [index], 1, "bulk") as results:
-            list(results)
+        actions = [
+            {"_op_type": "create", "_id": build_document_id(passage.id), "_source": build_document(passage) | dict(own)}
+            for passage, own in zip(passages, fields, strict=True)
+        ]
 
-    def _record_results(self, actions: BulkActions, index: str, title: str) -> None:
-        for succeeded, item in track(self._stream_results(actions, index), title):
-            actions.record_result(succeeded, item)
+        def send(pending: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+            return self.bulk_cluster.request(
+                lambda client: send_bulk(client, pending, index, self.operation.chunk_bytes)
+            )
 
-    def _stream_results(self, actions: BulkActions, index: str) -> Iterator[tuple[bool, dict[str, Any]]]:
-        yield from self._bulk(actions.stream(), index)
-        while actions.has_retries:
-            yield from self._bulk(actions.stream_retries(), index)
+        results = send_items(send, actions, self.cluster.policy, lambda result: result["status"] in TRANSIENT_STATUSES)
+        if rejected := next((result for result in results if result["status"] not in _CREATED), None):
+            error = build_cluster_error(rejected, self.cluster.connection)
+            raise ClusterError(f"passage {rejected['_id']!r} cannot be indexed. {error}", error.status)
 
-    def _bulk(self, actions: Iterator[dict[str, Any]], index: str) -> Iterator[tuple[bool, dict[str, Any]]]:
-        from convrag_elasticsearch.client import stream_bulk
-
-        options = self.options
-        results = self.bulk_cluster.request(
-            lambda client: stream_bulk(client, actions, index, options.threads, options.chunk, options.chunk_bytes)
-        )
-        while (result := self.bulk_cluster.request(lambda _: next(results, None))) is not None:
-            yield result
-
-    def _verify(self, actions: BulkActions, index: str) -> None:
+    def _verify(self, index: str, passages: int) -> None:
         """Check that the index holds exactly the passages of the corpus. Raises ClusterError."""
-        if actions.rejected_item is not None:
-            error = build_cluster_error(actions.rejected_item, self.cluster.connection)
-            raise ClusterError(f"passage {actions.rejected_item['_id']!r} cannot be indexed. {error}", error.status)
         self.cluster.request(lambda client: client.indices.refresh(index=index))
         count = int(self.cluster.request(lambda client: client.count(index=index))["count"])
-        if count != actions.passage_count:
+        if count != passages:
             raise ClusterError(
-                f"{index} holds {count:,} passages and the corpus {actions.passage_count:,}, so it is not used: delete "
+                f"{index} holds {count:,} passages and the corpus {passages:,}, so it is not used: delete "
                 f"it (DELETE /{index}), see that no id stands twice in the corpus, and build it again",
                 409,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from convrag import Hit
@@ -11,7 +10,7 @@ from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.documents import SOURCE_FIELDS, build_passage
 from convrag_elasticsearch.errors import TRANSIENT_STATUSES, ClusterError, build_cluster_error
-from convrag_elasticsearch.retries import call_with_retries
+from convrag_elasticsearch.retries import send_items
 from convrag_elasticsearch.subqueries import Body
 
 _SPLIT_STATUSES = (400, 413)
@@ -23,10 +22,6 @@ class SearchRequest(NamedTuple):
 
     alias: str
     body: Body
-
-
-class _Rejected(Exception):
-    """Some searches of a batch were rejected for the moment, and are to be repeated."""
 
 
 class MultiSearch:
@@ -48,35 +43,16 @@ class MultiSearch:
 
     def _send(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | Exception]:
         try:
-            return self._send_with_retries(requests)
+            return send_items(self._msearch, requests, self.cluster.policy, _is_transient)
         except ClusterError as error:
             if len(requests) > 1 and error.status in _SPLIT_STATUSES:
                 return [result for request in requests for result in self._send([request])]
             return [ClusterError(str(error), error.status) for _ in requests]  # one each: every thread raises its own
 
-    def _send_with_retries(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | Exception]:
-        """Send all searches, then again those that were rejected for the moment."""
-        results: dict[int, list[Hit] | Exception] = {}
-        pending = list(range(len(requests)))
-
-        def send_pending() -> None:
-            items = self._msearch([requests[place] for place in pending])
-            for place, item in zip(list(pending), items, strict=True):
-                results[place] = self._read_item(item)
-            pending[:] = [place for place in pending if _is_transient(results[place])]
-            if pending:
-                raise _Rejected
-
-        with suppress(_Rejected):  # after the last retry, the results keep the error
-            call_with_retries(
-                send_pending, self.cluster.policy, is_transient=lambda outcome: isinstance(outcome, _Rejected)
-            )
-        return [results[place] for place in range(len(requests))]
-
-    def _msearch(self, requests: Sequence[SearchRequest]) -> list[dict[str, Any]]:
+    def _msearch(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | Exception]:
         searches = [line for request in requests for line in (_build_header(request.alias), request.body)]
         reply = self.cluster.request(lambda client: client.msearch(searches=searches))
-        return list(reply["responses"])
+        return [self._read_item(item) for item in reply["responses"]]
 
     def _read_item(self, item: dict[str, Any]) -> list[Hit] | Exception:
         if "error" in item:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,7 @@ from convrag.sdk.retry_after import parse_retry_after
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 INITIAL_BACKOFF = 0.5
@@ -63,6 +65,39 @@ def call_with_retries(call: Callable[[], T], policy: RetryPolicy, *, is_transien
     )
     result: T = retrying(call)
     return result
+
+
+class _Rejected(Exception):
+    """Some items of a request were rejected for the moment, and are to be sent again."""
+
+
+def send_items(
+    send: Callable[[Sequence[A]], Sequence[T]],
+    items: Sequence[A],
+    policy: RetryPolicy,
+    is_transient: Callable[[T], bool],
+) -> list[T]:
+    """Send items in one request, then again those that were rejected for the moment.
+
+    Args:
+        send: items -> a result for each, in the same order.
+        items: what to send.
+        policy: how often, and for how long. After the last try, the results say what was rejected.
+        is_transient: whether a result may be another when its item is sent again.
+    """
+    results: dict[int, T] = {}
+    pending = list(range(len(items)))
+
+    def send_pending() -> None:
+        sent = send([items[place] for place in pending])
+        results.update(zip(pending, sent, strict=True))
+        pending[:] = [place for place in pending if is_transient(results[place])]
+        if pending:
+            raise _Rejected
+
+    with suppress(_Rejected):
+        call_with_retries(send_pending, policy, is_transient=lambda outcome: isinstance(outcome, _Rejected))
+    return [results[place] for place in range(len(items))]
 
 
 def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:

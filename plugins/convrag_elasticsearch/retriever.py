@@ -114,6 +114,7 @@ class ElasticsearchRetriever(ClusterRetriever):
         chunk_bytes: Annotated[int, operational] = 5_000_000,
         index_timeout: Annotated[float, operational] = 120.0,
     ) -> None:
+        operation = OperationSettings.pick(locals())
         check_ranges("elasticsearch", k1=(k1, 0), b=(b, 0), candidates=(candidates, 1))
         if b > 1:
             raise ConfigError(f"retriever=elasticsearch: b={b} makes no sense; it must be between 0 and 1.")
@@ -129,7 +130,7 @@ class ElasticsearchRetriever(ClusterRetriever):
             by_name["sparse"] = SparseSubquery(
                 endpoint,
                 prune=prune,
-                passage_file=PassageVectorFile(passage_vectors, store) if passage_vectors else None,
+                passage_file=PassageVectorFile(passage_vectors) if passage_vectors else None,
                 query_file=QueryVectorFile(query_vectors) if query_vectors else None,
             )
         super().__init__(
@@ -139,21 +140,7 @@ class ElasticsearchRetriever(ClusterRetriever):
             store=store,
             subqueries=[by_name[name] for name in names],
             fusion=FusionSettings(rrf_k, depth, fusion),
-            operation=OperationSettings(
-                prefix,
-                shards,
-                replicas,
-                timeout,
-                retries,
-                retry_seconds,
-                window,
-                batch,
-                on_failure,
-                threads,
-                chunk,
-                chunk_bytes,
-                index_timeout,
-            ),
+            operation=operation,
         )
 
 

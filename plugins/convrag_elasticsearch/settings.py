@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from convrag import ConfigError
 
@@ -39,6 +40,11 @@ class OperationSettings:
     chunk: int
     chunk_bytes: int
     index_timeout: float
+
+    @classmethod
+    def pick(cls, parameters: Mapping[str, Any]) -> OperationSettings:
+        """Pick the settings from among all parameters of a retriever, by their names."""
+        return cls(**{each.name: parameters[each.name] for each in fields(cls)})
 
 
 def check_ranges(option: str, **numbers: tuple[float, float]) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from convrag import ConvragError, DataError, Passage, Query, Store
-from convrag.sdk.identity import digest, file_hash
+from convrag import ConvragError, DataError, Passage, Query
+from convrag.sdk.identity import file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.progress import track
-from convrag.sdk.storage import BATCH
 
 _EXAMPLE = '{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}'
 
@@ -111,64 +108,33 @@ class QueryVectorFile(SparseVectorFile):
 
 
 class PassageVectorFile(SparseVectorFile):
-    """Vectors of passages, read from the file as needed; a table of line offsets is kept in the store.
+    """Vectors of passages, read from the file as needed; where each stands in it is in memory."""
 
-    Args:
-        path: the file.
-        store: keeps the table.
-    """
-
-    def __init__(self, path: Path, store: Store) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.store = store
-        self._lock = threading.Lock()
-        self._table: sqlite3.Connection | None = None
+        self._starts = Lazy(self._find_starts)
 
     def read_vectors(self, passages: Sequence[Passage]) -> list[dict[str, float]]:
         """Read the vectors of passages, in their order. Raises DataError where the file lacks one."""
-        offsets = self._find_offsets([passage.id for passage in passages])
+        starts = self._starts()
         with self.path.open("rb") as file:
-            return [self._read_vector(file, offsets, passage.id) for passage in passages]
+            return [self._read_vector(file, starts, passage.id) for passage in passages]
 
-    def _read_vector(self, file: Any, offsets: Mapping[str, tuple[int, int]], passage_id: str) -> dict[str, float]:
-        if passage_id not in offsets:
-            raise DataError(f"there is no vector for the passage {passage_id!r}", path=self.path)
-        number, start = offsets[passage_id]
+    def _read_vector(self, file: IO[bytes], starts: Mapping[str, tuple[int, int]], name: str) -> dict[str, float]:
+        if name not in starts:
+            raise DataError(f"there is no vector for the passage {name!r}", path=self.path)
+        number, start = starts[name]
         file.seek(start)
         return self.parse_vector(self.parse_row(file.readline(), number), number)
 
-    def _find_offsets(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Look up passage id -> (line number, byte offset)."""
-        found = {}
-        for start in range(0, len(ids), BATCH):
-            batch = ids[start : start + BATCH]
-            marks = ",".join("?" * len(batch))
-            with self._lock:
-                rows = self._open_table().execute(f"SELECT id, line, byte FROM lines WHERE id IN ({marks})", batch)
-                found.update({id_: (line, byte) for id_, line, byte in rows})
-        return found
-
-    def _open_table(self) -> sqlite3.Connection:
-        if self._table is None:
-            folder = self.store.folder("indexes", digest(["token lines", self.fingerprint]), self._write_table)
-            path = folder / "lines.sqlite"
-            self._table = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-        return self._table
-
-    def _write_table(self, folder: Path) -> None:
-        connection = sqlite3.connect(folder / "lines.sqlite")
-        try:
-            connection.execute("CREATE TABLE lines (id TEXT PRIMARY KEY, line INTEGER, byte INTEGER)")
-            rows = ((self._parse_id(row, number), number, start) for number, start, row in self.stream_rows())
-            connection.executemany("INSERT INTO lines VALUES (?, ?, ?)", track(rows, f"Reading {self.path.name}"))
-            connection.commit()
-        except sqlite3.IntegrityError as error:
-            raise DataError("an id stands in it twice", path=self.path) from error
-        finally:
-            connection.close()
-
-    def _parse_id(self, row: Mapping[str, Any], number: int) -> str:
-        for name in ("id", "_id"):
-            if name in row:
-                return str(row[name])
-        raise DataError("there is no 'id' of a passage", path=self.path, line=number)
+    def _find_starts(self) -> dict[str, tuple[int, int]]:
+        """Find passage id -> (line number, byte offset). Raises DataError."""
+        starts: dict[str, tuple[int, int]] = {}
+        for number, start, row in track(self.stream_rows(), f"Reading {self.path.name}"):
+            name = next((str(row[key]) for key in ("id", "_id") if key in row), None)
+            if name is None:
+                raise DataError("there is no 'id' of a passage", path=self.path, line=number)
+            if name in starts:
+                raise DataError(f"the id {name!r} stands in it twice", path=self.path, line=number)
+            starts[name] = number, start
+        return starts

@@ -33,7 +33,7 @@ class Subquery(ABC):
 
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """Return what decides what is indexed, as plain data. Its hash is part of the index's name."""
+        """Return the settings that decide what is indexed, as plain data. Its hash is part of the index's name."""
 
     @abstractmethod
     def mapping_properties(self) -> dict[str, Any]:

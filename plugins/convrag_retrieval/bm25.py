@@ -1,38 +1,24 @@
-"""`retriever=bm25`: lexical search over the data set's corpora."""
+"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has the loop, bm25_weights the formulas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from convrag import ConfigError, Dataset, Hit, Query, Retriever, Store
+from convrag import ConfigError, Dataset, Hit, Query, Store
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
-from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
+from convrag_retrieval.bm25_settings import BM25Settings, Method
+from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, describe_index, make_series
 
 if TYPE_CHECKING:
     from convrag_retrieval.bm25_index import BM25Index
 
-Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
-
-_CODE = "bm25_builder", "bm25_index", "bm25_weights", "known_texts", "postings", "token_lists", "token_shards"
+_CODE = "bm25_builder", "bm25_index", "bm25_settings", "bm25_weights", "known_texts", "token_lists"
 """The modules of this package that decide what an index holds."""
 
 
-@dataclass(frozen=True)
-class BM25Settings:
-    """The parameters that decide what an index holds; see BM25Retriever. With the corpus they are its key."""
-
-    method: Method
-    k1: float
-    b: float
-    delta: float
-    stopwords: Literal["english", "none"]
-    stemmer: Literal["english", "none"]
-
-
-class BM25Retriever(Retriever):
+class BM25Retriever(CorpusRetriever):
     """Lexical search with BM25: fast, exact, without any model; the baseline of every retrieval paper.
 
     A passage counts with its title and text; words are runs of two or more letters or digits, lower-cased. Several
@@ -73,30 +59,16 @@ class BM25Retriever(Retriever):
         _check_range("k1", k1, high=float("inf"))
         _check_range("b", b, high=1)
         _check_range("delta", delta, high=float("inf"))
-        self.dataset = dataset
-        self.store = store
+        super().__init__(dataset, store)
         self.settings = BM25Settings(method, k1, b, delta, stopwords, stemmer)
-        self._domains = DomainCache(self._load)
-
-    def check(self) -> Iterator[str]:
-        yield from find_empty_domains(self.dataset)
-
-    def prepare(self) -> None:
-        for domain in self.dataset.domains():
-            self._domains.get(domain)
-
-    def index(self) -> list[str]:
-        """Build the indexes of all domains, and say of each what was indexed."""
-        return [self._domains.get(domain).about for domain in self.dataset.domains()]
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = choose_queries(queries, "lexical")
         if not searched or k < 1:
             return []
         index = self._domains.get(searched[0].domain)
-        best = index.words.search([query.text for query in searched], [query.weight for query in searched], k)
-        passages = index.corpus.get_by_position([position for position, _ in best])
-        return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
+        best = index.rows.search([query.text for query in searched], [query.weight for query in searched], k)
+        return index.make_hits(best)
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
@@ -105,10 +77,10 @@ class BM25Retriever(Retriever):
         index = self._domains.get(searched[0].domain)
         positions = index.corpus.positions(ids)
         texts, weights = [query.text for query in searched], [query.weight for query in searched]
-        scores = index.words.score(texts, weights, list(positions.values()))
+        scores = index.rows.score(texts, weights, list(positions.values()))
         return dict(zip(positions, scores.tolist(), strict=True))
 
-    def _load(self, domain: str) -> _DomainIndex:
+    def _load(self, domain: str) -> DomainIndex[BM25Index]:
         from convrag_retrieval.bm25_builder import BM25Builder
         from convrag_retrieval.bm25_index import BM25Index
 
@@ -122,19 +94,8 @@ class BM25Retriever(Retriever):
         folder = self.store.folder("indexes", key, builder.build, series=series)
         if builder.counts:
             builder.clean_up()
-        return _DomainIndex(
-            corpus, BM25Index(folder, self.settings, len(corpus)), describe_index(corpus, builder.counts, "indexed")
-        )
-
-
-@dataclass(frozen=True)
-class _DomainIndex:
-    """The index of one domain."""
-
-    corpus: PositionedCorpus
-    words: BM25Index
-    about: str
-    """What was built, in a sentence."""
+        about = describe_index(corpus, builder.counts, "indexed")
+        return DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), about)
 
 
 def _check_range(name: str, value: float, high: float) -> None:

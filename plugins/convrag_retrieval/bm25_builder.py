@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,20 +15,21 @@ from convrag import ConfigError, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
 from convrag.sdk.storage import BATCH
-from convrag_retrieval.bm25_index import WORDS, load_words, tokenize
+from convrag_retrieval.bm25_index import WORDS, Postings, load_words
+from convrag_retrieval.bm25_settings import BM25Settings, tokenize
 from convrag_retrieval.bm25_weights import weigh_words
-from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
-from convrag_retrieval.postings import Postings
+from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, find_earlier, load_texts
+from convrag_retrieval.shards import Shards
 from convrag_retrieval.token_lists import TokenLists, Vocabulary
-from convrag_retrieval.token_shards import SHARD, TokenShards
 
 SHARDS = "words"
 """The folder of the store with the words of passages of builds that were interrupted."""
 
+SHARD = 50_000
+"""Passages whose words are kept at once."""
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from convrag_retrieval.bm25 import BM25Settings
 
 
 class BM25Builder:
@@ -50,7 +52,7 @@ class BM25Builder:
         self._store = store
         self._family = family
         self._newest = store.folders.find_newest("indexes", series) if series else None
-        self._shards = TokenShards(store.path / SHARDS / f"{family}-{shards}")
+        self._shards = Shards(store.path / SHARDS / f"{family}-{shards}")
         self.counts: BuildCounts | None = None
         """What `build` did; None before."""
 
@@ -88,13 +90,13 @@ class BM25Builder:
             shard = missing[start : start + SHARD]
             lists = [vocabulary.number(words) for words in islice(contents, len(shard))]
             if start + SHARD < len(missing):
-                self._shards.add(texts.hashes[shard], vocabulary.list_words(), lists)
+                self._keep(texts.hashes[shard], vocabulary.list_words(), lists)
             for position, words in zip(shard, lists, strict=True):
                 found[position] = words
         return vocabulary.renumber([words for words in found if words is not None])
 
     def _take_over(self, texts: TextPositions, vocabulary: Vocabulary, found: list[NDArray[np.int32] | None]) -> None:
-        """Take the words of texts that an earlier index has; count those of the index before that are gone."""
+        """Take the words of texts that an earlier index has; count the texts of the index before that are gone."""
         assert self.counts is not None
         left = len(found)
 
@@ -110,14 +112,22 @@ class BM25Builder:
                     found[position] = numbers[lists.get(place)]
                     left -= 1
 
-        with reading_earlier(self._store, "indexes", self._family, self._newest) as folders:
+        with closing(find_earlier(self._store, self._family, self._newest)) as folders:
             for folder in folders:
                 hashes = load_texts(folder)
                 if folder == self._newest:
                     self.counts.removed = texts.count_absent(hashes)
                 take(hashes, lambda folder=folder: (load_words(folder), TokenLists.load(folder)))  # type: ignore[misc]
         for shard in self._shards.read():
-            take(shard.hashes, lambda shard=shard: (shard.words, shard.lists))  # type: ignore[misc]
+            lists = TokenLists(shard["tokens"], shard["lengths"])
+            take(shard["hashes"], lambda shard=shard, lists=lists: (json.loads(shard["words"].tobytes()), lists))  # type: ignore[misc]
+
+    def _keep(self, hashes: NDArray[np.bytes_], words: Sequence[str], texts: Sequence[NDArray[np.int32]]) -> None:
+        """Keep the words of texts, with the numbers of the words in the shard alone."""
+        used, tokens = np.unique(np.concatenate(texts), return_inverse=True)
+        written = np.frombuffer(json.dumps([words[number] for number in used]).encode(), dtype=np.uint8)
+        lengths = np.array([len(text) for text in texts], dtype=np.int64)
+        self._shards.add(hashes[0].hex(), hashes=hashes, words=written, tokens=tokens.astype(np.int32), lengths=lengths)
 
     def _read(self, positions: list[int]) -> Iterator[str]:
         """Read the passages at positions, in batches, with a progress bar."""

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from convrag_retrieval.bm25_settings import BM25Settings
 from convrag_retrieval.token_lists import TokenLists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from convrag_retrieval.bm25 import BM25Settings
 
 _BLOCK = 1 << 22
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from convrag import DataError, Dataset
+from convrag import DataError, Dataset, Hit, Retriever, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.identity import digest
 from convrag.sdk.storage import BATCH
@@ -34,6 +36,48 @@ class PositionedCorpus(Corpus):
         return {id_: found[id_] for id_ in ids if id_ in found}
 
 
+@dataclass(frozen=True)
+class DomainIndex(Generic[T]):
+    """The index of one domain: the passages, what finds their positions, and what was built, in a sentence."""
+
+    corpus: PositionedCorpus
+    rows: T
+    about: str
+
+    def make_hits(self, best: Sequence[tuple[int, float]]) -> list[Hit]:
+        """Make hits of (position, score)."""
+        passages = self.corpus.get_by_position([position for position, _ in best])
+        return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
+
+
+class CorpusRetriever(Retriever):
+    """Base of retrievers that keep an index in the store for each domain of the data set.
+
+    Args:
+        dataset: whose corpora are searched.
+        store: keeps the indexes.
+    """
+
+    def __init__(self, dataset: Dataset, store: Store) -> None:
+        self.dataset = dataset
+        self.store = store
+        self._domains = DomainCache(self._load)
+
+    def check(self) -> Iterator[str]:
+        yield from find_empty_domains(self.dataset)
+
+    def prepare(self) -> None:
+        self.index()
+
+    def index(self) -> list[str]:
+        """Build the indexes of all domains, and say of each what was done."""
+        return [self._domains.get(domain).about for domain in self.dataset.domains()]
+
+    @abstractmethod
+    def _load(self, domain: str) -> DomainIndex[Any]:
+        """Open the index of a domain; build it where it is not there."""
+
+
 class DomainCache(Generic[T]):
     """Keeps one object for each domain, made at the first use of the domain; safe to use from many threads.
 
@@ -56,7 +100,7 @@ class DomainCache(Generic[T]):
 
 
 def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:
-    """Name the indexes of which each supersedes the one before: of a domain, before and after its passages change.
+    """Name a series of indexes, in which each supersedes the one before when the passages of a domain have changed.
 
     Args:
         name: of the retriever.

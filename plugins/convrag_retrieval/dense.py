@@ -8,11 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Hit, Query, Retriever, Store, operational
-from convrag.sdk.errors import MissingExtra
+from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Store, operational
 from convrag.sdk.identity import digest, hash_modules
-from convrag.sdk.queries import choose_queries
-from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
+from convrag.sdk.queries import choose_queries, combine_vectors
+from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, describe_index, make_series
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 LARGE = 200_000
 """Passages above which `approximate=auto` searches lists; up to there an exact search takes some 20 ms."""
 
-_CODE = "known_texts", "row_journal", "stored_rows", "vector_builder"
+_CODE = "known_texts", "stored_rows", "vector_builder"
 """The modules of this package that decide what an index holds."""
 
 
-class DenseRetriever(Retriever):
+class DenseRetriever(CorpusRetriever):
     """Search by meaning: the passages whose vectors are closest to the query's, with any embedder.
 
     A passage counts with its title and text, as far as the embedder reads; its score is the cosine. Several queries
@@ -68,72 +67,46 @@ class DenseRetriever(Retriever):
     ) -> None:
         if batch_size < 1:
             raise ConfigError(f"retriever=dense: batch_size={batch_size} makes no sense; it must be 1 or more.")
-        self.dataset = dataset
+        super().__init__(dataset, store)
         self.embedder = embedder
-        self.store = store
         self.approximate = approximate
         self.quantize: Literal["none", "float16", "int8"] = quantize
         self.batch_size = batch_size
-        self._domains = DomainCache(self._load)
 
     def check(self) -> Iterator[str]:
-        yield from find_empty_domains(self.dataset)
+        yield from super().check()
         if self.approximate == "always" and not _faiss_version():
             yield str(MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always"))
 
-    def prepare(self) -> None:
-        for domain in self.dataset.domains():
-            self._domains.get(domain)
-
-    def index(self) -> list[str]:
-        """Build the indexes of all domains, and say of each what was embedded."""
-        return [self._domains.get(domain).about for domain in self.dataset.domains()]
-
     def content_hash(self) -> str:
-        return (
-            "" if self.approximate == "never" else _faiss_version()
-        )  # whether it is installed decides what "auto" finds
+        # Whether it is installed decides what "auto" finds.
+        return "" if self.approximate == "never" else _faiss_version()
 
     def note(self) -> str:
         if self.approximate == "never":
             return ""
-        domains = [domain for domain in self.dataset.domains() if self._domains.get(domain).lists is not None]
+        domains = [domain for domain in self.dataset.domains() if self._domains.get(domain).rows.lists is not None]
         return f"The search is approximate for {', '.join(domains)}." if domains else ""
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
-        vector = self._combine(queries)
+        vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
         if vector is None or k < 1:
             return []
         index = self._domains.get(queries[0].domain)
-        best = index.search(vector, k)
-        passages = index.corpus.get_by_position([position for position, _ in best])
-        return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
+        return index.make_hits(index.rows.search(vector, k))
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages, retrieved or not: id -> cosine; ids that the corpus lacks are left out."""
         import numpy as np
 
-        if (vector := self._combine(queries)) is None:
+        if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:
             return dict.fromkeys(ids, 0.0)
         index = self._domains.get(queries[0].domain)
         positions = index.corpus.positions(ids)
-        scores = index.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
+        scores = index.rows.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
         return dict(zip(positions, scores.tolist(), strict=True))
 
-    def _combine(self, queries: Sequence[Query]) -> NDArray[np.float64] | None:
-        """Combine weighted queries into one unit vector, (d,); None where there is nothing to search for."""
-        import numpy as np
-
-        if not (searched := choose_queries(queries, "dense")):
-            return None
-        rows = self.embedder.embed([query.text for query in searched], query=True).astype(np.float64)
-        weights = np.array([[query.weight] for query in searched])
-        total: NDArray[np.float64] = (rows * weights).sum(axis=0)
-        length = float(np.linalg.norm(total))
-        cancelled = length < 1e-6 * float(np.abs(weights).sum())  # the rest is rounding of float32
-        return None if cancelled else total / length
-
-    def _load(self, domain: str) -> _DomainIndex:
+    def _load(self, domain: str) -> DomainIndex[_Rows]:
         from convrag_retrieval.vector_builder import VectorBuilder
         from convrag_retrieval.vectors import Vectors
 
@@ -145,17 +118,16 @@ class DenseRetriever(Retriever):
         families = [digest(["dense", embedder, code, quantize]) for quantize in kept]
         key = f"{families[-1] if families else uuid4().hex}-{digest(corpus.fingerprint)}"
         series = make_series("dense", self.dataset, domain, self.embedder.series, self.quantize)
-        # The journal goes by the series: an interrupted build is resumed although passages have changed meanwhile.
-        journal = series or key
+        # Shards go by the series: an interrupted build is resumed although passages have changed meanwhile.
         builder = VectorBuilder(
-            corpus, self.embedder, self.quantize, self.batch_size, self.store, families, series, journal
+            corpus, self.embedder, self.quantize, self.batch_size, self.store, families, series, series or key
         )
         folder = self.store.folder("indexes", key, builder.build, series=series)
         if builder.counts:
             builder.clean_up()
         vectors = Vectors(folder)
         lists = self._load_lists(vectors, folder, domain, series) if self._approximates(len(corpus)) else None
-        return _DomainIndex(corpus, vectors, lists, describe_index(corpus, builder.counts, "embedded"))
+        return DomainIndex(corpus, _Rows(vectors, lists), describe_index(corpus, builder.counts, "embedded"))
 
     def _approximates(self, passages: int) -> bool:
         return self.approximate == "always" or (
@@ -166,29 +138,23 @@ class DenseRetriever(Retriever):
         if not _faiss_version():
             raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
         from convrag_retrieval.known_texts import load_texts
-        from convrag_retrieval.leader_builder import LeaderBuilder
-        from convrag_retrieval.leader_lists import LeaderLists
+        from convrag_retrieval.leader_lists import LeaderBuilder, LeaderLists
 
         rows, _, passages = index.name.partition("-")
-        code = hash_modules("convrag_retrieval.leader_builder", "convrag_retrieval.leader_lists")
-        family = digest(["lists", rows, _faiss_version(), code])
+        family = digest(["lists", rows, _faiss_version(), hash_modules("convrag_retrieval.leader_lists")])
         key = f"{family}-{passages}"
-        series = digest(["lists", series]) if series else ""
-        builder = LeaderBuilder(vectors.rows, load_texts(index), domain, self.store, family, series, key)
-        lists = LeaderLists(self.store.folder("indexes", key, builder.build, series=series))
+        builder = LeaderBuilder(vectors.rows, load_texts(index), domain, self.store.path / "lists" / key)
+        folder = self.store.folder("indexes", key, builder.build, series=digest(["lists", series]) if series else "")
         builder.clean_up()
-        return lists
+        return LeaderLists(folder)
 
 
 @dataclass(frozen=True)
-class _DomainIndex:
-    """The index of one domain; without lists its search is exact."""
+class _Rows:
+    """The vectors of one domain; without lists their search is exact."""
 
-    corpus: PositionedCorpus
     vectors: Vectors
     lists: LeaderLists | None
-    about: str
-    """What was built, in a sentence."""
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
         if self.lists is None:

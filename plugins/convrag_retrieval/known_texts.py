@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,25 +66,16 @@ class BuildCounts:
         return f"{domain}: {total:,} passage{'' if total == 1 else 's'}: {', '.join(parts)}"
 
 
-@contextmanager
-def reading_earlier(store: Store, kind: str, family: str, newest: Path | None) -> Iterator[Iterator[Path]]:
-    """Give the sound folders of earlier builds whose names begin with a family, each held until the next is taken.
+def find_earlier(store: Store, family: str, newest: Path | None) -> Generator[Path, None, None]:
+    """Yield the sound indexes whose names begin with a family, each held until the next is taken; to be closed.
 
     The newest of the series comes first, since it has the most in common with the new one.
     """
-
-    def find() -> Generator[Path, None, None]:
-        folders = [path for path in sorted((store.path / kind).glob(f"{family}-*")) if not path.suffix]
-        for folder in sorted(folders, key=lambda path: path != newest):
-            with store.folders.reading(folder) as is_sound:
-                if is_sound:
-                    yield folder
-
-    found = find()
-    try:
-        yield found
-    finally:
-        found.close()
+    folders = [path for path in sorted((store.path / "indexes").glob(f"{family}-*")) if not path.suffix]
+    for folder in sorted(folders, key=lambda path: path != newest):
+        with store.folders.reading(folder) as is_sound:
+            if is_sound:
+                yield folder
 
 
 def load_texts(folder: Path) -> NDArray[np.bytes_]:

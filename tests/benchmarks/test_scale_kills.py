@@ -27,7 +27,7 @@ def count_shards(pattern: str) -> Callable[[Path], int]:
 
 
 def measure_journal(store: Path) -> int:
-    return sum(path.stat().st_size for path in store.glob("**/embedded/*.rows")) >> 20
+    return sum(path.stat().st_size for path in store.glob("**/embedded/*/*.npz")) >> 20
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def measure_journal(store: Path) -> int:
     [
         ("bm25", {}, count_shards("**/words/*/*.npz"), (1, 2, 3)),
         ("dense", {}, measure_journal, (1, 100, 250)),
-        ("dense", {"approximate": "always"}, count_shards("**/lists/*/*.npy"), (1, 2, 3)),
+        ("dense", {"approximate": "always"}, count_shards("**/lists/*/*.npz"), (1, 2, 3)),
     ],
     ids=["bm25", "dense", "lists"],
 )

@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
+    without_results = ("ijson", "pyarrow")
 
     @pytest.fixture(autouse=True)
     def _folder(self, folder: Path) -> None:

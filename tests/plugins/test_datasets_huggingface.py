@@ -1,10 +1,6 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("datasets", "pyarrow")
+    without_results = ("datasets", "ijson", "pyarrow")
 
     @pytest.fixture(autouse=True)
     def _folder(self, folder: Path) -> None:
@@ -121,50 +117,6 @@ def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
         MissingExtra, match=r"reading 'BeIR/scifact' from the hub needs datasets.*convrag\[huggingface\]"
     ):
         list(HuggingfaceDataset(name="BeIR/scifact").conversations())
-
-
-class _Hub(BaseHTTPRequestHandler):
-    """A hub that has no data set."""
-
-    def do_GET(self) -> None:
-        assert self.path == "/api/datasets/BeIR/scifact"
-        self.send_response(404)
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def hub() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), _Hub) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
-class _Datasets:
-    """In the place of the library, which is not asked: importing it takes seconds."""
-
-
-def test_a_name_of_the_hub_is_refused_quickly(monkeypatch: pytest.MonkeyPatch, hub: str) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", _Datasets)
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    for endpoint, message in (
-        (hub, r"'BeIR/scifact' is no data set of the hub that you may read \(HTTP 404\)"),
-        (
-            "http://127.0.0.1:9",
-            r"'BeIR/scifact' is no folder here, and http://127.0.0.1:9 cannot be reached \(.*refused",
-        ),
-    ):
-        monkeypatch.setenv("HF_ENDPOINT", endpoint)
-        start = time.monotonic()
-        (problem,) = HuggingfaceDataset(name="BeIR/scifact").check()
-        assert time.monotonic() - start < 5
-        with pytest.raises(ConfigError, match=message):
-            raise ConfigError(problem)
 
 
 @pytest.mark.integration

@@ -60,7 +60,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
+    without_results = ("ijson", "pyarrow")
 
     @pytest.fixture(autouse=True, params=["un", "synthetic"])
     def _clone(self, clone: Path, request: pytest.FixtureRequest) -> None:

@@ -50,6 +50,7 @@ def folder(tmp_path) -> Path:
 
 
 class TestContract(PublishedContract):
+    without_results = ("ijson", "pyarrow")
     fixture = "folder"
 
     def make(self) -> QreccDataset:

@@ -298,7 +298,7 @@ class TestReadingAgain:
         with pytest.raises(DataError, match=r"notes\.txt: this file has changed since it was read: start again"):
             list(dataset.corpus("default"))
         (folder / "notes.txt").unlink()
-        with pytest.raises(DataError, match=r"notes\.txt: it was deleted meanwhile"):
+        with pytest.raises(DataError, match=r"notes\.txt: No such file"):
             list(dataset.corpus("default"))
 
     def test_an_interruption_keeps_what_was_read(self, folder, store, parsed, monkeypatch):

@@ -186,7 +186,7 @@ class TestOddEntries:
             found = find(tmp_path)
         finally:
             (tmp_path / "x").chmod(0o700)
-        assert reasons(found) == {"x/": "you have no right to list this folder"}
+        assert reasons(found) == {"x/": "Permission denied"}
 
     def test_a_folder_that_vanishes(self, tmp_path, monkeypatch):
         write(tmp_path, "a.md", "x/b.md")
@@ -200,4 +200,4 @@ class TestOddEntries:
         monkeypatch.setattr(os, "scandir", vanish)
         found = find(tmp_path)
         assert [file.id for file in found.files] == ["a.md"]
-        assert reasons(found) == {"x/": "it was deleted meanwhile"}
+        assert reasons(found) == {"x/": "No such file"}

@@ -17,9 +17,9 @@ from convrag_chunkers.whole import NoChunker
 from convrag_documents import file_content
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
-from convrag_documents.readers import archive, find_reader, text_builder, xml_tree
+from convrag_documents.readers import archive, find_reader
 from convrag_documents.unreadable import Unreadable
-from document_files import make_docx, make_xlsx, make_zip
+from document_files import make_xlsx, make_zip
 from fuzz.document_readers import SOUND
 
 
@@ -102,10 +102,6 @@ class TestPdf:
         with pytest.raises(Unreadable, match="1 of its 2 pages cannot be read, page 2: KeyError"):
             next(found)
 
-    def test_text_without_end(self, monkeypatch):
-        monkeypatch.setattr(text_builder, "LONGEST", 20)
-        assert refusal("a.pdf", SOUND["a.pdf"]) == "it has more than 20 characters of text"
-
 
 class TestArchives:
     def test_a_bomb(self, monkeypatch):
@@ -124,11 +120,6 @@ class TestArchives:
             assert tracemalloc.get_traced_memory()[1] < 5_000_000
         finally:
             tracemalloc.stop()
-
-    def test_many_members(self, monkeypatch):
-        monkeypatch.setattr(archive, "_MOST_MEMBERS", 10)
-        content = make_zip({f"m{number}": "" for number in range(20)})
-        assert refusal("a.epub", content) == "it is an archive of more than 10 files"
 
     @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
     def test_no_archive(self, name):
@@ -166,10 +157,7 @@ class TestArchives:
     @pytest.mark.parametrize(
         ("old", "new", "reason"),
         [
-            ("<row>", '<row r="4294967295">', "rows and 2 columns apart"),
-            ("<row>", '<row r="1048576">' + "<c/>" * 20, "rows and 22 columns apart"),
-            ("<row>", '<row r="9000000"></row><row><c/></row><row>', "9,000,003 rows and 2 columns apart"),
-            ("</sheetData>", '</sheetData><sst uniqueCount="4000000000"/>', "declares more than 10,000,000 texts"),
+            ("<row>", '<row r="1048576"><c r="T1"/>', "1,048,576 rows and 20 columns apart"),
         ],
     )
     def test_what_takes_all_memory_or_hours(self, old, new, reason):
@@ -181,22 +169,13 @@ class TestArchives:
 
 class TestXml:
     def test_entities(self):
-        laughs = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
-        members = {"word/document.xml": f'{laughs}<w:document xmlns:w="w"><w:body>&b;</w:body></w:document>'}
-        assert "declares entities" in refusal("a.docx", make_docx("", members))
         outside = '<!DOCTYPE l [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
         members = {"META-INF/container.xml": f"{outside}<c>&a;</c>"}
-        assert "declares entities" in refusal("a.epub", make_zip(members))
-
-    def test_deep_and_many(self, monkeypatch):
-        assert "elements" in refusal("a.docx", make_docx("<w:tbl>" * 1000 + "</w:tbl>" * 1000))
-        monkeypatch.setattr(xml_tree, "_MOST_ELEMENTS", 100)
-        assert "more than 100 elements" in refusal("a.docx", make_docx("<w:p/>" * 1000))
+        assert "it is damaged" in refusal("a.epub", make_zip(members))
 
 
 class TestNesting:
     def test_html(self):
-        assert refusal("a.html", b"<div>" * 100_000 + b"deep") == "its elements stand within each other 100,000 deep"
         assert read("a.html", b"<b><i>" * 20_000 + b"deep")[0].text == "deep"
         assert read("a.html", b"<div>" * 2_000 + b"deep")[0].text == "deep"
         assert read("a.html", b"<div><p>x</div>" * 10_000)[0].text.count("x") == 10_000
@@ -226,36 +205,24 @@ class TestFiles:
         assert make(folder, tmp_path / "store").note() == ""
         assert "b.md (0.0 MB is more than" in make(folder, tmp_path / "store", max_megabytes=0.001).note()
 
-    @pytest.mark.parametrize(
-        ("error", "reason"),
-        [
-            (PermissionError(13, "Permission denied"), "you have no right to read it"),
-            (FileNotFoundError(2, "No such file"), "it was deleted meanwhile"),
-            (OSError(5, "Input/output error"), "Input/output error"),
-        ],
-    )
-    def test_a_file_that_the_system_refuses(self, tmp_path, monkeypatch, error, reason):
+    def test_a_file_that_the_system_refuses(self, tmp_path, monkeypatch):
         folder = tmp_path / "docs"
         folder.mkdir()
         (folder / "a.md").write_text("# A\n\nText.")
         (folder / "b.md").write_text("# B\n\nText.")
-        opened = os.open
+        opened = Path.read_bytes
 
-        def refuse(path, flags, *rest):
-            if str(path).endswith("b.md"):
-                raise error
-            return opened(path, flags, *rest)
+        def refuse(path):
+            if path.name == "b.md":
+                raise PermissionError(13, "Permission denied")
+            return opened(path)
 
-        monkeypatch.setattr(file_content.os, "open", refuse)
+        monkeypatch.setattr(Path, "read_bytes", refuse)
         dataset = make(folder, tmp_path / "store")
-        assert f"b.md ({reason})" in dataset.note()
+        assert "b.md (Permission denied)" in dataset.note()
         assert len(list(dataset.corpus("default"))) == 1
 
-    def test_a_file_that_becomes_a_pipe_or_a_link_after_it_was_found(self, tmp_path):
+    def test_a_pipe_is_not_waited_for(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
-        (tmp_path / "secret").write_text("secret")
-        (tmp_path / "link").symlink_to(tmp_path / "secret")
         with pytest.raises(Unreadable, match="it is a pipe"):
             file_content.read_bytes(tmp_path / "pipe", 100)
-        with pytest.raises(Unreadable, match="it is a symbolic link"):
-            file_content.read_bytes(tmp_path / "link", 100)

@@ -354,7 +354,7 @@ def test_a_query_that_the_file_lacks_is_named(files: dict[str, Path], server: Se
         ('{"vector": {"a": 1}}', "line 1: there is no 'id'"),
         ('{"id": "tea-1", "vector": {"a": "much"}}', "the weight of 'a' is no number"),
         ('{"id": "tea-1", "vector": {"a": 1}}', "there is no vector for the passage 'tea-2'"),
-        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "an id stands in it twice"),
+        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "stands in it twice"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line(

@@ -29,7 +29,7 @@ from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
 from convrag_retrieval import bm25, bm25_builder
 from convrag_retrieval.bm25 import BM25Retriever, BM25Settings
-from convrag_retrieval.bm25_index import tokenize
+from convrag_retrieval.bm25_settings import tokenize
 from convrag_retrieval.bm25_weights import weigh_words
 
 METHODS = ["lucene", "robertson", "atire", "bm25l", "bm25+"]
@@ -330,7 +330,7 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
     again = BM25Retriever(dataset=MOON, store=store)
     again.prepare()
     assert again.retrieve(queries, 5) == first
-    index = again._domains.get("default").words
+    index = again._domains.get("default").rows
     assert isinstance(index.postings._weights.base, np.memmap)
     with pytest.raises(AssertionError, match="must not be called"):
         BM25Retriever(dataset=MOON, store=store, k1=0.9).prepare()  # other settings are another index

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag_retrieval import postings as module
-from convrag_retrieval.postings import Postings
+from convrag_retrieval import bm25_index as module
+from convrag_retrieval.bm25_index import Postings
 
 
 def make_postings(folder: Path, passages: int, words: int, seed: int, levels: int = 0) -> Postings:

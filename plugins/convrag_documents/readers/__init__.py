@@ -32,7 +32,7 @@ class Reader:
     """How files of a format are read.
 
     `function` is the name of a function in the module of this package, which takes the bytes of a file and yields
-    documents; their ids are the names of the parts of the file, of which most have one, with an empty name. It raises
+    documents; their ids are the names of the parts of the file; most files have one, with an empty name. It raises
     Unreadable. `libraries` are distributions whose versions bear on what it yields.
     """
 

@@ -22,7 +22,7 @@ _CLOSED = re.compile(
 
 
 def read_epub(content: bytes) -> Iterator[Document]:
-    """Read a book; its title is that of its description."""
+    """Read a book; its description has the title."""
     archive = Archive(content)
     package = next((each.get("full-path", "") for each in archive.read_xml(_CONTAINER).iter("rootfile")), "")
     book = archive.read_xml(package)

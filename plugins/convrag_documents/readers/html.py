@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from convrag import Document
 from convrag_documents.readers.text import decode
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -27,35 +26,21 @@ _BLOCKS = {
 }
 _CELLS = {"td", "th"}
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
-_NESTING = re.compile(
-    rb"<(/?)(?:address|article|aside|blockquote|center|details|div|dl|fieldset|figure|footer|form|header|main|menu|nav"
-    rb"|ol|section|table|ul)\b",
-    re.IGNORECASE,
-)
 _PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
 """What makes a cell of a table a part of the page's layout, instead of a value in a line."""
 
-_DEEPEST = 3_000
-"""Elements within each other. The parser's time grows with the square of their number: 50,000 take seconds."""
-
 
 def read_html(content: bytes) -> Iterator[Document]:
-    """Read a page; its title is that of its head."""
+    """Read a page; its head has the title."""
     builder = TextBuilder()
     add_html(builder, content)
     yield builder.build()
 
 
 def add_html(builder: TextBuilder, content: bytes) -> None:
-    """Add the text and the headings of a page, and its title where none is known. Raises Unreadable."""
+    """Add the text and the headings of a page, and its title where none is known."""
     from selectolax.lexbor import LexborHTMLParser
 
-    depth = deepest = 0
-    for found in _NESTING.finditer(content):
-        depth = max(0, depth - 1) if found[1] else depth + 1
-        deepest = max(deepest, depth)
-    if deepest > _DEEPEST:
-        raise Unreadable(f"its elements stand within each other {deepest:,} deep")
     tree = LexborHTMLParser(_decode_page(content))
     title = tree.css_first("title")
     if title is not None and not builder.title:

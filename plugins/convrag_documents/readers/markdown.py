@@ -24,7 +24,7 @@ _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
 def read_markdown(content: bytes) -> Iterator[Document]:
-    """Read Markdown with its headings; the title is that of its front matter."""
+    """Read Markdown with its headings; its front matter has the title."""
     text = decode(content)
     body, title = _read_front_matter(text)
     joined, headings = _read_lines(text, body)

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _FULL_LINE = 60  # characters of a line that reaches the margin, also in small columns
-_MOST_PAGES = 20_000
-_MOST_FAILURES = 20  # pages that cannot be read; each may take seconds
 _NUMBER = r"(?:[^\n]{0,8}\d[\d.):]*[^\S\n]+)?"  # before the words of a heading: "12.3.4 ", "Part 2: "
-_MOST_BOOKMARKS = 20_000
 
 limit_logs(logging.CRITICAL, "pypdf")  # it reports what it mends in damaged files
 
@@ -35,8 +32,6 @@ def read_pdf(content: bytes) -> Iterator[Document]:
     reader = PdfReader(BytesIO(content))
     if reader.is_encrypted:
         _decrypt(reader)
-    if len(reader.pages) > _MOST_PAGES:
-        raise Unreadable(f"it has {len(reader.pages):,} pages, more than {_MOST_PAGES:,}")
     builder = TextBuilder()
     failed = []
     for number, page in enumerate(reader.pages, 1):
@@ -45,15 +40,12 @@ def read_pdf(content: bytes) -> Iterator[Document]:
             text = page.extract_text()
         except Exception as error:
             failed.append(f"page {number}: {type(error).__name__}: {error}")
-            if len(failed) == _MOST_FAILURES:
-                break
-            continue
-        builder.add(_mend_lines(text))
+        else:
+            builder.add(_mend_lines(text))
     if builder:
         yield _add_bookmarks(builder.build(), reader)
     if failed:
-        more = "; the pages after these were not tried" if len(failed) == _MOST_FAILURES else ""
-        raise Unreadable(f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}{more}")
+        raise Unreadable(f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}")
     if not builder:
         raise Unreadable("it is scanned: its pages have no text layer" if len(reader.pages) else "it has no pages")
 
@@ -111,9 +103,7 @@ def _find_heading(text: str, title: str, start: int, end: int) -> int:
 def _list_bookmarks(outline: Sequence[Any], reader: PdfReader) -> Iterator[tuple[int, str, int]]:
     """Yield the level from 1, the title and the page from 0 of each bookmark."""
     waiting: list[tuple[int, Any]] = [(1, each) for each in reversed(outline)]
-    for _ in range(_MOST_BOOKMARKS):
-        if not waiting:
-            return
+    while waiting:
         level, item = waiting.pop()
         if isinstance(item, list):
             waiting += [(level + 1, each) for each in reversed(item)]

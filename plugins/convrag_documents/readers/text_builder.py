@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from convrag import Document
-from convrag.sdk.types import Heading
-from convrag_documents.unreadable import Unreadable
-
-LONGEST = 50_000_000
-"""Characters of a document. A small file can hold more: compressed, or a page that is shown again and again."""
+from convrag import Document, Heading
 
 _GAP = "\n\n"
 
@@ -40,9 +35,6 @@ class TextBuilder:
         Args:
             block: the text.
             headings: those within it, with their places in it.
-
-        Raises:
-            Unreadable: the text becomes too long.
         """
         stripped = block.lstrip()
         shift = self._next_start - (len(block) - len(stripped))
@@ -51,8 +43,6 @@ class TextBuilder:
             return
         self._headings.extend(replace(heading, start=heading.start + shift) for heading in headings)
         self._length = self._next_start + len(block)
-        if self._length > LONGEST:
-            raise Unreadable(f"it has more than {LONGEST:,} characters of text")
         self._blocks.append(block)
 
     def add_heading(self, level: int, text: str) -> None:
