@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from unicodedata import category
 
-from convrag_llms.http_errors import read_status
-from convrag_llms.reply_limit import MAX_REPLY_BYTES, ReplyTooLong
+from convrag_llms.errors import EmptyReply, ReplyTooLong
+
+MAX_REPLY_BYTES = 10 * 2**20
+"""The longest reply in one piece, after decompression; 128,000 tokens are about half a MB."""
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})  # Unicode's categories
 _BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that leave no mark
@@ -40,29 +42,6 @@ class Reply:
     cost: float | None
     model: str
     finish_reason: str = ""
-
-
-class EmptyReply(Exception):
-    """The server sent no text that anybody could see, which may have cost something all the same."""
-
-    def __init__(self, finish_reason: str, cost: float | None) -> None:
-        self.finish_reason = finish_reason
-        self.cost = cost
-        super().__init__(f"the reply is empty (finish_reason: {finish_reason})")
-
-
-class IncompleteStream(Exception):
-    """The connection of a streamed reply ended before the reply did."""
-
-    status_code = 502
-
-    def __init__(self) -> None:
-        super().__init__("the connection ended in the middle of the reply")
-
-
-def may_have_cost(error: Exception) -> bool:
-    """Whether the model may have written a reply of any length before the error."""
-    return read_status(error) == 408 or isinstance(error, ReplyTooLong | IncompleteStream)
 
 
 def make_reply(text: Any, finish_reason: Any, tokens: TokenCounts, cost: float | None, model: Any) -> Reply:

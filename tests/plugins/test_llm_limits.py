@@ -21,11 +21,10 @@ from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag_llms import rate_limiter
-from convrag_llms.budget import Budget
+from convrag_llms import limits
 from convrag_llms.http_llm import HttpLLM
+from convrag_llms.limits import Budget, RateLimiter
 from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.rate_limiter import RateLimiter
 from llm_client import COST_WITHOUT_PRICE, every_option, make_client
 from llm_server import Server, make_error, make_reply
 
@@ -211,7 +210,7 @@ class TestRateLimiter:
 
     @pytest.mark.parametrize("per_minute", [1, 5])
     def test_so_many_a_minute(self, per_minute: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.3)
+        monkeypatch.setattr(limits, "WINDOW_SECONDS", 0.3)
         limiter = RateLimiter(None, per_minute)
         begun: list[float] = []
 
@@ -238,7 +237,7 @@ class TestRateLimiter:
     @every_option
     @needs_extra
     def test_a_retry_is_a_request_too(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.4)
+        monkeypatch.setattr(limits, "WINDOW_SECONDS", 0.4)
         server.plan_replies(make_error(500), make_reply())
         client(server, requests_per_minute=1).complete(PROMPT)
         assert server.times[1] - server.times[0] > 0.3

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -24,13 +23,11 @@ from convrag.api.types import Message, Prompt
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.streaming import listen_with
 from convrag.testing import LLMContract
-from convrag_llms import openai_client
-from convrag_llms.connections import Connections
-from convrag_llms.event_stream import Event, read_events
+from convrag_llms.connections import CONNECTIONS
 from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.openai_client import is_private
+from convrag_llms.openai_client import estimate_tokens, is_private
 from convrag_llms.openai_compatible import OpenAICompatible
-from convrag_llms.token_estimate import estimate_tokens
+from convrag_llms.openai_protocol import Event, read_events
 from llm_client import make_client
 from llm_server import Server, Step, make_reply
 
@@ -47,7 +44,7 @@ def option() -> str:
 
 
 class TestOpenAICompatibleContract(LLMContract):
-    without_results = ("urllib3", "certifi", "tenacity")
+    without_results = ("urllib3", "certifi", "tenacity", "genai-prices")
 
     network = True
 
@@ -171,11 +168,11 @@ class TestConnections:
         context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
         monkeypatch.setattr(server._http, "socket", context.wrap_socket(server._http.socket, server_side=True))
         address = f"https://localhost:{server.port}/v1"
-        monkeypatch.setattr(openai_client, "_connections", cache(Connections))
+        CONNECTIONS._pools.clear()
         with pytest.raises(LLMError, match=r"no trusted connection.*SSL_CERT_FILE names"):
             make_client(server, api_base=address).complete(PROMPT)
         assert server.requests == []
-        monkeypatch.setattr(openai_client, "_connections", cache(Connections))
+        CONNECTIONS._pools.clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         assert make_client(server, api_base=address).complete(PROMPT).text == "A dog."
         server.plan_replies(Step(body=make_reply(), byte_delay=0.05))
