@@ -77,26 +77,27 @@ def _load() -> Any:
     with warnings.catch_warnings(), _without_garbage_collection():
         warnings.simplefilter("ignore")  # pydantic warns of litellm's types, at import and at their first use
         import litellm
-        import openai.resources  # noqa: F401 - litellm's first call would import it, and that would count as the call's
+        import openai.resources  # noqa: F401 - the first call would import it
+        from litellm.litellm_core_utils import logging_utils
 
-        litellm.ModelResponse(usage=litellm.Usage())
+        litellm.suppress_debug_info = True
+        litellm.telemetry = False
+        litellm.disable_hf_tokenizer_download = True  # counting tokens would wait for it, offline for half a minute
+        litellm.client_session = _Client(transport=Transport(), follow_redirects=True)  # for OpenAI's library
+        litellm.sync_transport = Transport()  # for all other providers
+        if hasattr(logging_utils, "_service_logger") and not litellm.service_callback:
+            logging_utils._service_logger = _NoServiceLogger()
+        quieten("httpx", "openai", "openai._base_client")
+        for name in [name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM")]:
+            quieten(name)
+            if owns_logs():
+                logging.getLogger(
+                    name
+                ).handlers.clear()  # its lines reach the root's anyway: here they would be doubled
         litellm.ModelResponseStream()
-
-    from litellm.litellm_core_utils import logging_utils
-
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
-    litellm.disable_hf_tokenizer_download = True  # counting tokens would wait for it, offline for half a minute
-    litellm.client_session = _Client(transport=Transport(), follow_redirects=True)  # for OpenAI's library
-    litellm.sync_transport = Transport()  # for all other providers
-    if hasattr(logging_utils, "_service_logger") and not litellm.service_callback:
-        logging_utils._service_logger = _NoServiceLogger()
-    quieten("httpx", "openai", "openai._base_client")
-    for name in [name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM")]:
-        quieten(name)
-        if owns_logs():
-            logging.getLogger(name).handlers.clear()  # its lines reach the root's anyway: here they would be doubled
-    return litellm
+        # The first call imports half of litellm, which would count as the call's time: this one asks nobody.
+        litellm.completion("openai/none", [{"role": "user", "content": "x"}], mock_response="x", **{"no-log": True})
+        return litellm
 
 
 def load_library() -> Any:

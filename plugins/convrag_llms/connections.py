@@ -137,7 +137,9 @@ class Connections:
             ConnectionFailed: there is no connection, or it broke off.
             UntrustedServer: its certificate is not trusted.
         """
-        timeout = urllib3.Timeout(connect=_remaining_seconds(), read=None)
+        if (remaining := _remaining_seconds()) is not None and remaining <= 0:
+            raise HttpError(408, "the deadline passed before the request was sent")
+        timeout = urllib3.Timeout(connect=remaining, read=None)
         with _our_errors():
             response = self._find_pool(url).urlopen(
                 method,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from base64 import b64encode
-from typing import Any
 
 import pytest
 
@@ -41,7 +40,9 @@ def test_servers_say_in_their_own_ways_that_a_prompt_is_too_long(message: str) -
     assert not exceeds_context_window(HttpError(429, message))
 
 
-@pytest.mark.parametrize("message", ["Rate limit reached: Limit 10000, Used 9990, Requested 500.", "the server is busy"])
+@pytest.mark.parametrize(
+    "message", ["Rate limit reached: Limit 10000, Used 9990, Requested 500.", "the server is busy"]
+)
 def test_other_errors_are_no_long_prompts(message: str) -> None:
     assert not exceeds_context_window(HttpError(500, message))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Answer, Message, Prompt
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
+from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
@@ -187,6 +189,38 @@ class TestBudget:
             go.set()
             waiting.result(5)
         assert budget.spent == pytest.approx(0.3)
+
+
+class TestCancellation:
+    """A call that waits for its turn ends when it is cancelled, and the others get theirs."""
+
+    def test_one_that_waits_for_money(self) -> None:
+        budget = Budget(1.0, "m")
+        with budget.reserve(0.9):
+            self.cancel_while(lambda: budget.reserve(0.9))
+        assert budget.spent == 0
+
+    def test_one_that_waits_for_a_slot(self) -> None:
+        limiter = RateLimiter(1, None)
+        with limiter.slot():
+            self.cancel_while(limiter.slot)
+        with limiter.slot():
+            pass
+
+    def cancel_while(self, wait: Any) -> None:
+        cancellation, ended = Cancellation(), threading.Event()
+
+        def work() -> None:
+            with cancellation.apply(), suppress(Cancelled), wait():
+                return
+            ended.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert not ended.wait(0.1)
+        cancellation.cancel()
+        assert ended.wait(2)
+        thread.join()
 
 
 class TestRateLimiter:

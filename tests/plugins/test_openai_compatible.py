@@ -251,6 +251,29 @@ def test_prices_count_what_the_server_does_not(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "model", "cost"),
+    [
+        ("https://api.openai.com/v1", "gpt-4", 7 * 30e-6 + 3 * 60e-6),
+        ("https://api.openai.com/v1", "gpt-4o", 3 * 2.5e-6 + 4 * 1.25e-6 + 3 * 10e-6),  # four tokens were cached
+        ("https://api.groq.com/openai/v1", "llama-3.3-70b-versatile", 7 * 0.59e-6 + 3 * 0.79e-6),
+        ("https://api.openai.com/v1", "nobody-knows", None),
+        ("https://models.example/v1", "gpt-4", None),
+    ],
+)
+def test_a_provider_costs_what_it_lists(
+    server: Server, address: str, model: str, cost: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.plan_replies(make_reply(prompt_tokens_details={"cached_tokens": 4}))
+    stage = OpenAICompatible(model=model, api_base=server.address, max_cost_usd=1)
+    monkeypatch.setattr(stage.client, "_find_address", lambda: address)
+    monkeypatch.setattr(stage.client, "_find_target", lambda: (f"{server.address}/chat/completions", {}))
+    assert bool(stage.limits.prices.problem(512)) == (cost is None)
+    if cost is not None:
+        assert stage.complete(PROMPT).cost_usd == pytest.approx(cost)
+        assert stage.limits.prices.compute_max_cost(PROMPT.messages, 3) > cost
+
+
+@pytest.mark.parametrize(
     ("address", "private"),
     [
         ("http://localhost:8000/v1", True),
@@ -265,7 +288,7 @@ def test_prices_count_what_the_server_does_not(server: Server) -> None:
 )
 def test_a_server_nearby_costs_nothing(address: str, private: bool) -> None:
     assert is_private(address) == private
-    stage = OpenAICompatible(model="x", api_base=address, max_cost_usd=1, max_tokens=None)
+    stage = OpenAICompatible(model="nobody-knows", api_base=address, max_cost_usd=1, max_tokens=None)
     assert bool(stage.limits.prices.problem(None)) != private
 
 
