@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from convrag_llms.endpoint import Endpoint
-from convrag_llms.errors import IncompleteStream
 from convrag_llms.prices import TokenPrices, read_given_prices
-from convrag_llms.reply import Reply, StreamedText, TokenCounts, make_reply
+from convrag_llms.reply import Chunk, Reply, StreamedReply, TokenCounts, make_reply
 
 _PLACEHOLDER_KEY = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
 
@@ -88,23 +87,15 @@ class LiteLLMClient:
         return make_reply(text, finish_reason, tokens, self._compute_cost(response), served_model)
 
     def _read_stream(self, chunks: Iterable[Any], on_piece: Callable[[str], None]) -> Reply:
-        text = StreamedText(on_piece)
-        usage, served_model = None, self.endpoint.model
-        try:
-            for chunk in chunks:
-                usage = getattr(chunk, "usage", None) or usage
-                served_model = getattr(chunk, "model", None) or served_model
-                for choice in getattr(chunk, "choices", None) or []:
-                    if not getattr(choice, "index", None):
-                        text.add(getattr(choice.delta, "content", None), choice.finish_reason)
-        except Exception:
-            if not text.is_finished or not _is_complete(chunks):
-                raise  # else only the usage is missing, which comes after the text
-        if not _is_complete(chunks):
-            raise IncompleteStream
-        counted = self._library().ModelResponse(model=self.endpoint.model, usage=usage) if usage else None
-        cost = self._compute_cost(counted) if counted else None
-        return make_reply(text.text, text.finish_reason or "none", _read_usage(usage), cost, served_model)
+        model = self.endpoint.model
+        streamed = StreamedReply(on_piece, model)
+        # litellm adds a finish reason to any stream that stops; this one says whether the server sent it.
+        streamed.read(
+            map(_read_chunk, chunks), lambda: getattr(chunks, "received_finish_reason", "unknown") is not None
+        )
+        usage = streamed.usage
+        cost = self._compute_cost(self._library().ModelResponse(model=model, usage=usage)) if usage else None
+        return make_reply(streamed.text, streamed.finish_reason, _read_usage(usage), cost, streamed.model)
 
     def _compute_cost(self, response: Any) -> float | None:
         """US dollars of a response, or None where litellm knows no price. It computes them itself for a whole one."""
@@ -122,9 +113,10 @@ def _is_rate(name: str, kinds: tuple[str, ...]) -> bool:
     return name.startswith(kinds) and not name.endswith("_batches")
 
 
-def _is_complete(chunks: Any) -> bool:
-    """Whether the server sent a finish reason for its streamed reply; litellm adds one to any stream that stops."""
-    return getattr(chunks, "received_finish_reason", "unknown") is not None
+def _read_chunk(chunk: Any) -> Chunk:
+    choices = [each for each in getattr(chunk, "choices", None) or [] if not getattr(each, "index", None)]
+    found = [(getattr(each.delta, "content", None), each.finish_reason) for each in choices]
+    return Chunk(found, getattr(chunk, "usage", None), getattr(chunk, "model", None))
 
 
 def _read_usage(usage: Any) -> TokenCounts:

@@ -14,9 +14,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from convrag import LLMError
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
-from convrag_llms.errors import IncompleteStream
 from convrag_llms.prices import TokenPrices, compute_listed_cost, find_listed_prices, read_given_prices
-from convrag_llms.reply import Reply, StreamedText, TokenCounts, make_reply
+from convrag_llms.reply import Reply, StreamedReply, TokenCounts, make_reply
 
 if TYPE_CHECKING:
     from convrag_llms.connections import Response
@@ -114,25 +113,11 @@ class OpenAIClient:
     def _read_stream(self, response: Response, body: Mapping[str, Any], on_piece: Callable[[str], None]) -> Reply:
         from convrag_llms.openai_protocol import read_chunks, read_usage
 
-        text = StreamedText(on_piece)
-        usage, model = None, self.endpoint.model
-        try:
-            for chunk in read_chunks(response):
-                usage, model = chunk.get("usage") or usage, chunk.get("model") or model
-                choices = chunk.get("choices")
-                for choice in choices if isinstance(choices, list) else ():
-                    if isinstance(choice, dict) and not choice.get("index"):
-                        delta = choice.get("delta")
-                        piece = delta.get("content") if isinstance(delta, dict) else None
-                        text.add(piece, choice.get("finish_reason"))
-        except Exception:
-            if not text.is_finished:
-                raise  # else only the usage is missing, which comes after the text
-        if not text.is_finished:
-            raise IncompleteStream
-        tokens = read_usage(usage)
-        cost = self._compute_cost(tokens, body, text.text)
-        return make_reply(text.text, text.finish_reason, tokens, cost, model)
+        streamed = StreamedReply(on_piece, self.endpoint.model)
+        streamed.read(read_chunks(response))
+        tokens = read_usage(streamed.usage)
+        cost = self._compute_cost(tokens, body, streamed.text)
+        return make_reply(streamed.text, streamed.finish_reason, tokens, cost, streamed.model)
 
     def _compute_cost(self, tokens: TokenCounts, body: Mapping[str, Any], text: Any) -> float | None:
         """US dollars; None where no price is known. Tokens that the server does not count are estimated."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convrag_llms.errors import HttpError
-from convrag_llms.reply import TokenCounts
+from convrag_llms.reply import Chunk, TokenCounts
 
 if TYPE_CHECKING:
     from convrag_llms.connections import Response
@@ -56,7 +56,7 @@ def _read_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(started).rstrip(b"\r")
 
 
-def read_chunks(response: Response) -> Iterator[dict[str, Any]]:
+def read_chunks(response: Response) -> Iterator[Chunk]:
     """Yield what the events of a streamed reply hold. Raises HttpError for one that is an error, or no JSON object."""
     for event in read_events(response.read_pieces()):
         if event.data.strip() == b"[DONE]":
@@ -65,7 +65,15 @@ def read_chunks(response: Response) -> Iterator[dict[str, Any]]:
         chunk = parse_object(event.data, response.headers)
         if (event.type == "error" or "choices" not in chunk) and (error := find_error(chunk)):
             raise error
-        yield chunk
+        choices = chunk.get("choices")
+        firsts = [each for each in choices if isinstance(each, dict)] if isinstance(choices, list) else []
+        found = [(_read_piece(each), each.get("finish_reason")) for each in firsts if not each.get("index")]
+        yield Chunk(found, chunk.get("usage"), chunk.get("model"))
+
+
+def _read_piece(choice: Mapping[str, Any]) -> Any:
+    delta = choice.get("delta")
+    return delta.get("content") if isinstance(delta, dict) else None
 
 
 def parse_object(data: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
