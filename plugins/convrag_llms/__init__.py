@@ -1,7 +1,10 @@
 """Language models at servers: those that speak OpenAI's protocol are asked directly, all others through litellm.
 
-The two options differ in their client (client.py): litellm_client.py with _litellm.py, httpx_pool.py, httpx_limits.py,
-httpcore_deadline.py and providers.py, or openai_client.py with connections.py, event_stream.py and token_estimate.py.
+What both options share: http_llm.py (the stage), call.py (a prompt's requests, repeated where that may help),
+limits.py (money, requests at a time and in a minute), prices.py, endpoint.py (address and key), parameters.py,
+connections.py (HTTP, deadlines, cancellation, the limit on a reply's size), reply.py, errors.py, error_messages.py. The
+options openai_compatible.py and litellm_llm.py differ in the client: openai_client.py with openai_protocol.py, or
+litellm_client.py with _litellm.py.
 """
 
 from __future__ import annotations

@@ -1,33 +1,61 @@
-"""One prompt's call: its requests, within the stage's limits, and what they cost."""
+"""One prompt's call: its request, within the stage's limits, repeated where that may help, and what it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random,
+)
 
 from convrag import Message
-from convrag.sdk.cancelling import Cancelled
+from convrag.sdk.cancelling import Cancelled, sleep
 from convrag.sdk.streaming import current_listener
-from convrag_llms.budget import Budget
-from convrag_llms.deadline import deadline
-from convrag_llms.prices import ModelPrices
-from convrag_llms.rate_limiter import RateLimiter
-from convrag_llms.reply import EmptyReply, Reply, may_have_cost
-from convrag_llms.retrying import call_with_retries
-from convrag_llms.servers import Server, Servers
+from convrag_llms.connections import deadline
+from convrag_llms.endpoint import Endpoint
+from convrag_llms.errors import EmptyReply, may_have_cost, may_pass, read_retry_after
+from convrag_llms.limits import Limits
+from convrag_llms.prices import TokenPrices
+from convrag_llms.reply import Reply
+
+FIRST_WAIT = 1.0
+"""Seconds before the second request, and the most that jitter adds to a wait; each wait is twice the one before."""
+
+LONGEST_WAIT = 60.0
+"""The longest wait in seconds where the server names none: the window of most providers' rate limits."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The limits that all calls of a stage share; see the options for timeout, retries and retry_seconds."""
+class ModelClient(Protocol):
+    """Asks one model, without repeating anything."""
 
-    timeout: float
-    retries: int
-    retry_seconds: float
-    rate_limiter: RateLimiter
-    budget: Budget
-    prices: ModelPrices
+    endpoint: Endpoint
+
+    def load(self) -> None:
+        """Import the libraries of the first request: that takes seconds, which are not the server's."""
+
+    def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
+        """Send one request and read its reply, within the deadline of this thread.
+
+        Args:
+            body: the request, without address and key.
+            timeout: seconds for the whole of it, for libraries that want to be told.
+            on_piece: is given the pieces of the text as they arrive; None asks for the reply in one piece.
+
+        Raises:
+            Exception: one of errors.py, or what a library raises and errors.py can read.
+        """
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text, or estimate them."""
+
+    def find_prices(self) -> TokenPrices | None:
+        """The highest prices of the model's tokens; None where none is known."""
 
 
 class Call:
@@ -35,55 +63,60 @@ class Call:
 
     `tries` counts the requests, `wasted_cost` is what those cost that gave no reply (US dollars). `has_streamed` says
     whether a piece of the reply was passed on to the listener: then the call is not repeated, since the listener would
-    hear two replies as one. `server` is the one that was asked last.
+    hear two replies as one.
 
     Args:
+        client: asks the model.
         body: the request, without address and key.
         messages: the prompt's.
-        servers: those that may be asked.
         limits: the stage's.
     """
 
     def __init__(
-        self,
-        body: Mapping[str, Any],
-        messages: Sequence[Message],
-        servers: Servers,
-        limits: Limits,
+        self, client: ModelClient, body: Mapping[str, Any], messages: Sequence[Message], limits: Limits
     ) -> None:
+        self.client = client
         self.body = body
         self.messages = messages
-        self.servers = servers
-        self.server = servers.first
         self.limits = limits
         self.tries = 0
         self.wasted_cost = 0.0
         self.has_streamed = False
-        self._failed: list[Server] = []
         self._listener = current_listener()
 
     def run(self) -> Reply:
-        """Send the request, and repeat it where that may help. Raises whatever the last try raised."""
-        self.server.client.load()  # which may take seconds the first time, and they are not the server's
-        return call_with_retries(
-            self._try,
-            retries=self.limits.retries,
-            max_wait=self.limits.retry_seconds,
-            may_repeat=lambda: not self.has_streamed,
-            is_due=lambda: self.servers.has_other(self._failed),
+        """Send the request, and repeat it with exponential backoff and jitter, or when the server says.
+
+        Where the server asks for a longer wait than `retry_seconds`, its error is raised at once: a request before that
+        would be in vain. Raises whatever the last try raised, and Cancelled.
+        """
+        self.client.load()
+        retrying = Retrying(
+            stop=stop_after_attempt(self.limits.retries + 1) | self._exceeds_patience,
+            wait=_compute_wait,
+            retry=retry_if_exception(self._may_repeat),
+            sleep=sleep,
+            reraise=True,
         )
+        reply: Reply = retrying(self._try)
+        return reply
+
+    def _exceeds_patience(self, state: RetryCallState) -> bool:
+        return bool(state.idle_for + state.upcoming_sleep > self.limits.retry_seconds)
+
+    def _may_repeat(self, error: BaseException) -> bool:
+        return not self.has_streamed and (isinstance(error, EmptyReply) or may_pass(error))
 
     def _try(self) -> Reply:
         limits = self.limits
         with (
             limits.budget.reserve(self._max_cost()) as reservation,
             limits.rate_limiter.slot(),
-            self.servers.choose(self.body, self._failed) as self.server,
             deadline(limits.timeout),
         ):
             self.tries += 1
             try:
-                reply = self.server.client.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
+                reply = self.client.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
             except EmptyReply as error:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
@@ -92,7 +125,6 @@ class Call:
                 reservation.settle(None)
                 raise
             except Exception as error:
-                self._failed.append(self.server)
                 if may_have_cost(error):
                     reservation.settle(None)
                 raise
@@ -109,3 +141,10 @@ class Call:
         if self.limits.budget.limit is None:
             return 0.0
         return self.limits.prices.compute_max_cost(self.messages, self.body.get("max_tokens"))
+
+
+def _compute_wait(state: RetryCallState) -> float:
+    """Seconds until the next request; with jitter also after Retry-After, which told all who wait the same time."""
+    retry_after = read_retry_after(state.outcome.exception()) if state.outcome else None
+    wait = wait_exponential(FIRST_WAIT, max=LONGEST_WAIT)(state) if retry_after is None else retry_after
+    return float(wait + wait_random(0, FIRST_WAIT)(state))

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from convrag import LLMError
 from convrag.sdk.secrets import redact
 from convrag_llms.call import Call
-from convrag_llms.context_window import exceeds_context_window, parse_token_counts
-from convrag_llms.error_text import shorten_error
-from convrag_llms.http_errors import (
+from convrag_llms.endpoint import KEY_VARIABLES
+from convrag_llms.errors import (
     ConnectionFailed,
+    EmptyReply,
+    ReplyTooLong,
     UntrustedServer,
+    exceeds_context_window,
     may_pass,
     read_message,
     read_retry_after,
     read_status,
 )
-from convrag_llms.providers import KEY_VARIABLES
-from convrag_llms.redaction import find_secret_values
-from convrag_llms.reply import EmptyReply
-from convrag_llms.reply_limit import ReplyTooLong
+from convrag_llms.parameters import find_secret_values
+
+MAX_LENGTH = 300
+"""The most characters of a server's error that a message has."""
+
+_MAX_READ = 20_000  # characters of an error that are looked at
+_PAGE = re.compile(r"<(?:!doctype|html|head|body)\b.*", re.IGNORECASE | re.DOTALL)
+_MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|$)|<[^>]*>?", re.IGNORECASE | re.DOTALL)
 
 _EMPTY_REPLY = "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
 _TOOL_CALL = "It called a tool, and convrag offers it none: try another model, or a server without tools."
@@ -42,7 +50,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     """Any error of a call -> an LLMError without secrets, whose message says what to do."""
     if isinstance(error, LLMError):
         return error
-    endpoint, status = call.server.endpoint, read_status(error)
+    endpoint, status = call.client.endpoint, read_status(error)
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
     kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
@@ -56,13 +64,20 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     )
 
 
+def shorten_error(text: str) -> str:
+    """An error on one line of at most `MAX_LENGTH` characters; of an HTML page in it, the words."""
+    text = _PAGE.sub(lambda page: _MARKUP.sub(" ", page[0]), text[:_MAX_READ])
+    line = " ".join(text.split()) or "a page without text"
+    return line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH].rstrip()} ..."
+
+
 def _redact(message: str, call: Call) -> str:
-    endpoint = call.server.endpoint
+    endpoint = call.client.endpoint
     return redact(message, endpoint.api_key(), *find_secret_values(call.body), address=endpoint.address())
 
 
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
-    limits = call.limits
+    limits, endpoint = call.limits, call.client.endpoint
     if call.has_streamed:
         return "A part of it was shown already, so it was not asked again."
     if isinstance(error, ReplyTooLong):
@@ -72,12 +87,10 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
     if isinstance(error, EmptyReply):
         return _EMPTY_REPLIES.get(error.finish_reason, _EMPTY_REPLY)
     if exceeds_context_window(error):
-        less = "fewer or shorter passages (top_n), less history, or a smaller llm.max_tokens"
-        return f"{_describe_excess(error, call)}Send less: {less}."
+        return "Send less: fewer or shorter passages (top_n), less history, or a smaller llm.max_tokens."
     if "LLM Provider NOT provided" in str(error):
         return "Write llm.model as provider/model, such as openai/gpt-4o."
     if status in (401, 403):
-        endpoint = call.server.endpoint
         variable = endpoint.api_key_env or KEY_VARIABLES.get(endpoint.provider, ("of this provider",))[0]
         return f"Check the key in the environment variable {variable} (llm.api_key_env names another)."
     if status == 404:
@@ -92,18 +105,3 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
     if may_pass(error):
         return f"Is the server{where} running and well? Otherwise try again later: what was answered is kept."
     return "Check llm.model and the sampling parameters (null leaves one out)."
-
-
-def _describe_excess(error: Exception, call: Call) -> str:
-    """By how many tokens the request is too long: as the server says, or as counted here; else empty."""
-    if counts := parse_token_counts(str(error)):
-        requested, limit = counts
-        excess = f"{requested - limit:,} tokens too long ({requested:,} of {limit:,})"
-        return f"The prompt and the room for the reply are {excess}. "
-    limit_here = call.server.client.find_max_input_tokens()
-    if limit_here is None:
-        return ""
-    count = call.server.client.count_tokens("\n".join(message.content for message in call.messages))
-    if count <= limit_here:
-        return ""
-    return f"The prompt is about {count - limit_here:,} tokens too long ({count:,} of {limit_here:,}, counted here). "

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convrag import LLM, Completion, Prompt
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
-from convrag.sdk.types import Usage
-from convrag_llms.endpoint import Endpoint
-from convrag_llms.provider_params import format_messages, translate_sampling
-from convrag_llms.validation import check_at_least, check_extra
+from convrag_llms.limits import Budget, Limits, RateLimiter
+from convrag_llms.parameters import check_at_least, check_extra, format_messages, translate_sampling
+from convrag_llms.prices import ModelPrices
 
 if TYPE_CHECKING:
-    from convrag_llms.call import Call
-    from convrag_llms.client import ModelClient
+    from convrag_llms.call import Call, ModelClient
     from convrag_llms.reply import Reply
 
 
@@ -25,10 +23,8 @@ class HttpLLM(LLM):
     """A language model at a server: retries, limits, costs and error messages; a client sends the requests.
 
     Args:
-        endpoints: where it is: at one server or more.
-        make_client: makes what asks the model at one of them.
-        sampling: temperature and so on; what is None is not sent.
-        extra, timeout, concurrency, requests_per_minute, retries, retry_seconds, max_cost_usd: as in the options.
+        client: asks the model.
+        extra: and all others: as in the options. A sampling parameter that is None is not sent.
 
     Raises:
         ConfigError: a parameter makes no sense, or would put a key into the configuration.
@@ -38,32 +34,25 @@ class HttpLLM(LLM):
 
     def __init__(
         self,
-        endpoints: Sequence[Endpoint],
-        make_client: Callable[[Endpoint], ModelClient],
-        sampling: Mapping[str, Any],
+        client: ModelClient,
         extra: Mapping[str, Any],
         *,
+        stop: Sequence[str] | None,
         timeout: float,
         concurrency: int | None,
         requests_per_minute: int | None,
         retries: int,
         retry_seconds: float,
         max_cost_usd: float | None,
+        **sampling: Any,
     ) -> None:
-        from convrag_llms.budget import Budget
-        from convrag_llms.call import Limits
-        from convrag_llms.prices import ModelPrices
-        from convrag_llms.rate_limiter import RateLimiter
-        from convrag_llms.servers import Server, Servers
-
         check_extra(extra)
         check_at_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
         check_at_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
         check_at_least(0.001, timeout=timeout)
-        self.servers = Servers([Server(endpoint, make_client(endpoint)) for endpoint in endpoints])
-        self.endpoint = self.servers.first.endpoint
-        self.client = self.servers.first.client
-        self.sampling = dict(sampling)
+        self.client = client
+        self.endpoint = client.endpoint
+        self.sampling = {**sampling, "stop": list(stop) if stop else None}
         self.extra = dict(extra)
         self.limits = Limits(
             timeout,
@@ -71,28 +60,24 @@ class HttpLLM(LLM):
             retry_seconds,
             RateLimiter(concurrency, requests_per_minute),
             Budget(max_cost_usd, self.endpoint.model),
-            ModelPrices(self.endpoint.model, self.extra, self.client.find_prices),
+            ModelPrices(self.endpoint.model, client.find_prices),
         )
 
     def check(self) -> Iterable[str]:
-        """Whether key, address and prices are known; a self-hosted server must accept a connection.
-
-        Of several servers, one is enough.
-        """
-        yield from self.servers.find_problems()
+        """Whether key, address and prices are known; a self-hosted server must accept a connection."""
+        yield from self.endpoint.problems()
         limit = self.limits.budget.limit
         if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
             yield f"llm.max_cost_usd={limit:g} cannot be kept: {problem}"
 
     def load_libraries(self) -> None:
         """Import the libraries of the first request."""
+        from convrag_llms import call  # noqa: F401 - urllib3 and tenacity
+
         self.client.load()
 
     def endpoints(self) -> Sequence[str]:
-        """The server's address, wherever it comes from, without user, password and query.
-
-        The first of several stands for all: to add one makes it no other model, and loses nothing that is remembered.
-        """
+        """The server's address, wherever it comes from, without user, password and query."""
         address = self.endpoint.public_address()
         return (address,) if address else ()
 
@@ -121,7 +106,7 @@ class HttpLLM(LLM):
         from convrag_llms.call import Call
         from convrag_llms.error_messages import explain_error
 
-        call = Call(body, prompt.messages, self.servers, self.limits)
+        call = Call(self.client, body, prompt.messages, self.limits)
         start = time.perf_counter()
         try:
             reply = call.run()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from convrag_llms import _litellm, providers
-from convrag_llms.client import TokenPrices
 from convrag_llms.endpoint import Endpoint
-from convrag_llms.reply import IncompleteStream, Reply, StreamedText, TokenCounts, make_reply
+from convrag_llms.prices import TokenPrices, read_given_prices
+from convrag_llms.reply import Chunk, Reply, StreamedReply, TokenCounts, make_reply
 
 _PLACEHOLDER_KEY = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
 
@@ -17,70 +16,107 @@ class LitellmEndpoint(Endpoint):
     """An endpoint of any provider that litellm knows."""
 
     def find_missing_keys(self) -> Sequence[str]:
-        """Those of the usual providers are known without litellm."""
-        known = providers.find_missing_keys(self.provider)
-        return _litellm.find_missing_keys(self.model) if known is None else known
+        """The variables of the provider's key; for the usual providers they are known without importing litellm."""
+        if (known := super().find_missing_keys()) is not None:
+            return known
+        from convrag_llms._litellm import load_library
+
+        return [str(name) for name in load_library().validate_environment(self.model)["missing_keys"]]
 
 
 class LiteLLMClient:
-    """Asks the model of an endpoint through litellm (see `ModelClient`)."""
+    """Asks the model of an endpoint through litellm (see `ModelClient`).
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    Args:
+        endpoint: where it is.
+        extra: the user's further parameters; it reads the prices among them, for the cost limit.
+    """
+
+    def __init__(self, endpoint: Endpoint, extra: Mapping[str, Any]) -> None:
         self.endpoint = endpoint
+        self._given_prices = read_given_prices(extra)
 
     def load(self) -> None:
         """Import litellm."""
-        _litellm.load_library()
+        self._library()
 
     def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
         """Send one request. Raises what litellm raises, too."""
+        from convrag_llms import _litellm
+
         key = self.endpoint.api_key() or (_PLACEHOLDER_KEY if self.endpoint.is_self_hosted() else None)
         secrets = {"api_base": self.endpoint.address(), "api_key": key}
         request = {**body, **secrets, "timeout": timeout}
         if on_piece is None:
-            return _read_response(_litellm.complete(request), self.endpoint.model)
+            return self._read_response(_litellm.complete(request))
         with _litellm.stream(request) as chunks:
-            return _read_stream(chunks, self.endpoint.model, on_piece)
+            return self._read_stream(chunks, on_piece)
 
     def count_tokens(self, text: str) -> int:
         """Tokens as litellm counts them for this model; approximate where it has no tokenizer for it."""
-        return _litellm.count_tokens(self.endpoint.model, text)
+        return int(self._library().token_counter(model=self.endpoint.model, text=text))
 
     def find_prices(self) -> TokenPrices | None:
-        """The prices in litellm's list."""
-        return _litellm.find_prices(self.endpoint.model)
+        """The user's prices, else the highest prices in litellm's list."""
+        if self._given_prices:
+            return self._given_prices
+        try:
+            info = self._library().get_model_info(self.endpoint.model)
+        except Exception:  # a bare Exception for a model that is not in its list
+            return None
+        if info.get("input_cost_per_token") is None:
+            return None
+        asked, written = (
+            max([float(rate) for name, rate in info.items() if rate and _is_rate(name, kinds)], default=0.0)
+            for kinds in (("input_cost_per_token", "cache_creation_input_token_cost"), ("output_cost_per_token",))
+        )
+        return TokenPrices(asked, written, info.get("max_output_tokens"))
 
-    def find_max_input_tokens(self) -> int | None:
-        """The limit in litellm's list."""
-        return _litellm.find_max_input_tokens(self.endpoint.model)
+    def _library(self) -> Any:
+        from convrag_llms._litellm import load_library
+
+        return load_library()
+
+    def _read_response(self, response: Any) -> Reply:
+        model = self.endpoint.model
+        choice = response.choices[0] if getattr(response, "choices", None) else None
+        text = getattr(getattr(choice, "message", None), "content", None)
+        finish_reason = choice.finish_reason if choice else "no choices"
+        served_model = getattr(response, "model", None) or model
+        tokens = _read_usage(getattr(response, "usage", None))
+        return make_reply(text, finish_reason, tokens, self._compute_cost(response), served_model)
+
+    def _read_stream(self, chunks: Iterable[Any], on_piece: Callable[[str], None]) -> Reply:
+        model = self.endpoint.model
+        streamed = StreamedReply(on_piece, model)
+        # litellm adds a finish reason to any stream that stops; this one says whether the server sent it.
+        streamed.read(
+            map(_read_chunk, chunks), lambda: getattr(chunks, "received_finish_reason", "unknown") is not None
+        )
+        usage = streamed.usage
+        cost = self._compute_cost(self._library().ModelResponse(model=model, usage=usage)) if usage else None
+        return make_reply(streamed.text, streamed.finish_reason, _read_usage(usage), cost, streamed.model)
+
+    def _compute_cost(self, response: Any) -> float | None:
+        """US dollars of a response, or None where litellm knows no price. It computes them itself for a whole one."""
+        hidden = getattr(response, "_hidden_params", None) or {}
+        if "response_cost" in hidden:
+            known = hidden["response_cost"]
+            return None if known is None else float(known)
+        try:
+            return float(self._library().completion_cost(completion_response=response, model=self.endpoint.model))
+        except Exception:  # litellm raises many kinds for a model without a price
+            return None
 
 
-def _read_response(response: Any, model: str) -> Reply:
-    choice = response.choices[0] if getattr(response, "choices", None) else None
-    text = getattr(getattr(choice, "message", None), "content", None)
-    finish_reason = choice.finish_reason if choice else "no choices"
-    served_model = getattr(response, "model", None) or model
-    cost = _litellm.compute_cost(response, model)
-    return make_reply(text, finish_reason, _read_usage(getattr(response, "usage", None)), cost, served_model)
+def _is_rate(name: str, kinds: tuple[str, ...]) -> bool:
+    return name.startswith(kinds) and not name.endswith("_batches")
 
 
-def _read_stream(chunks: Iterable[Any], model: str, on_piece: Callable[[str], None]) -> Reply:
-    text = StreamedText(on_piece)
-    usage, served_model = None, model
-    try:
-        for chunk in chunks:
-            usage = getattr(chunk, "usage", None) or usage
-            served_model = getattr(chunk, "model", None) or served_model
-            for choice in getattr(chunk, "choices", None) or []:
-                if not getattr(choice, "index", None):
-                    text.add(getattr(choice.delta, "content", None), choice.finish_reason)
-    except Exception:
-        if not text.is_finished or not _litellm.is_complete(chunks):
-            raise  # else only the usage is missing, which comes after the text
-    if not _litellm.is_complete(chunks):
-        raise IncompleteStream
-    cost = _litellm.compute_cost_of_usage(usage, model) if usage else None
-    return make_reply(text.text, text.finish_reason or "none", _read_usage(usage), cost, served_model)
+def _read_chunk(chunk: Any) -> Chunk:
+    choices = [each for each in getattr(chunk, "choices", None) or [] if not getattr(each, "index", None)]
+    found = [(getattr(each.delta, "content", None), each.finish_reason) for each in choices]
+    return Chunk(found, getattr(chunk, "usage", None), getattr(chunk, "model", None))
 
 
 def _read_usage(usage: Any) -> TokenCounts:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from convrag import Completion, ConfigError, Prompt, operational
-from convrag_llms import providers
+from convrag_llms.endpoint import KEY_VARIABLES
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.litellm_client import LiteLLMClient, LitellmEndpoint
-from convrag_llms.provider_params import format_messages
+from convrag_llms.parameters import format_messages
 
 
 class LiteLLM(HttpLLM):
@@ -22,8 +22,7 @@ class LiteLLM(HttpLLM):
     Args:
         model: as litellm names it: provider/model, such as openai/gpt-4o; openai/<name> for a server of your own.
         api_base: the server's address, such as http://localhost:8000/v1; None is the provider's own. It is written into
-            the run's files: one with a password goes into a variable that api_base_env names. Of several servers with
-            the same model, [http://a:8000/v1,http://b:8000/v1], the least busy one is asked (docs/llms.md).
+            the run's files: one with a password goes into a variable that api_base_env names.
         api_base_env: the NAME of an environment variable that holds the address instead.
         api_key_env: the NAME of the environment variable that holds the key. None takes the provider's usual one
             (OPENAI_API_KEY) or, with an address of your own, none at all (azure: AZURE_API_KEY).
@@ -53,13 +52,13 @@ class LiteLLM(HttpLLM):
     """
 
     requires: ClassVar[Mapping[str, str]] = {"litellm": "convrag[litellm]"}
-    env_vars = tuple(name for names in providers.KEY_VARIABLES.values() for name in names)
+    env_vars = tuple(name for names in KEY_VARIABLES.values() for name in names)
 
     def __init__(
         self,
         *,
         model: str,
-        api_base: str | list[str] | None = None,
+        api_base: str | None = None,
         api_base_env: str | None = None,
         api_key_env: str | None = None,
         temperature: float | None = 0.0,
@@ -81,16 +80,13 @@ class LiteLLM(HttpLLM):
         self.model = model
         self.cache_prompts = cache_prompts
         super().__init__(
-            LitellmEndpoint.list_checked(model, api_base, api_base_env, api_key_env),
-            LiteLLMClient,
-            {
-                "temperature": temperature,
-                "top_p": top_p,
-                "max_tokens": max_tokens,
-                "seed": seed,
-                "stop": list(stop) if stop else None,
-            },
+            LiteLLMClient(LitellmEndpoint(model, api_base, api_base_env, api_key_env), extra),
             extra,
+            temperature=temperature,
+            top_p=top_p,
+            max_tokens=max_tokens,
+            seed=seed,
+            stop=stop,
             timeout=timeout,
             concurrency=concurrency,
             requests_per_minute=requests_per_minute,

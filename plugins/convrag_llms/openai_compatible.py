@@ -20,13 +20,12 @@ class OpenAICompatible(HttpLLM):
 
     Tokens that the server does not count are estimated: a token for up to 7 letters of a word, 3 digits, 2 signs, or 3
     bytes of other scripts. A server on this machine or in a private network costs nothing unless `extra` has prices;
-    what any other costs is not known without them.
+    any other costs what its provider lists for the model (the package genai-prices), if it is listed there.
 
     Args:
         model: as the server names it; openai/ before the name is left out.
         api_base: the server's address. None is OpenAI's own, or what OPENAI_BASE_URL says. It is written into the run's
-            files: one with a password goes into a variable that api_base_env names. Of several servers with the same
-            model, [http://a:8000/v1,http://b:8000/v1], the least busy one is asked (docs/llms.md).
+            files: one with a password goes into a variable that api_base_env names.
         api_base_env: the NAME of an environment variable that holds the address instead.
         api_key_env: the NAME of the environment variable that holds the key. None sends no key (OPENAI_API_KEY, where
             api_base is None).
@@ -57,7 +56,7 @@ class OpenAICompatible(HttpLLM):
         self,
         *,
         model: str = "default",
-        api_base: str | list[str] | None = "http://localhost:8000/v1",
+        api_base: str | None = "http://localhost:8000/v1",
         api_base_env: str | None = None,
         api_key_env: str | None = None,
         temperature: float | None = 0.0,
@@ -76,16 +75,13 @@ class OpenAICompatible(HttpLLM):
         self.model = model
         name = f"{PREFIX}{model.removeprefix(PREFIX)}"
         super().__init__(
-            Endpoint.list_checked(name, api_base, api_base_env, api_key_env),
-            lambda endpoint: OpenAIClient(endpoint, extra),
-            {
-                "temperature": temperature,
-                "top_p": top_p,
-                "max_tokens": max_tokens,
-                "seed": seed,
-                "stop": list(stop) if stop else None,
-            },
+            OpenAIClient(Endpoint(name, api_base, api_base_env, api_key_env), extra),
             extra,
+            temperature=temperature,
+            top_p=top_p,
+            max_tokens=max_tokens,
+            seed=seed,
+            stop=stop,
             timeout=timeout,
             concurrency=concurrency,
             requests_per_minute=requests_per_minute,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import category
 
-from convrag_llms.http_errors import read_status
-from convrag_llms.reply_limit import MAX_REPLY_BYTES, ReplyTooLong
+from convrag_llms.errors import EmptyReply, IncompleteStream, ReplyTooLong
+
+MAX_REPLY_BYTES = 10 * 2**20
+"""The longest reply in one piece, after decompression; 128,000 tokens are about half a MB."""
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})  # Unicode's categories
 _BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that leave no mark
@@ -42,29 +44,6 @@ class Reply:
     finish_reason: str = ""
 
 
-class EmptyReply(Exception):
-    """The server sent no text that anybody could see, which may have cost something all the same."""
-
-    def __init__(self, finish_reason: str, cost: float | None) -> None:
-        self.finish_reason = finish_reason
-        self.cost = cost
-        super().__init__(f"the reply is empty (finish_reason: {finish_reason})")
-
-
-class IncompleteStream(Exception):
-    """The connection of a streamed reply ended before the reply did."""
-
-    status_code = 502
-
-    def __init__(self) -> None:
-        super().__init__("the connection ended in the middle of the reply")
-
-
-def may_have_cost(error: Exception) -> bool:
-    """Whether the model may have written a reply of any length before the error."""
-    return read_status(error) == 408 or isinstance(error, ReplyTooLong | IncompleteStream)
-
-
 def make_reply(text: Any, finish_reason: Any, tokens: TokenCounts, cost: float | None, model: Any) -> Reply:
     """Make a reply of what a server sent. Raises EmptyReply where the text is none, or shows nothing."""
     if not isinstance(text, str) or not is_visible(text):
@@ -72,35 +51,63 @@ def make_reply(text: Any, finish_reason: Any, tokens: TokenCounts, cost: float |
     return Reply(text.strip(), tokens, cost, str(model), str(finish_reason or ""))
 
 
-class StreamedText:
-    """The text of a streamed reply so far, up to the finish reason.
+class Chunk(NamedTuple):
+    """What a part of a streamed reply says, as it came: (piece, finish reason) of the first choice; usage and model."""
+
+    choices: list[tuple[Any, Any]]
+    usage: Any
+    model: Any
+
+
+class StreamedReply:
+    """A streamed reply so far: the text up to the finish reason, and what was said of usage and model.
 
     Pieces that show nothing wait for the first one that does, so that an empty reply can be asked for again.
 
     Args:
         on_piece: is given the text, from the first piece on that shows something.
+        model: its name, where no chunk says it.
     """
 
-    def __init__(self, on_piece: Callable[[str], None]) -> None:
+    def __init__(self, on_piece: Callable[[str], None], model: str) -> None:
         self.pieces: list[str] = []
         self.finish_reason = ""
+        self.usage: Any = None
+        self.model: Any = model
         self._on_piece = on_piece
         self._length = 0
         self._passed_on = 0
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the finish reason has come."""
-        return bool(self.finish_reason)
 
     @property
     def text(self) -> str:
         """All pieces as one."""
         return "".join(self.pieces)
 
-    def add(self, piece: Any, finish_reason: Any) -> None:
-        """Add what a chunk says of its first choice. Raises ReplyTooLong."""
-        if self.is_finished:
+    def read(self, chunks: Iterable[Chunk], is_complete: Callable[[], bool] = lambda: True) -> None:
+        """Read all chunks.
+
+        Args:
+            chunks: as they arrive.
+            is_complete: asked at the end: False where a finish reason was added to a stream that broke off.
+
+        Raises:
+            IncompleteStream: the chunks end without a finish reason.
+            ReplyTooLong: the text is longer than the limit.
+            Exception: what `chunks` raises before the reply is complete; after that, only its usage is missing.
+        """
+        try:
+            for chunk in chunks:
+                self.usage, self.model = chunk.usage or self.usage, chunk.model or self.model
+                for piece, finish_reason in chunk.choices:
+                    self._add(piece, finish_reason)
+        except Exception:
+            if not self.finish_reason or not is_complete():
+                raise
+        if not self.finish_reason or not is_complete():
+            raise IncompleteStream
+
+    def _add(self, piece: Any, finish_reason: Any) -> None:
+        if self.finish_reason:
             return
         self.finish_reason = str(finish_reason or "")
         if not isinstance(piece, str) or not piece:

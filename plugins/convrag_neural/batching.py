@@ -34,14 +34,20 @@ def compute_in_batches(
     tokens = _count_tokens(texts, model)
     most = CPU_TOKENS if model.device.type == "cpu" else None
     rows: list[Any] = [None] * len(texts)
-    for batch in _make_batches(tokens, batch_size, most):
+    for batch in make_batches(tokens, batch_size, most):
         for place, row in zip(batch, compute([texts[place] for place in batch]), strict=True):
             rows[place] = row
     return np.asarray(rows, dtype=np.float32)
 
 
-def _make_batches(lengths: Sequence[int], batch_size: int, most_tokens: int | None) -> Iterator[list[int]]:
-    """Yield the places of the texts in batches, the longest first, so that memory runs out at once or never."""
+def make_batches(lengths: Sequence[int], batch_size: int, most_tokens: int | None) -> Iterator[list[int]]:
+    """Yield the places of texts in batches, the longest first, so that memory runs out at once or never.
+
+    Args:
+        lengths: tokens of each text.
+        batch_size: the most texts in a batch.
+        most_tokens: of a batch, with every text padded to the longest; a longer text is a batch of its own.
+    """
     order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     while order:
         fitting = most_tokens // max(lengths[order[0]], 1) if most_tokens else batch_size

@@ -73,12 +73,7 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = self._load_with_backend(
-            CrossEncoder,
-            source,
-            lambda model, texts: _predict_batch(model, [(text, texts[0]) for text in texts]),
-            max_length=self.max_length,
-        )
+        loaded = self._load_with_backend(CrossEncoder, source, max_length=self.max_length)
         if loaded.num_labels != 1:
             raise ConvragError(
                 f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"

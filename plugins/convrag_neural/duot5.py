@@ -67,17 +67,16 @@ class DuoT5Ranker(T5Ranker):
                 f"at least 1, ranker.max_length={max_length} at least {_MIN_LENGTH}"
             )
         super().__init__(
-            "duot5",
             model=model,
             tokenizer=tokenizer,
             device=device,
             max_length=max_length,
-            prompts_per_batch=batch_tokens,  # make_batches limits them by tokens
+            batch_size=batch_tokens,  # the tokens limit them
+            batch_tokens=batch_tokens,
         )
         self.prefilter = prefilter
         self.aggregation: Aggregation = aggregation
         self.max_candidates = max_candidates
-        self.batch_tokens = batch_tokens
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score each text: (n,) aggregated probabilities. Texts that were not compared score below all that were.
@@ -101,15 +100,8 @@ class DuoT5Ranker(T5Ranker):
     @remembered(each="pairs", array="float64")
     def compare(self, query: str, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Compare pairs of texts: (n,) probabilities that a pair's first text is more relevant than its second."""
-        import numpy as np
-
         with self._locked_model() as model:
-            prompts = self._build_prompts(model, query, pairs)
-            lengths = [model.count_tokens(prompt) for prompt in prompts]
-            found = np.zeros(len(prompts), dtype=np.float64)
-            for batch in make_batches(lengths, self.batch_tokens):
-                found[batch] = model.predict_probabilities([prompts[index] for index in batch])
-        return found
+            return model.predict_probabilities(self._build_prompts(model, query, pairs))
 
     def _split_candidates(self, query: str, texts: list[str]) -> tuple[list[str], dict[str, int]]:
         """Choose the texts to compare, in the given order, and rank the others by the prefilter, from 0 on.
@@ -133,25 +125,6 @@ class DuoT5Ranker(T5Ranker):
         texts = dict.fromkeys(text for pair in pairs for text in pair)
         cut = {text: model.truncate(" ".join(text.split()), room) for text in texts}
         return [_build_prompt(query, cut[first], cut[second]) for first, second in pairs]
-
-
-def make_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Group prompts into batches of at most `max_tokens`, padding included; a longer prompt is a batch of its own.
-
-    Args:
-        lengths: tokens of each prompt.
-        max_tokens: of a batch, with every prompt padded to the longest.
-
-    Returns:
-        Positions of prompts in batches, longest first.
-    """
-    found: list[list[int]] = []
-    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        if found and lengths[found[-1][0]] * (len(found[-1]) + 1) <= max_tokens:
-            found[-1].append(index)
-        else:
-            found.append([index])
-    return found
 
 
 def _build_prompt(query: str, first: str, second: str) -> str:

@@ -72,7 +72,7 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        loaded = self._load_with_backend(SentenceTransformer, source, _encode_batch)
+        loaded = self._load_with_backend(SentenceTransformer, source)
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded

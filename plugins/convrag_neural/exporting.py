@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,16 +25,13 @@ _TOLERANCE = 1e-3
 """The largest difference from torch in a number of the network's output, which has a size of about 1."""
 
 
-def replace_network(
-    model: Any, run: Callable[[list[str]], Any], backend: Computing, store: Store | None, key: str
-) -> None:
+def replace_network(model: Any, backend: Computing, store: Store | None, key: str) -> None:
     """Let a backend compute the network of a model; tokenizer, pooling and the rest stay with sentence-transformers.
 
     The network is exported where the store does not have it, from the loaded weights, and compared with torch.
 
     Args:
         model: a SentenceTransformer or CrossEncoder in float32 on the CPU.
-        run: encodes or scores texts with the model.
         backend: other than torch.
         store: keeps the exported network; without one it is exported each time.
         key: a hash of the model's files.
@@ -47,7 +44,7 @@ def replace_network(
 
     def export(folder: Path) -> None:
         with show_step(f"Exporting the model for {library}"):
-            _export(network, run, library, folder)
+            _export(model, network, library, folder)
 
     if store is None:
         with TemporaryDirectory(prefix="convrag-") as name:
@@ -70,18 +67,17 @@ def _find_network(model: Any) -> Any:
     return networks[0].float().eval()
 
 
-def _export(network: Any, run: Callable[[list[str]], Any], library: Library, folder: Path) -> None:
+def _export(model: Any, network: Any, library: Library, folder: Path) -> None:
     """Export a network into a folder, and compare it with torch on texts of other lengths."""
     import torch
 
-    inputs = _record_inputs(network, run, list(_PADDED))
+    inputs, others = _make_inputs(model, _PADDED), _make_inputs(model, _CHECKED)
     try:
         with _quiet(), torch.no_grad():
             output = next(name for name in ("logits", "last_hidden_state") if name in network(**inputs))
             traced = _wrap(network, list(inputs), output)
             save = _save_openvino if library == "openvino" else _save_onnx
             save(traced, inputs, output, folder / name_file(library))
-            others = _record_inputs(network, run, list(_CHECKED))
             expected = network(**others)[output]
             found = CompiledNetwork(folder, library)(**others)[output]
     except Exception as error:  # the libraries document no common exception
@@ -95,23 +91,9 @@ def _export(network: Any, run: Callable[[list[str]], Any], library: Library, fol
         )
 
 
-def _record_inputs(network: Any, run: Callable[[list[str]], Any], texts: list[str]) -> dict[str, Tensor]:
-    """Record what sentence-transformers gives the network for texts: name -> tensor."""
-    import torch
-
-    recorded: dict[str, Any] = {}
-    compute = network.forward
-
-    def record(**inputs: Any) -> Any:
-        recorded.update(inputs)
-        return compute(**inputs)
-
-    network.forward = record  # a hook would not do: the library calls `forward` itself
-    try:
-        run(texts)
-    finally:
-        del network.forward
-    return {name: value.clone() for name, value in recorded.items() if isinstance(value, torch.Tensor)}
+def _make_inputs(model: Any, texts: Sequence[str]) -> dict[str, Tensor]:
+    """Make what sentence-transformers gives the network for texts: name -> tensor."""
+    return dict(model.tokenizer(list(texts), padding=True, truncation=True, return_tensors="pt"))
 
 
 def _wrap(network: Any, names: list[str], output: str) -> nn.Module:

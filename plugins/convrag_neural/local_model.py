@@ -144,15 +144,12 @@ class BackendStage(LocalModelStage[M]):
             return ""
         return f"backend=auto: {Path(self.model).name} was computed by {describe_backend(self.computing)}."
 
-    def _load_with_backend(
-        self, model_class: Callable[..., M], source: str, run: Callable[[M, list[str]], Any], **options: Any
-    ) -> M:
+    def _load_with_backend(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
         """Load the model with its backend.
 
         Args:
             model_class: SentenceTransformer or CrossEncoder, which gets `options`.
             source: folder or name.
-            run: encodes or scores texts with a loaded model.
             options: of `model_class`.
         """
         if extra := find_missing_extra(self.computing):
@@ -162,8 +159,7 @@ class BackendStage(LocalModelStage[M]):
         from convrag_neural.exporting import replace_network
 
         model = model_class(source, revision=self.revision, device="cpu", **options)
-        key = super().content_hash()
-        replace_network(model, lambda texts: run(model, texts), self.computing, self.store, key)
+        replace_network(model, self.computing, self.store, super().content_hash())
         log.info("%s is computed by %s", self.model, describe_backend(self.computing))
         return model
 

@@ -52,15 +52,7 @@ class MonoT5Ranker(T5Ranker):
                 f"ranker.batch_size={batch_size} must be at least 1, "
                 f"ranker.max_length={max_length} {_MIN_LENGTH} or more"
             )
-        super().__init__(
-            "monot5",
-            model=model,
-            tokenizer=tokenizer,
-            device=device,
-            max_length=max_length,
-            prompts_per_batch=batch_size,
-        )
-        self.batch_size = batch_size
+        super().__init__(model=model, tokenizer=tokenizer, device=device, max_length=max_length, batch_size=batch_size)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score each text: (n,) probabilities of being relevant."""

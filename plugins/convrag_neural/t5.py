@@ -10,6 +10,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from convrag import ConvragError
+from convrag_neural.batching import make_batches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +26,8 @@ class TrueFalseT5:
         tokenizer_revision: likewise of the tokenizer.
         device: where the model runs.
         max_length: tokens that are read of a prompt.
-        batch_size: prompts that are read at once.
+        batch_size: the most prompts that are read at once.
+        batch_tokens: the most tokens that are read at once, padding included; None does not limit them.
 
     Raises:
         ConvragError: "true" or "false" is not in the tokenizer's vocabulary. The libraries raise errors of their own.
@@ -41,11 +43,13 @@ class TrueFalseT5:
         device: str,
         max_length: int,
         batch_size: int,
+        batch_tokens: int | None,
     ) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(tokenizer, revision=tokenizer_revision)
         self.model = AutoModelForSeq2SeqLM.from_pretrained(model, revision=revision).float().to(device).eval()
         self.max_length = max_length
         self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
         self._true, self._false = (self._first_token(word) for word in ("true", "false"))
 
     def predict_probabilities(self, prompts: Sequence[str]) -> NDArray[np.float64]:
@@ -54,10 +58,8 @@ class TrueFalseT5:
         Prompts of similar length are batched together, so that little is computed for padding.
         """
         ids = [self.tokenizer(prompt, truncation=True, max_length=self.max_length)["input_ids"] for prompt in prompts]
-        order = sorted(range(len(ids)), key=lambda index: -len(ids[index]))
         found = np.zeros(len(ids), dtype=np.float64)
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
+        for batch in make_batches([len(each) for each in ids], self.batch_size, self.batch_tokens):
             found[batch] = self._read_batch([ids[index] for index in batch])
         return found
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from convrag import Ranker
-from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag_neural.devices import find_device
 from convrag_neural.local_model import LocalModelStage
@@ -16,36 +15,41 @@ from convrag_neural.model_files import find_revision, find_tokenizer_problem
 if TYPE_CHECKING:
     from convrag_neural.t5 import TrueFalseT5
 
-_CONVERTERS = {"sentencepiece": "convrag[neural]", "google.protobuf": "convrag[neural]"}
-
 
 class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
     """A ranker with a T5 that says "true" or "false" of a prompt.
 
     Args:
-        option: its name, for messages.
         model: a folder, or a name on the Hugging Face hub.
         tokenizer: likewise; None takes the model's own.
         device: where the model runs: auto, cpu, cuda, cuda:1, mps, xpu.
         max_length: tokens of a prompt that are read.
-        prompts_per_batch: prompts that are read at once, at most.
+        batch_size: the most prompts that are read at once.
+        batch_tokens: the most tokens that are read at once, padding included; None does not limit them.
     """
 
-    requires: ClassVar[Mapping[str, str]] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
+    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("torch", "transformers", "sentencepiece", "google.protobuf"), "convrag[neural]"
+    )
 
     def __init__(
-        self, option: str, *, model: str, tokenizer: str | None, device: str, max_length: int, prompts_per_batch: int
+        self,
+        *,
+        model: str,
+        tokenizer: str | None,
+        device: str,
+        max_length: int,
+        batch_size: int,
+        batch_tokens: int | None = None,
     ) -> None:
         super().__init__(model, device)
         self.tokenizer = tokenizer or model
         self.max_length = max_length
-        self._option_name = option
-        self._prompts_per_batch = prompts_per_batch
+        self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
 
     def check(self) -> Iterator[str]:
         """Say what is wrong where the model or its tokenizer is missing, or cannot be read."""
-        if _needs_conversion(self.tokenizer) and (extra := missing_extra(_CONVERTERS, f"ranker={self._option_name}")):
-            yield str(extra)
         yield from super().check()
         if problem := find_tokenizer_problem(self.tokenizer, self.model):
             yield problem
@@ -69,11 +73,6 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
             tokenizer_revision=self.tokenizer_revision,
             device=find_device(self.device),
             max_length=self.max_length,
-            batch_size=self._prompts_per_batch,
+            batch_size=self.batch_size,
+            batch_tokens=self.batch_tokens,
         )
-
-
-def _needs_conversion(tokenizer: str) -> bool:
-    """Whether a tokenizer has T5's own format, as the published models do; transformers needs libraries to read it."""
-    folder = find_local_folder(tokenizer)
-    return folder is None or ((folder / "spiece.model").is_file() and not (folder / "tokenizer.json").is_file())

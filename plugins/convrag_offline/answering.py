@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convrag.sdk.sentences import split_sentences
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
 from convrag_offline.rewriting import Exchange, find_missing_words
 from convrag_offline.tokens import stem_content_words
 
@@ -95,7 +95,7 @@ def _find_matching_sentences(evidence: Sequence[Mapping[str, Any]], wanted: set[
 def _choose_best(found: Sequence[_Sentence], weights: Mapping[str, float]) -> list[_Sentence]:
     """The sentence with the highest score, and those with nearly as much; of equal scores, the earlier passage's."""
     total = sum(weights.values())
-    scores = {sentence.text: sum(weights[stem] for stem in sorted(sentence.stems)) for sentence in found}
+    scores = {sentence.text: add_weights(sentence.stems, weights) for sentence in found}
     ranked = sorted(found, key=lambda sentence: (-scores[sentence.text], sentence.number, sentence.position))
     if not ranked or scores[ranked[0].text] < MIN_SHARE * total:
         return []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 
 from convrag import Dataset, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.identity import digest, hash_modules, hash_package
-from convrag_offline.tokens import find_content_words
+from convrag_offline.tokens import find_content_words, stem_content_words
 
 _FILE = "frequencies.json"
 
@@ -43,6 +43,17 @@ class DocumentFrequencies:
         """
         highest = math.log(self.passages + 1) or 1.0
         return {stem: self.idf(stem) or highest for stem in sorted(stems)}
+
+
+def add_weights(stems: Set[str], weights: Mapping[str, float]) -> float:
+    """The weight of a question's words that are among the stems of a text."""
+    return sum(weights[stem] for stem in sorted(stems & weights.keys()))
+
+
+def compute_share(text: str, weights: Mapping[str, float]) -> float:
+    """The share of the question's weight that a text covers."""
+    total = sum(weights.values())
+    return add_weights(stem_content_words(text), weights) / total if total else 0.0
 
 
 def count_document_frequencies(corpora: Sequence[Corpus], store: Store) -> DocumentFrequencies:

@@ -15,9 +15,9 @@ from typing import Any
 
 from convrag.sdk.sentences import remove_citations
 from convrag_offline.answering import answer
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.document_frequencies import DocumentFrequencies, compute_share
 from convrag_offline.nugget_detection import score_sentences
-from convrag_offline.rewriting import Exchange, find_missing_words
+from convrag_offline.rewriting import Exchange, complete_question
 from convrag_offline.tokens import stem_content_words
 
 MOST_SPANS = 6
@@ -27,14 +27,10 @@ _NEAR_BEST = 0.5  # of the best score: the least score of the other sentences
 _FULL, _PART = 0.9, 0.5  # the least share of the question's weight that the spans of a full and a partial answer cover
 
 _COURTESY = re.compile(r"\b(?:thanks?|thank|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome)\b")
-_POLITE = frozenset(
-    (
-        *("a", "all", "and", "awesome", "bye", "cool", "for", "good", "goodbye", "got", "great", "hello", "help"),
-        *("helpful", "hey", "hi", "i", "information", "is", "it", "it's", "lot", "many", "much", "nice", "now", "ok"),
-        *("okay", "perfect", "so", "thank", "thanks", "that", "that's", "the", "there", "this", "very", "was"),
-        *("wonderful", "you", "your"),
-    )
-)
+_POLITE = """
+a all and awesome bye cool for good goodbye got great hello help helpful hey hi i information is it it's lot many much
+nice now ok okay perfect so thank thanks that that's the there this very was wonderful you your
+"""
 
 
 def mark_spans(
@@ -47,7 +43,7 @@ def mark_spans(
     """JSON with the sentences of the passages that match the question best, and how much of it they cover."""
     if _is_courtesy(question):
         return json.dumps({"asks": False, "answered": "none", "spans": []})
-    asked = _complete(question, standalone, history, frequencies)
+    asked = standalone or complete_question(question, history, frequencies)
     scored = [
         (sentence.share / math.log2(place + 1), int(item["number"]), item["text"][sentence.start : sentence.end])
         for item in evidence
@@ -57,7 +53,9 @@ def mark_spans(
     best = max((score for score, _, _ in scored), default=0.0)
     ranked = sorted(enumerate(scored), key=lambda each: (-each[1][0], each[0]))[:MOST_SPANS]
     chosen = [each for _, each in sorted(ranked) if each[0] >= _NEAR_BEST * best]
-    covered = _share(" ".join(text for _, _, text in chosen), asked, frequencies)
+    covered = compute_share(
+        " ".join(text for _, _, text in chosen), frequencies.weigh_question(stem_content_words(asked))
+    )
     answered = "full" if covered >= _FULL else "part" if covered >= _PART else "none"
     spans = [{"passage": number, "quote": text} for _, number, text in chosen]
     return json.dumps({"asks": True, "answered": answered, "spans": spans}, ensure_ascii=False)
@@ -85,13 +83,13 @@ def choose(
     frequencies: DocumentFrequencies,
 ) -> str:
     """JSON that says which of two drafts is better by a criterion, or that they are equal."""
-    asked = _complete(question, standalone, history, frequencies)
+    asked = standalone or complete_question(question, history, frequencies)
     said = set().union(*(stem_content_words(item["text"]) for item in evidence))
     scores = []
     for text in map(remove_citations, (first, second)):
         stems = stem_content_words(text)
         if criterion == "completeness":
-            scores.append(_share(text, asked, frequencies))
+            scores.append(compute_share(text, frequencies.weigh_question(stem_content_words(asked))))
         else:
             known = said if criterion == "support" else stem_content_words(asked)
             scores.append(len(stems & known) / len(stems) if stems else 0.0)
@@ -106,16 +104,4 @@ def reply(question: str, frequencies: DocumentFrequencies) -> str:
 def _is_courtesy(question: str) -> bool:
     """Whether an utterance has no words but those of greetings and thanks."""
     words = re.findall(r"[\w'’]+", question.lower().replace("’", "'"))
-    return bool(_COURTESY.search(question.lower())) and "?" not in question and _POLITE.issuperset(words)
-
-
-def _complete(question: str, standalone: str, history: Sequence[Exchange], frequencies: DocumentFrequencies) -> str:
-    """The rewritten question; without one the question with the words that it lacks."""
-    return standalone or " ".join([question, *find_missing_words(question, history, frequencies)])
-
-
-def _share(text: str, asked: str, frequencies: DocumentFrequencies) -> float:
-    """The share of the question's weight that a text covers."""
-    weights = frequencies.weigh_question(stem_content_words(asked))
-    total = sum(weights.values())
-    return sum(weights[stem] for stem in sorted(stem_content_words(text) & weights.keys())) / total if total else 0.0
+    return bool(_COURTESY.search(question.lower())) and "?" not in question and set(words) <= set(_POLITE.split())

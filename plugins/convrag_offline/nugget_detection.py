@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from convrag.sdk.sentences import find_sentence_spans
 from convrag_offline.answering import MIN_WORDS
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
 from convrag_offline.tokens import stem_content_words
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
@@ -63,8 +63,8 @@ def score_sentences(
         text = passage[start:end]
         shared = stem_content_words(text) & weights.keys()
         nearby = ((in_title | in_previous) & weights.keys()) - shared
-        own = sum(weights[stem] for stem in sorted(shared))
-        share = own + _CONTEXT_WEIGHT * sum(weights[stem] for stem in sorted(nearby))
+        own = add_weights(shared, weights)
+        share = own + _CONTEXT_WEIGHT * add_weights(nearby, weights)
         if total and text != title and len(text.split()) >= MIN_WORDS:
             found.append(ScoredSentence(start, end, own / total, share / total))
         in_previous = shared

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convrag_offline.answering import MIN_SHARE
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.document_frequencies import DocumentFrequencies, compute_share
 from convrag_offline.nugget_detection import score_sentences
-from convrag_offline.rewriting import Exchange, find_missing_words
+from convrag_offline.rewriting import Exchange, complete_question
 from convrag_offline.tokens import stem_content_words
 
 _MATCHES = 1 / 3  # of the question's weight: a question names about three things, a nugget may answer one of them
@@ -45,7 +45,7 @@ def nuggetise(
     Returns:
         {"nuggets": [...]} as JSON, the nuggets that cover most of the question first.
     """
-    complete = _complete_question(question, history, frequencies)
+    complete = complete_question(question, history, frequencies)
     spans = [
         each["text"][sentence.start : sentence.end]
         for each in passages
@@ -54,7 +54,7 @@ def nuggetise(
     ]
     distinct = dict.fromkeys([*nuggets, *(" ".join(span.split()[:words]) for span in spans)])
     weights = frequencies.weigh_question(stem_content_words(complete))
-    best = sorted(distinct, key=lambda text: -_share(text, weights))
+    best = sorted(distinct, key=lambda text: -compute_share(text, weights))
     return json.dumps({"nuggets": best[:most]}, ensure_ascii=False)
 
 
@@ -62,8 +62,10 @@ def rate_importance(
     question: str, history: Sequence[Exchange], nuggets: Sequence[str], frequencies: DocumentFrequencies
 ) -> str:
     """Label each nugget "vital" if it covers half of the question's weight, as an answer must, else "okay"; as JSON."""
-    weights = frequencies.weigh_question(stem_content_words(_complete_question(question, history, frequencies)))
-    return json.dumps({"labels": ["vital" if _share(text, weights) >= MIN_SHARE else "okay" for text in nuggets]})
+    weights = frequencies.weigh_question(stem_content_words(complete_question(question, history, frequencies)))
+    return json.dumps(
+        {"labels": ["vital" if compute_share(text, weights) >= MIN_SHARE else "okay" for text in nuggets]}
+    )
 
 
 def assign_support(nuggets: Sequence[str], answer: str, frequencies: DocumentFrequencies) -> str:
@@ -78,14 +80,3 @@ def assign_support(nuggets: Sequence[str], answer: str, frequencies: DocumentFre
 def _label(nugget: set[str], answer: set[str]) -> str:
     share = len(nugget & answer) / len(nugget) if nugget else 0.0
     return "support" if share == 1 else "partial" if share >= PARTIAL else "none"
-
-
-def _complete_question(question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies) -> str:
-    """The question with the words that it lacks where it refers back."""
-    return " ".join([question, *find_missing_words(question, history, frequencies)])
-
-
-def _share(text: str, weights: dict[str, float]) -> float:
-    """The share of the question's weight that a text covers."""
-    total = sum(weights.values())
-    return sum(weights[stem] for stem in sorted(stem_content_words(text) & weights.keys())) / total if total else 0.0

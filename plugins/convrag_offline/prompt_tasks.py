@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 from convrag import LLMError
@@ -43,26 +44,6 @@ _TASKS: dict[str, Callable[..., str]] = {
     "choose": choose,
     "reply": reply,
 }
-_INPUTS = {
-    "answer": ("question", "history", "evidence"),
-    "rewrite": ("question", "history"),
-    "nuggets": ("question", "passage"),
-    "summarize": ("question", "nuggets", "words"),
-    "fluency": ("text",),
-    "nuggetise": ("question", "history", "passages", "nuggets", "most", "words"),
-    "importance": ("question", "history", "nuggets"),
-    "assign": ("nuggets", "answer"),
-    "suggest": ("titles", "count"),
-    "question": ("kind", "style", "title", "passage", "history", "refused"),
-    "solve": ("question", "title", "passage", "history"),
-    "compare": ("question", "answer", "other"),
-    "alone": ("question",),
-    **dict.fromkeys(("spans", "draft_spans", "draft_passages"), ("question", "standalone", "history", "evidence")),
-    "choose": ("question", "standalone", "history", "evidence", "criterion", "first", "second"),
-    "reply": ("question",),
-}
-_OPTIONAL = {"answer": ("earlier_evidence",), "rewrite": ("question_weight",), "nuggets": ("title",)}
-
 TASK_NAMES = frozenset(_TASKS)
 
 
@@ -73,10 +54,10 @@ def perform_task(task: str, inputs: Mapping[str, Any], frequencies: DocumentFreq
             f"knows the tasks {', '.join(_TASKS)}, not {task!r}: choose a language model for it "
             "(llm=litellm llm.model=...)"
         )
-    if missing := [name for name in _INPUTS[task] if name not in inputs]:
+    parameters = [each for each in signature(_TASKS[task]).parameters.values() if each.name != "frequencies"]
+    if missing := [each.name for each in parameters if each.default is each.empty and each.name not in inputs]:
         raise _error(f"reads a prompt's inputs, and this one for {task!r} lacks {', '.join(missing)}")
-    known = (*_INPUTS[task], *_OPTIONAL.get(task, ()))
-    given = {name: inputs[name] for name in known if name in inputs}
+    given = {each.name: inputs[each.name] for each in parameters if each.name in inputs}
     return _TASKS[task](**given, frequencies=frequencies)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from convrag.sdk.stop_words import ANAPHORS
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
 from convrag_offline.question_writing import find_prose
 from convrag_offline.rewriting import Exchange, find_missing_words
 from convrag_offline.tokens import find_words, stem_content_words
@@ -40,11 +40,7 @@ def solve(
     weights = frequencies.weigh_question(stem_content_words(question))
     extra = frequencies.weigh_question(stem_content_words(added))
     sentences = find_prose(passage)
-
-    def weigh(wanted: Mapping[str, float], stems: set[str]) -> float:
-        return sum(wanted[stem] for stem in sorted(stems & wanted.keys()))
-
-    scores = [(weigh(weights, stems), weigh(extra, stems)) for stems in map(stem_content_words, sentences)]
+    scores = [(add_weights(stems, weights), add_weights(stems, extra)) for stems in map(stem_content_words, sentences)]
     best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
     if best is None or (not any(scores[best]) and not stem_content_words(title) & weights.keys()):
         return json.dumps({"answer": ""})

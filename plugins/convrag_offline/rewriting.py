@@ -63,6 +63,11 @@ def rewrite(
     return " ".join([*question.split(), *find_missing_words(question, history, frequencies, question_weight)])
 
 
+def complete_question(question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies) -> str:
+    """The question with the words that it lacks where it refers back."""
+    return " ".join([question, *find_missing_words(question, history, frequencies)])
+
+
 def find_missing_words(
     question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies, question_weight: float = 0.0
 ) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.sentences import split_sentences
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
 from convrag_offline.tokens import stem_content_words
 
 _END_MARKS = (".", "!", "?", "…")
@@ -39,5 +39,5 @@ def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: Do
 def _quote(sentence: str, words: int, weights: dict[str, float], position: int) -> _Quote:
     text = shorten_by_clauses(sentence, words)
     stems = stem_content_words(text)
-    score = sum(weights[stem] for stem in sorted(stems & weights.keys()))
-    return _Quote(text, text == sentence, text.rstrip("\"'”’) ").endswith(_END_MARKS), score, len(stems), position)
+    has_end_mark = text.rstrip("\"'”’) ").endswith(_END_MARKS)
+    return _Quote(text, text == sentence, has_end_mark, add_weights(stems, weights), len(stems), position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
@@ -65,19 +65,25 @@ class RecordedRankings:
         turn_id, contexts = row.get("turn_id"), row.get("contexts")
         if not isinstance(turn_id, str) or not isinstance(contexts, list):
             raise line.error('a ranking needs "turn_id" (a string) and "contexts" (a list of passages)')
-        if turn_id in self._files:
-            raise line.error(f"turn {turn_id!r} has a ranking already, in {self._files[turn_id]}")
-        self._assign_file(turn_id, line)
+        self._assign_file(turn_id, line, is_whole=True)
         for rank, context in enumerate(contexts, start=1):
             passage, score = _read_context(context, line)
             self._add(turn_id, passage.id, score, rank, line)
             if passage.text:
                 self.passages.setdefault(passage.id, passage)
 
-    def _assign_file(self, turn_id: str, line: Line) -> None:
-        """Raise DataError for a turn that stands in an earlier file too: two runs in a folder must not become one."""
-        if self._files.setdefault(turn_id, line.path) != line.path:
-            raise line.error(f"turn {turn_id!r} has a ranking already, in {self._files[turn_id]}")
+    def _assign_file(self, turn_id: str, line: Line, *, is_whole: bool = False) -> None:
+        """Raise DataError for a turn that was ranked before: two runs in a folder must not become one.
+
+        Args:
+            turn_id: the turn.
+            line: where a part of its ranking stands, in one file with the other parts.
+            is_whole: whether the line has all of the ranking.
+        """
+        known = self._files.get(turn_id)
+        if known is not None and (is_whole or known != line.path):
+            raise line.error(f"turn {turn_id!r} has a ranking already, in {known}")
+        self._files[turn_id] = line.path
         self._rows.setdefault(turn_id, {})
 
     def _add(self, turn_id: str, passage_id: str, score: float, rank: int, line: Line) -> None:
@@ -139,13 +145,8 @@ def _read_queries(given: Any, line: Line) -> tuple[Query, ...]:
 
 
 def _to_float(value: Any) -> float | None:
-    """A number of a JSON file; infinity for one that is too large, None for what is no number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return inf
+    """A number of a JSON file; None for what is no number."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _read_context(context: Any, line: Line) -> tuple[Passage, float]:

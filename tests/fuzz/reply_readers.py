@@ -39,8 +39,8 @@ from convrag_ginger.summarizer import LlmSummarizer
 from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
 from convrag_judging.references import ReferenceTurn
-from convrag_judging.rubric import RubricJudge, read_rubric, rubric_path
-from convrag_llms.context_window import parse_token_counts
+from convrag_judging.rubric import read_rubric, rubric_path
+from convrag_judging.rubric_judge import RubricJudge
 
 Check = Callable[[str], Any]
 
@@ -189,8 +189,4 @@ REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "citations": (_cite, ["Yes [1, 9]. No [2][3] `a[0]` ```b[1]```", f"[{'9' * 5000}]"]),
     "sentences": (_split, ['Dr. Smith went, e.g., home. He (who?) slept... 3.5 miles! "Yes." Mr. X.']),
     "retry_after": (parse_retry_after, ["3", "Wed, 21 Oct 2026 07:28:00 GMT", f"{'9' * 5000}", "1e999", "nan"]),
-    "context_window": (
-        parse_token_counts,
-        ["maximum context length is 8,192 tokens, however you requested 9,000 tokens", f"limit is {'9' * 5000} tokens"],
-    ),
 }

@@ -20,9 +20,9 @@ def server(option: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server of language models on loopback. Calls are repeated at once when they fail."""
     if option == "litellm":
         pytest.importorskip("litellm")
-    from convrag_llms import retrying
+    from convrag_llms import call
 
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(call, "FIRST_WAIT", 0.01)
     server = Server(option)
     yield server
     server.close()

@@ -24,7 +24,8 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.integration
 
 from convrag_neural import duot5  # noqa: E402
-from convrag_neural.duot5 import Aggregation, DuoT5Ranker, aggregate_comparisons, make_batches  # noqa: E402
+from convrag_neural.batching import make_batches  # noqa: E402
+from convrag_neural.duot5 import Aggregation, DuoT5Ranker, aggregate_comparisons  # noqa: E402
 
 SPOKEN = "why does a kettle whistle steam copper boils tea green hot lid water sooner than steel and the of in"
 WORDS = SPOKEN.split()
@@ -199,9 +200,9 @@ def test_twelve_clusters_take_132_pairs_in_few_batches_and_none_on_a_repeated_ca
 
 
 def test_batches_hold_what_fits_longest_first() -> None:
-    assert make_batches([3, 9, 4, 9, 2], 18) == [[1, 3], [2, 0, 4]]
-    assert make_batches([50, 10], 20) == [[0], [1]]
-    assert make_batches([], 20) == []
+    assert list(make_batches([3, 9, 4, 9, 2], 9, 18)) == [[1, 3], [2, 0, 4]]
+    assert list(make_batches([50, 10], 9, 20)) == [[0], [1]]
+    assert list(make_batches([], 9, 20)) == []
 
 
 def test_batches_do_not_matter(tiny: Path) -> None:

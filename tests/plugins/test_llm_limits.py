@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Answer, Message, Prompt
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
+from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag_llms import rate_limiter
-from convrag_llms.budget import Budget
+from convrag_llms import limits
 from convrag_llms.http_llm import HttpLLM
+from convrag_llms.limits import Budget, RateLimiter
 from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.rate_limiter import RateLimiter
 from llm_client import COST_WITHOUT_PRICE, every_option, make_client
 from llm_server import Server, make_error, make_reply
 
@@ -190,6 +191,38 @@ class TestBudget:
         assert budget.spent == pytest.approx(0.3)
 
 
+class TestCancellation:
+    """A call that waits for its turn ends when it is cancelled, and the others get theirs."""
+
+    def test_one_that_waits_for_money(self) -> None:
+        budget = Budget(1.0, "m")
+        with budget.reserve(0.9):
+            self.cancel_while(lambda: budget.reserve(0.9))
+        assert budget.spent == 0
+
+    def test_one_that_waits_for_a_slot(self) -> None:
+        limiter = RateLimiter(1, None)
+        with limiter.slot():
+            self.cancel_while(limiter.slot)
+        with limiter.slot():
+            pass
+
+    def cancel_while(self, wait: Any) -> None:
+        cancellation, ended = Cancellation(), threading.Event()
+
+        def work() -> None:
+            with cancellation.apply(), suppress(Cancelled), wait():
+                return
+            ended.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert not ended.wait(0.1)
+        cancellation.cancel()
+        assert ended.wait(2)
+        thread.join()
+
+
 class TestRateLimiter:
     def test_so_many_at_once(self) -> None:
         limiter = RateLimiter(3, None)
@@ -211,7 +244,7 @@ class TestRateLimiter:
 
     @pytest.mark.parametrize("per_minute", [1, 5])
     def test_so_many_a_minute(self, per_minute: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.3)
+        monkeypatch.setattr(limits, "WINDOW_SECONDS", 0.3)
         limiter = RateLimiter(None, per_minute)
         begun: list[float] = []
 
@@ -238,7 +271,7 @@ class TestRateLimiter:
     @every_option
     @needs_extra
     def test_a_retry_is_a_request_too(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.4)
+        monkeypatch.setattr(limits, "WINDOW_SECONDS", 0.4)
         server.plan_replies(make_error(500), make_reply())
         client(server, requests_per_minute=1).complete(PROMPT)
         assert server.times[1] - server.times[0] > 0.3

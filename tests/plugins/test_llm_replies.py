@@ -18,15 +18,14 @@ from hypothesis import strategies as st
 from commands import run_convrag
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
-from convrag_llms.context_window import parse_token_counts
-from convrag_llms.error_text import MAX_LENGTH, shorten_error
+from convrag_llms.error_messages import MAX_LENGTH, shorten_error
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client
 from llm_server import Server, Step, make_reply
 
 pytest.importorskip("litellm")
-from convrag_llms.reply import is_visible
-from convrag_llms.reply_limit import MAX_ERROR_BYTES, MAX_REPLY_BYTES
+from convrag_llms.connections import MAX_ERROR_BYTES
+from convrag_llms.reply import MAX_REPLY_BYTES, is_visible
 
 pytestmark = pytest.mark.integration
 
@@ -90,10 +89,9 @@ def test_a_bomb_takes_no_memory(server: Server) -> None:
 
 
 @every_option
-@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip"])
-def test_an_encoding_that_was_not_asked_for_is_refused(server: Server, encoding: str) -> None:
-    server.plan_replies(Step(body=make_body(1), headers=(("content-encoding", encoding),)))
-    with pytest.raises(LLMError, match="gave no reply"):
+def test_a_body_that_cannot_be_decompressed_is_an_error(server: Server) -> None:
+    server.plan_replies(Step(body=make_body(1), headers=(("content-encoding", "gzip"),)))
+    with pytest.raises(LLMError, match=r"gave no reply \(status 502\): what it sent cannot be decompressed"):
         ask(server, retries=0)
 
 
@@ -156,11 +154,6 @@ def test_any_page_is_shortened_to_a_line(text: str) -> None:
     short = shorten_error(f"error: <html>{text}")
     assert "\n" not in short
     assert len(short) <= MAX_LENGTH + len(" ...")
-
-
-def test_numbers_and_repetitions_of_any_length_in_an_error_are_harmless() -> None:
-    assert parse_token_counts(f"requested {'9' * 5000} tokens, maximum context length is 4096") is None
-    assert parse_token_counts("too large: 1. " * 1_000_000) is None
 
 
 @every_option

@@ -10,7 +10,7 @@ import pytest
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
-from convrag_llms import retrying
+from convrag_llms import call
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client
 from llm_server import Server, Step, make_error, make_reply
@@ -103,9 +103,10 @@ def test_claude_is_asked_as_often(server: Server, status: int) -> None:
     assert len(server.requests) == 4
 
 
-def test_a_server_that_is_not_there() -> None:
-    with pytest.raises(LLMError, match=r"http://127\.0\.0\.1:9/v1 running"):
-        LiteLLM(model="openai/local", api_base="http://127.0.0.1:9/v1", retries=1).complete(PROMPT)
+@every_option
+def test_a_server_that_is_not_there(server: Server) -> None:
+    with pytest.raises(LLMError, match=r"no connection.*Connection refused.*http://127\.0\.0\.1:9/v1 running"):
+        make_client(server, api_base="http://127.0.0.1:9/v1", retries=1).complete(PROMPT)
 
 
 def test_a_model_without_a_provider() -> None:
@@ -135,7 +136,7 @@ class TestWaiting:
         assert time.monotonic() - start < 10
 
     def test_the_budget_counts_all_waits(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)  # 0.2 to 0.4, then 0.4 to 0.6, then 0.8 to 1.0
+        monkeypatch.setattr(call, "FIRST_WAIT", 0.2)  # 0.2 to 0.4, then 0.4 to 0.6, then 0.8 to 1.0
         server.plan_replies(make_error(500))
         with pytest.raises(LLMError):
             make_client(server, retries=9, retry_seconds=1.1).complete(PROMPT)
@@ -147,7 +148,7 @@ class TestWaiting:
         assert make_client(server).complete(PROMPT).text == "A dog."
 
     def test_longer_each_time(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)
+        monkeypatch.setattr(call, "FIRST_WAIT", 0.2)
         server.plan_replies(make_error(500))
         with pytest.raises(LLMError):
             make_client(server, retries=2).complete(PROMPT)

@@ -12,7 +12,7 @@ from llm_client import COST_WITHOUT_PRICE, every_option, make_client
 from llm_server import DONE, Server, Step, make_error, make_event, make_reply
 
 pytest.importorskip("litellm")
-from convrag_llms import limited_body, reply
+from convrag_llms import connections, reply
 
 pytestmark = [
     pytest.mark.integration,
@@ -238,7 +238,7 @@ def test_a_stream_without_end_ends_at_the_limit(server: Server, monkeypatch: pyt
 
 @every_option
 def test_the_bytes_of_a_stream_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_body, "MAX_STREAM_BYTES", 2**20)
+    monkeypatch.setattr(connections, "MAX_STREAM_BYTES", 2**20)
     server.plan_replies(Step(events=(b"data: " + b"x" * 60_000, b"x" * 60_000), endless=True))
     with pytest.raises(LLMError, match="longer than 1 MB"):
         heard(server, model="openai/local", timeout=20)

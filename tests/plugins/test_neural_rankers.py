@@ -215,19 +215,6 @@ def test_the_tokenizer_may_lie_elsewhere(t5: Path, tmp_path: Path) -> None:
     assert problem.endswith("holds no tokenizer: name one with tokenizer=...")
 
 
-def test_the_published_format_needs_two_more_libraries(
-    t5: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """castorini's models come as spiece.model, which transformers cannot read alone."""
-    monkeypatch.setattr(libraries, "find_spec", lambda name: None if name == "sentencepiece" else object())
-    assert list(MonoT5Ranker(model=str(t5)).check()) == []
-    published = tmp_path / "published"
-    shutil.copytree(t5, published, ignore=shutil.ignore_patterns("tokenizer*"))
-    (published / "spiece.model").touch()
-    (problem,) = MonoT5Ranker(model=str(published)).check()
-    assert problem == "ranker=monot5 needs sentencepiece, which is not installed: pip install 'convrag[neural]'"
-
-
 def test_the_published_format_is_read(t5: Path, tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     pytest.importorskip("google.protobuf")

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -24,13 +23,11 @@ from convrag.api.types import Message, Prompt
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.streaming import listen_with
 from convrag.testing import LLMContract
-from convrag_llms import openai_client
-from convrag_llms.connections import Connections
-from convrag_llms.event_stream import Event, read_events
+from convrag_llms.connections import CONNECTIONS
 from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.openai_client import is_private
+from convrag_llms.openai_client import estimate_tokens, is_private
 from convrag_llms.openai_compatible import OpenAICompatible
-from convrag_llms.token_estimate import estimate_tokens
+from convrag_llms.openai_protocol import Event, read_events
 from llm_client import make_client
 from llm_server import Server, Step, make_reply
 
@@ -47,7 +44,7 @@ def option() -> str:
 
 
 class TestOpenAICompatibleContract(LLMContract):
-    without_results = ("urllib3", "certifi", "tenacity")
+    without_results = ("urllib3", "certifi", "tenacity", "genai-prices")
 
     network = True
 
@@ -171,11 +168,11 @@ class TestConnections:
         context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
         monkeypatch.setattr(server._http, "socket", context.wrap_socket(server._http.socket, server_side=True))
         address = f"https://localhost:{server.port}/v1"
-        monkeypatch.setattr(openai_client, "_connections", cache(Connections))
+        CONNECTIONS._pools.clear()
         with pytest.raises(LLMError, match=r"no trusted connection.*SSL_CERT_FILE names"):
             make_client(server, api_base=address).complete(PROMPT)
         assert server.requests == []
-        monkeypatch.setattr(openai_client, "_connections", cache(Connections))
+        CONNECTIONS._pools.clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         assert make_client(server, api_base=address).complete(PROMPT).text == "A dog."
         server.plan_replies(Step(body=make_reply(), byte_delay=0.05))
@@ -254,6 +251,29 @@ def test_prices_count_what_the_server_does_not(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "model", "cost"),
+    [
+        ("https://api.openai.com/v1", "gpt-4", 7 * 30e-6 + 3 * 60e-6),
+        ("https://api.openai.com/v1", "gpt-4o", 3 * 2.5e-6 + 4 * 1.25e-6 + 3 * 10e-6),  # four tokens were cached
+        ("https://api.groq.com/openai/v1", "llama-3.3-70b-versatile", 7 * 0.59e-6 + 3 * 0.79e-6),
+        ("https://api.openai.com/v1", "nobody-knows", None),
+        ("https://models.example/v1", "gpt-4", None),
+    ],
+)
+def test_a_provider_costs_what_it_lists(
+    server: Server, address: str, model: str, cost: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.plan_replies(make_reply(prompt_tokens_details={"cached_tokens": 4}))
+    stage = OpenAICompatible(model=model, api_base=server.address, max_cost_usd=1)
+    monkeypatch.setattr(stage.client, "_find_address", lambda: address)
+    monkeypatch.setattr(stage.client, "_find_target", lambda: (f"{server.address}/chat/completions", {}))
+    assert bool(stage.limits.prices.problem(512)) == (cost is None)
+    if cost is not None:
+        assert stage.complete(PROMPT).cost_usd == pytest.approx(cost)
+        assert stage.limits.prices.compute_max_cost(PROMPT.messages, 3) > cost
+
+
+@pytest.mark.parametrize(
     ("address", "private"),
     [
         ("http://localhost:8000/v1", True),
@@ -268,7 +288,7 @@ def test_prices_count_what_the_server_does_not(server: Server) -> None:
 )
 def test_a_server_nearby_costs_nothing(address: str, private: bool) -> None:
     assert is_private(address) == private
-    stage = OpenAICompatible(model="x", api_base=address, max_cost_usd=1, max_tokens=None)
+    stage = OpenAICompatible(model="nobody-knows", api_base=address, max_cost_usd=1, max_tokens=None)
     assert bool(stage.limits.prices.problem(None)) != private
 
 

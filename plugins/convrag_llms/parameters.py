@@ -1,15 +1,22 @@
-"""Requests as each provider takes them: the names of its sampling parameters, and marks for its prompt cache."""
+"""The parameters of requests: what `extra` may not hold, and how each provider names the parameters of sampling."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from convrag import Message
+from convrag import ConfigError, Message
+from convrag.sdk.secrets import is_secret_name
 
 log = logging.getLogger(__name__)
 
+_NOT_EXTRA = {
+    **{name: f"set llm.{name}" for name in ("model", "temperature", "top_p", "max_tokens", "seed", "stop", "timeout")},
+    **dict.fromkeys(("api_base", "base_url"), "set llm.api_base"),
+    **dict.fromkeys(("num_retries", "max_retries"), "set llm.retries"),
+    **dict.fromkeys(("messages", "stream", "stream_options", "n", "caching"), "convrag sets it itself"),
+}
 _LOCAL = frozenset({"hosted_vllm", "llamafile", "lm_studio"})
 _OLLAMA = frozenset({"ollama", "ollama_chat"})
 _WITH_TOP_K = _LOCAL | _OLLAMA
@@ -17,6 +24,37 @@ _WITH_TOP_K |= {"anthropic", "cohere", "fireworks_ai", "gemini", "openrouter", "
 _WITH_REPETITION_PENALTY = _LOCAL | {"fireworks_ai", "openrouter", "together_ai"}
 
 _warned: set[tuple[str, str]] = set()
+
+
+def check_extra(extra: Mapping[str, Any]) -> None:
+    """Raise ConfigError for parameters that the option has itself, and for keys, of which it takes the variable's name.
+
+    Headers may hold a key: a configuration refers to it, as in Authorization: "Bearer ${oc.env:MY_KEY}".
+    """
+    for name in extra:
+        if name in _NOT_EXTRA:
+            raise ConfigError(f"llm.extra.{name}: {_NOT_EXTRA[name]}")
+        if is_secret_name(name, loose=True):
+            raise ConfigError(
+                f"llm.extra: {name!r} is named like a secret: keys come from the environment "
+                "(llm.api_key_env names the variable)"
+            )
+
+
+def check_at_least(least: float, **values: float | None) -> None:
+    """Raise ConfigError for a number below `least`; None, which is no limit, passes."""
+    for name, value in values.items():
+        if value is not None and value < least:
+            raise ConfigError(f"llm.{name}={value}: it must be at least {least:g}")
+
+
+def find_secret_values(parameters: Mapping[str, Any]) -> Iterator[str]:
+    """The values of those parameters, at any depth, that are named like a secret; of "Bearer KEY" the key too."""
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            yield from find_secret_values(value)
+        elif is_secret_name(str(name), loose=True):
+            yield from (str(value), str(value).rpartition(" ")[2])
 
 
 def translate_sampling(sampling: Mapping[str, Any], provider: str, self_hosted: bool) -> dict[str, Any]:
