@@ -8,12 +8,10 @@ from typing import Annotated, Any, Literal
 
 from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter, operational
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag_condense.drift_check import replace_drifted_rewrite
-from convrag_condense.gate import find_reasons
+from convrag_condense.drift_check import find_part_stems, replace_drifted_rewrite
+from convrag_condense.gate import find_reasons, read_vectors
 from convrag_condense.history_window import select_newest_exchanges
-from convrag_condense.said_before import read_vectors
 from convrag_condense.speculative_search import start_search
-from convrag_condense.words import stem_content_words
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +125,7 @@ class CondenseRewriter(Rewriter):
 
     def _compare_embeddings(self, question: Question) -> tuple[bool, list[str]]:
         """Condense a question that is similar to an earlier text, and one that has no content words."""
-        if not stem_content_words(question.text):
+        if not find_part_stems(question.text):
             return True, ["wordless"]
         vector = self.embedder.embed([question.text], query=True)[0]
         rows = read_vectors(question.history, question.state(self), self.embedder)

@@ -107,7 +107,7 @@ class SizeRanker(Ranker):
     first. Source: the order of clusters in GINGER's public code.
     """
 
-    libraries = ("bm25s", "numpy")
+    libraries = ("numpy",)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """The number of lines of each text that are not blank, (n,) float64."""

@@ -88,7 +88,7 @@ class GingerGenerator(Generator):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("bm25s", "numpy")
+    libraries = ("numpy",)
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from convrag import Turn
 from convrag.sdk.sentences import split_sentences
-from convrag_memory.words import stem_content_words
+from convrag.sdk.words import find_stems
 
 SENTENCES = 3
 """The most sentences of one turn: a few say what a long answer is about."""
@@ -37,15 +37,12 @@ def extract_sentences(turns: Sequence[Turn], first: int) -> list[Extract]:
         turns: oldest first.
         first: the number of the first of them in the conversation.
     """
-    said = [
-        [(text, set(stem_content_words(text))) for text in dict.fromkeys(split_sentences(_find_source(turn)))]
-        for turn in turns
-    ]
+    said = [[(text, find_stems(text)) for text in dict.fromkeys(split_sentences(_find_source(turn)))] for turn in turns]
     common = Counter(stem for sentences in said for _, stems in sentences for stem in stems)
     repeated = {stem for stem, count in common.items() if count > 1}
     found: list[Extract] = []
     for number, (turn, sentences) in enumerate(zip(turns, said, strict=True), first):
-        significant = repeated.union(stem_content_words(turn.question))
+        significant = repeated.union(find_stems(turn.question))
         scored = [
             Extract(round(len(stems & significant) ** 2 / words, 6), number, place, text)
             for place, (text, stems) in enumerate(sentences)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import exp, log
 
 from convrag import Turn
-from convrag_memory.words import stem_content_words
+from convrag.sdk.words import stem_content_words
 
 
 class Retention:
@@ -39,7 +39,7 @@ class Retention:
         self.uses.append(0)
         self.last_used.append(number)
         self.turns = (*self.turns, turn)
-        for stem in stem_content_words(f"{turn.question}\n{turn.answer}"):
+        for stem in dict.fromkeys(stem_content_words(f"{turn.question}\n{turn.answer}")):
             self._by_word[stem].append(number)
         for passage_id in dict.fromkeys(passage.id for passage in turn.passages):
             self._by_passage[passage_id].append(number)
@@ -47,7 +47,7 @@ class Retention:
     def find_used(self, question: str, passage_ids: Iterable[str] = ()) -> list[int]:
         """The numbers of the turns that a question with these passages uses, in order."""
         used = {number for passage_id in passage_ids for number in self._by_passage.get(passage_id, ())}
-        return sorted(used | self._find_with_words(stem_content_words(question)))
+        return sorted(used | self._find_with_words(dict.fromkeys(stem_content_words(question))))
 
     def find_ages(self, question: str) -> list[float]:
         """The age of each turn for a question, in turns since its last use, divided by the number of its uses plus 1.
@@ -61,7 +61,7 @@ class Retention:
             for number, (last, uses) in enumerate(zip(self.last_used, self.uses, strict=True))
         ]
 
-    def _find_with_words(self, stems: list[str]) -> set[int]:
+    def _find_with_words(self, stems: Iterable[str]) -> set[int]:
         """The turns that hold enough of these words."""
         n = len(self.turns)
         held: defaultdict[int, float] = defaultdict(float)

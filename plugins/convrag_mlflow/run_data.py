@@ -18,7 +18,6 @@ from convrag_mlflow.names import describe_dataset, name_run
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (
     "convrag",
-    "bm25s",
     "hydra-core",
     "litellm",
     "mlflow-skinny",

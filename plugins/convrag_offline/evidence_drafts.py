@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convrag.sdk.sentences import remove_citations
+from convrag.sdk.words import find_stems
 from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.nugget_detection import score_sentences
 from convrag_offline.rewriting import Exchange, find_missing_words
-from convrag_offline.tokens import stem_content_words
 
 MOST_SPANS = 6
 """The most sentences that are marked in all passages together."""
@@ -86,14 +86,14 @@ def choose(
 ) -> str:
     """JSON that says which of two drafts is better by a criterion, or that they are equal."""
     asked = _complete(question, standalone, history, frequencies)
-    said = set().union(*(stem_content_words(item["text"]) for item in evidence))
+    said = set().union(*(find_stems(item["text"]) for item in evidence))
     scores = []
     for text in map(remove_citations, (first, second)):
-        stems = stem_content_words(text)
+        stems = find_stems(text)
         if criterion == "completeness":
             scores.append(_share(text, asked, frequencies))
         else:
-            known = said if criterion == "support" else stem_content_words(asked)
+            known = said if criterion == "support" else find_stems(asked)
             scores.append(len(stems & known) / len(stems) if stems else 0.0)
     return json.dumps({"better": "tie" if scores[0] == scores[1] else "A" if scores[0] > scores[1] else "B"})
 
@@ -116,6 +116,6 @@ def _complete(question: str, standalone: str, history: Sequence[Exchange], frequ
 
 def _share(text: str, asked: str, frequencies: DocumentFrequencies) -> float:
     """The share of the question's weight that a text covers."""
-    weights = frequencies.weigh_question(stem_content_words(asked))
+    weights = frequencies.weigh_question(find_stems(asked))
     total = sum(weights.values())
-    return sum(weights[stem] for stem in sorted(stem_content_words(text) & weights.keys())) / total if total else 0.0
+    return sum(weights[stem] for stem in sorted(find_stems(text) & weights.keys())) / total if total else 0.0

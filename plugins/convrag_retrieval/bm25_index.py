@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convrag.sdk.stemming import stem_words
+from convrag.sdk.words import stem_words
 from convrag_retrieval.postings import Postings
 
 if TYPE_CHECKING:

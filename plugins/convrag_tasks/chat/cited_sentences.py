@@ -7,7 +7,7 @@ import re
 from convrag import Passage, TurnRecord
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.statements import find_cited_statements
-from convrag.sdk.stemming import stem_words
+from convrag.sdk.words import stem_words
 
 Span = tuple[int, int]
 
