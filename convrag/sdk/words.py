@@ -20,6 +20,7 @@ __all__ = [
     "find_words",
     "is_content_word",
     "is_stop_word",
+    "split_compounds",
     "split_words",
     "stem_content_words",
     "stem_words",
@@ -30,6 +31,7 @@ LIBRARIES = ("PyStemmer",)
 
 # Languages that write no spaces between words have a word for each character.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+(?:(?:[-'’.]|(?<=\d),(?=\d))[^\W_]+)*")
+_JOINED = re.compile(r"(?<=\w)[-.,](?=\w)")
 
 _FUNCTION_WORDS = """
 a about above across after again against all almost alone along already also although always am among an and any anybody
@@ -89,6 +91,11 @@ class Word(NamedTuple):
 
     text: str
     stem: str
+
+
+def split_compounds(text: str) -> str:
+    """A text in which each part of a compound or a number is a word: "state of the art" for "state-of-the-art"."""
+    return _JOINED.sub(" ", text)
 
 
 @lru_cache(2048)

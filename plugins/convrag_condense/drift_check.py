@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set
 from typing import Any
 
 from convrag import Question, Rewrite, Turn
-from convrag.sdk.words import find_stems
+from convrag.sdk.words import find_stems, split_compounds
 
 _EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『』-–—"
-_JOINED = re.compile(r"(?<=\w)[-.](?=\w)")
 
 
 def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float, memory: dict[str, Any]) -> Rewrite:
@@ -73,7 +71,7 @@ def read_stems(history: tuple[Turn, ...], memory: dict[str, Any]) -> set[str]:
 
 def find_part_stems(text: str) -> frozenset[str]:
     """The different stems of a text's content words; each part of a compound is a word."""
-    return find_stems(_JOINED.sub(" ", text))
+    return find_stems(split_compounds(text))
 
 
 def normalise_question(question: str) -> str:
