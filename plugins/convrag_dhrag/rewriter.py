@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -60,7 +61,7 @@ class DHRagRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("numpy", "scikit-learn", "scipy")
+    libraries = ("numpy", "scikit-learn", "scipy", "threadpoolctl")
 
     def __init__(
         self,
@@ -110,6 +111,10 @@ class DHRagRewriter(Rewriter):
         self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
         topic = (self.topic_summarizer.template,) if self.topic_summarizer else ()
         self.prompt_templates = (template, *topic)
+
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("convrag_dhrag.selection")
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """Chain statistics, selected against available turns, and analysis/dhrag.jsonl."""
