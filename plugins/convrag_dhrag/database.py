@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convrag import Embedder, Turn
-from convrag_dhrag.scoring import compute_recencies
 from convrag_dhrag.tfidf import Terms, Vocabulary
 
 _DIGITS = 6  # of similarities: later digits differ between machines, and should not decide anything
@@ -131,6 +130,12 @@ def find_continued_chain(similarities: NDArray[np.float64], chains: Sequence[int
     if index is None or similarities[index] < threshold:
         return None
     return chains[index]
+
+
+def compute_recencies(numbers: Sequence[int]) -> list[float]:
+    """Turn numbers, oldest first -> 0 for the oldest to 1 for the newest; 1 where there is only one."""
+    oldest, newest = numbers[0], numbers[-1]
+    return [(number - oldest) / (newest - oldest) if newest > oldest else 1.0 for number in numbers]
 
 
 def _text_of_triple(turn: Turn) -> str:

@@ -28,8 +28,7 @@ from convrag.sdk.words import find_stems
 from convrag.turn.wiring import Wiring
 from convrag_dhrag.database import HistoryDatabase
 from convrag_dhrag.hierarchical_matching import TierSizes
-from convrag_dhrag.scoring import Weights
-from convrag_dhrag.selection import select_exchanges
+from convrag_dhrag.selection import Weights, select_exchanges
 
 DOMAINS = ("clapnq", "cloud")
 CAST = SHARED / "data" / "cast"

@@ -23,8 +23,7 @@ from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_condense.drift_check import compute_known_share, find_part_stems, normalise_question, read_stems
 from convrag_condense.gate import find_reasons, read_vectors
-from convrag_condense.history_window import select_newest_exchanges, truncate_text
-from convrag_condense.rewriter import CondenseRewriter
+from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges, truncate_text
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever
 
