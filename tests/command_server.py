@@ -27,7 +27,6 @@ from pathlib import Path
 LIBRARIES = (
     "Stemmer",
     "asyncio",
-    "bm25s",
     "convrag.cli.main",
     "convrag.run.runner",
     "filelock",

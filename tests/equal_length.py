@@ -11,7 +11,7 @@ import numpy as np
 from convrag.api.stages import Generator
 from convrag.api.types import Evidence, EvidenceItem
 from convrag_compare.significance import compute_sign_flip_p
-from convrag_ginger.tokens import stem_content_words
+from convrag_ginger.tokens import stem_content
 from convrag_judging.answers import split_words, truncate_answer
 from mtrag_contexts import ContextTurn
 
@@ -24,7 +24,7 @@ def answer_turns(turns: Sequence[ContextTurn], generator: Generator) -> list[str
 
 def split_bigrams(text: str) -> list[tuple[str, str]]:
     """The pairs of neighbouring content words, as stems."""
-    words = stem_content_words(text)
+    words = stem_content(text)
     return list(pairwise(words))
 
 
@@ -32,7 +32,7 @@ def compare_answers(
     turns: Sequence[ContextTurn],
     ours: list[str],
     others: list[str],
-    split: Callable[[str], Sequence[Hashable]] = stem_content_words,
+    split: Callable[[str], Sequence[Hashable]] = stem_content,
 ) -> tuple[float, float, float]:
     """Compare answers at equal length.
 

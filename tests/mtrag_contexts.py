@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 
 from convrag.api.types import Passage, Question, Turn
 from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.stemming import stem_words
-from convrag_ginger.tokens import split_words
+from convrag.sdk.words import split_words, stem_words
 
 DOMAINS = ("clapnq", "cloud")
 HALVES = {0: "development", 1: "test"}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from convrag_ginger.tokens import stem_content_words
+from convrag_ginger.tokens import stem_content
 from mtrag_contexts import ContextTurn
 
 
@@ -47,8 +47,8 @@ def read_sentences(turn: ContextTurn) -> Sentences:
 
 def _score(turn: ContextTurn) -> tuple[dict[str, Any], Any]:
     """The scores by name, (n,) each, and the cosines between the sentences, (n, n)."""
-    query = set(stem_content_words(turn.question.standalone))
-    stems = [stem_content_words(text) for text in turn.texts]
+    query = set(stem_content(turn.question.standalone))
+    stems = [stem_content(text) for text in turn.texts]
     n = len(stems)
     vocabulary = {stem: column for column, stem in enumerate(sorted({stem for row in stems for stem in row}))}
     counts = np.zeros((n, len(vocabulary)))

@@ -28,9 +28,7 @@
 * `transcript`: a conversation as Markdown.
 * `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
-* `stemming`: stems of English words.
-* `stop_words`: English words that do not tell what a text is about.
-* `bm25s_stop_words`: the list of bm25s, words of grammar alone.
+* `words`: the words of a text, stop words, and stems.
 * `diversity`: items that are relevant and not alike (MMR).
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 from convrag import LLM, ConfigError, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-from convrag.sdk.stop_words import is_stop_word
+from convrag.sdk.words import find_content_words, split_compounds, split_words
 from convrag_baselines.blend import compute_vector_length
-
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 _DENSE: Literal["dense"] = "dense"
 _LEXICAL: Literal["lexical"] = "lexical"
@@ -111,22 +108,22 @@ class WeightedHistoryRewriter(Rewriter):
 
     def _weigh_answers(self, turns: Sequence[Turn]) -> list[tuple[str, float]]:
         """The answers of turns, newest first, and their weights in the search by vectors."""
-        said = [(turn.answer, self.decay**age) for age, turn in enumerate(turns) if _WORD.search(turn.answer)]
+        said = [(turn.answer, self.decay**age) for age, turn in enumerate(turns) if split_words(turn.answer)]
         total = sum(share for _, share in said)
         return [(text, self.answers * share / total) for text, share in said]
 
     def _weigh_words(self, question: str, standalone: str, turns: Sequence[Turn]) -> list[tuple[str, float]]:
         """The words of the question, its rewrite and turns, newest first, and their weights in the search by words."""
-        every, own = _WORD.findall(question), find_content_words(question)
+        every, own = split_words(split_compounds(question)), _list_content_words(question)
         has_both = 0 < len(own) < len(every)
         queries = [(question, self.stop_words if has_both else 1.0)]
         if has_both:
             queries.append((" ".join(own), 1 - self.stop_words))
-        if standalone != question and (added := find_content_words(standalone)):
+        if standalone != question and (added := _list_content_words(standalone)):
             queries.append((" ".join(added), self.rewrite_weight))
         length = compute_vector_length(own or every) or 1.0
         aged = [(text, self.decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
-        said = [(words, share) for text, share in aged if (words := find_content_words(text))]
+        said = [(words, share) for text, share in aged if (words := _list_content_words(text))]
         total = sum(share for _, share in said)
         for words, share in said:
             weight = self.weight * share / total * length / compute_vector_length(words)
@@ -134,6 +131,6 @@ class WeightedHistoryRewriter(Rewriter):
         return queries
 
 
-def find_content_words(text: str) -> list[str]:
-    """The words of a text, in order and with repetitions, without English stop words and single letters and digits."""
-    return [word for word in _WORD.findall(text) if len(word) > 1 and not is_stop_word(word)]
+def _list_content_words(text: str) -> list[str]:
+    """The content words of a text, as BM25 splits them: each part of a compound is one."""
+    return [word.text for word in find_content_words(split_compounds(text))]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question
 from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.stemming import stem_words
+from convrag.sdk.words import stem_words
 
 _WORD = re.compile(r"\w{3,}")  # shorter words say little
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from convrag import Clusterer, ConfigError, Embedder
-from convrag.sdk.stemming import stem_words
+from convrag.sdk.words import stem_words
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,9 +1,7 @@
 """A rewriter and a generator in the manner of Perplexity: follow-ups are condensed where a gate says so, and answered
 in a chat.
 
-`rewriter=condense`: rewriter, gate, history_window (what of the history the LLM sees), drift_check, speculative_search,
-said_before (what the gate and the drift check keep of a history), words. `generator=chat`: chat, chat_history,
-exchange, meta_responses.
+`rewriter=condense`: rewriter, gate, drift_check. `generator=chat`: chat, chat_history, exchange, meta_responses.
 """
 
 from __future__ import annotations

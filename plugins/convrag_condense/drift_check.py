@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from convrag import Question, Rewrite
-from convrag_condense.said_before import read_stems
-from convrag_condense.words import normalise_question, stem_content_words
+from convrag import Question, Rewrite, Turn
+from convrag.sdk.words import find_stems, split_compounds
+
+_EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『』-–—"
 
 
 def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float, memory: dict[str, Any]) -> Rewrite:
@@ -25,7 +26,7 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
     if rewrite.fallback or normalise_question(rewrite.text) == normalise_question(question.text):
         return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
     said = read_stems(question.history, memory)
-    known = said.union(*map(stem_content_words, question.profile)) if question.profile else said
+    known = said.union(*map(find_part_stems, question.profile))
     share = compute_known_share(rewrite.text, question.text, known)
     trace = {**rewrite.trace, "known_share": round(share, 4)}
     if share < min_share:
@@ -45,6 +46,35 @@ def compute_known_share(rewrite: str, question: str, said: Set[str]) -> float:
         question: in the user's own words.
         said: the stems of the history's content words.
     """
-    stems = stem_content_words(rewrite)
-    asked = set(stem_content_words(question))
+    stems = find_part_stems(rewrite)
+    asked = find_part_stems(question)
     return sum(stem in asked or stem in said for stem in stems) / len(stems) if stems else 1.0
+
+
+def read_stems(history: tuple[Turn, ...], memory: dict[str, Any]) -> set[str]:
+    """The stems of the content words of all questions and answers.
+
+    Args:
+        history: the turns, oldest first.
+        memory: the stage's of this conversation. Where the history is another one than before, it is read anew.
+    """
+    read: tuple[Turn, ...]
+    stems: set[str]
+    read, stems = memory.get("stems", ((), set()))
+    if history[: len(read)] != read:
+        read, stems = (), set()
+    for turn in history[len(read) :]:
+        stems.update(find_part_stems(turn.question), find_part_stems(turn.answer))
+    memory["stems"] = history, stems
+    return stems
+
+
+def find_part_stems(text: str) -> frozenset[str]:
+    """The different stems of a text's content words; each part of a compound is a word."""
+    return find_stems(split_compounds(text))
+
+
+def normalise_question(question: str) -> str:
+    """A question in lower case, without extra spaces and punctuation around words; "C++" keeps its own."""
+    kept = filter(None, (word.strip(_EDGES) for word in question.casefold().split()))
+    return " ".join(kept) or question.strip()

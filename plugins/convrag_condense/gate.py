@@ -1,12 +1,20 @@
-"""The heuristic gate (`rewriter.gate=heuristic`): whether a question depends on the history, by its words alone.
+"""Whether a question depends on the history: by its words alone (`rewriter.gate=heuristic`), or by vectors.
 
-It errs towards asking the LLM, whose prompt says to leave a standalone question as it is: a needless call costs a
-second, a missing one sends the search to the wrong place.
+The heuristic gate errs towards asking the LLM, whose prompt says to leave a standalone question as it is: a needless
+call costs a second, a missing one sends the search to the wrong place.
 """
 
 from __future__ import annotations
 
-from convrag_condense.words import split_words
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from convrag import Embedder, Turn
+from convrag.sdk.words import split_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _PRONOUNS = """
 it its it's itself they they're them their theirs themselves this that that's these those he he's him his she she's her
@@ -58,10 +66,36 @@ def find_reasons(question: str, short: int) -> list[str]:
     return [reason for reason, holds in found.items() if holds]
 
 
-def _is_elliptical(words: list[str]) -> bool:
+def _is_elliptical(words: Sequence[str]) -> bool:
     line = f" {' '.join(words)} "
     return (
         any(word in ELLIPSIS_WORDS for word in words)
         or any(f" {phrase} " in line for phrase in ELLIPSIS_PHRASES)
         or (bool(words) and words[0] in ELLIPSIS_OPENERS)
     )
+
+
+def read_vectors(history: tuple[Turn, ...], memory: dict[str, Any], embedder: Embedder) -> NDArray[np.float32] | None:
+    """The (n, d) float32 unit rows of all questions and answers that are not blank; None if there are none.
+
+    Args:
+        history: the turns, oldest first.
+        memory: the stage's of this conversation. Where the history is another one than before, it is read anew; a
+            memory that shows a part of it makes that happen at every turn.
+        embedder: embeds each text once.
+    """
+    import numpy as np
+
+    read: tuple[Turn, ...]
+    rows: NDArray[np.float32] | None
+    known: dict[str, NDArray[np.float32]] = memory.setdefault("known_vectors", {})
+    read, rows = memory.get("vectors", ((), None))
+    if history[: len(read)] != read:
+        read, rows = (), None
+    if texts := [text for turn in history[len(read) :] for text in (turn.question, turn.answer) if text.strip()]:
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            known.update(zip(new, embedder.embed(new), strict=True))
+        added = np.stack([known[text] for text in texts])
+        rows = added if rows is None else np.concatenate([rows, added])
+    memory["vectors"] = history, rows
+    return rows

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter, operational
+from convrag import (
+    LLM,
+    ConfigError,
+    Embedder,
+    PromptTemplate,
+    Query,
+    Question,
+    Retriever,
+    Rewrite,
+    Rewriter,
+    Turn,
+    operational,
+)
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag_condense.drift_check import replace_drifted_rewrite
-from convrag_condense.gate import find_reasons
-from convrag_condense.history_window import select_newest_exchanges
-from convrag_condense.said_before import read_vectors
-from convrag_condense.speculative_search import start_search
-from convrag_condense.words import stem_content_words
+from convrag_condense.drift_check import find_part_stems, replace_drifted_rewrite
+from convrag_condense.gate import find_reasons, read_vectors
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +137,7 @@ class CondenseRewriter(Rewriter):
 
     def _compare_embeddings(self, question: Question) -> tuple[bool, list[str]]:
         """Condense a question that is similar to an earlier text, and one that has no content words."""
-        if not stem_content_words(question.text):
+        if not find_part_stems(question.text):
             return True, ["wordless"]
         vector = self.embedder.embed([question.text], query=True)[0]
         rows = read_vectors(question.history, question.state(self), self.embedder)
@@ -138,3 +148,82 @@ class CondenseRewriter(Rewriter):
         counted = question.state(self).setdefault("tokens", {})
         history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens, counted)
         return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)
+
+
+log = logging.getLogger(__name__)
+
+
+def start_search(retriever: Retriever, question: Question, k: int) -> None:
+    """Start to retrieve passages for the question's own words in a thread, and return at once.
+
+    The store remembers what is found. Where the turn then searches for the same words and k, it takes the result from
+    there, or waits for it; otherwise only the index has been loaded by then. A failure is logged and no more: where the
+    turn makes the same search, it fails again, and the record says so.
+
+    Args:
+        retriever: the run's own.
+        question: as the user asked it.
+        k: the number of passages.
+    """
+    queries = (Query(question.text, turn_id=question.turn_id, domain=question.domain),)
+
+    def search() -> None:
+        try:
+            retriever.retrieve(queries, k)
+        except Exception:
+            log.info("turn %s: the search ahead failed", question.turn_id, exc_info=True)
+
+    threading.Thread(target=search, name="search-ahead", daemon=True).start()
+
+
+def select_newest_exchanges(
+    turns: Sequence[Turn], max_tokens: int, count_tokens: Callable[[str], int], counted: dict[str, int] | None = None
+) -> list[dict[str, str]]:
+    """The newest exchanges that fit, oldest first, as a prompt's `history`; an answer that is too long is truncated.
+
+    The newest question is always among them, since most references point to it.
+
+    Args:
+        turns: the history, oldest first.
+        max_tokens: for all questions and answers together.
+        count_tokens: counts the tokens of a text.
+        counted: question or answer -> its tokens, for texts that were counted before; new ones are added.
+
+    Returns:
+        For each exchange its question as `user` and its answer as `assistant`.
+    """
+    counted = {} if counted is None else counted
+
+    def count_once(text: str) -> int:
+        if text not in counted:
+            counted[text] = count_tokens(text)
+        return counted[text]
+
+    exchanges: list[dict[str, str]] = []
+    remaining = max_tokens
+    for turn in reversed(turns):
+        remaining -= count_once(turn.question)
+        if remaining <= 0 and exchanges:
+            break
+        whole = count_once(turn.answer) <= max(remaining, 0)
+        answer = turn.answer if whole else truncate_text(turn.answer, max(remaining, 0), count_tokens)
+        exchanges.append({"user": turn.question, "assistant": answer})
+        remaining -= count_once(turn.answer)
+        if remaining <= 0:
+            break
+    return exchanges[::-1]
+
+
+def truncate_text(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """The longest beginning of a text, in whole words, that fits into so many tokens; the whole text where it fits."""
+    if count_tokens(text) <= max_tokens:
+        return text
+    words = text.split()
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count_tokens(" ".join(words[:middle])) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return " ".join(words[:low])

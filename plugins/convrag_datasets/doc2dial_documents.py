@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from convrag import Document, Heading, Passage
+from convrag import Document, Passage
 from convrag.sdk.document_passages import cut_passages
+from convrag.sdk.types import Heading
 from convrag_datasets.row_files import read_json_fields
 from convrag_datasets.rows import Row, UniqueIds
 

@@ -8,7 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convrag import ConfigError, DataError, MissingExtra, UnknownName
+from convrag import ConfigError, DataError, UnknownName
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.jsonl import data_suffix
 from convrag_datasets.row_files import SUFFIXES, Columns, read_rows, rename_fields
 from convrag_datasets.rows import Row

@@ -11,8 +11,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, UnknownName
-from convrag.sdk.types import Usage
 from convrag.sdk.tasks.turns import MAX_CONVERSATIONS, TurnOptions
+from convrag.sdk.types import Usage
 from convrag_dedup.deduplication import format_context, format_hint, normalise_id
 from convrag_dedup.stats import ConversationStats, pooled_stats
 

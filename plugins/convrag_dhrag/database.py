@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convrag import Embedder, Turn
-from convrag_dhrag.scoring import compute_recencies
-from convrag_dhrag.tfidf import IncrementalTfidf, Terms
+from convrag_dhrag.tfidf import Terms, Vocabulary
 
 _DIGITS = 6  # of similarities: later digits differ between machines, and should not decide anything
 
@@ -55,7 +54,7 @@ class HistoryDatabase:
         self.triples: list[Triple] = []
         self.chains: list[int] = []
         """The chain of every turn of the history, also of those whose triples were dropped."""
-        self.tfidf = IncrementalTfidf()
+        self.vocabulary = Vocabulary()
         self._embedder = embedder
         self._threshold = threshold
         self._limit = limit
@@ -88,7 +87,7 @@ class HistoryDatabase:
     def _add(self, turn: Turn) -> None:
         vector = self._embed(turn)
         chain = self.assign_chain(self.compute_similarities(vector))
-        self.triples.append(Triple(len(self._turns), turn, self.tfidf.add(_text_of_triple(turn)), vector, chain))
+        self.triples.append(Triple(len(self._turns), turn, self.vocabulary.add(_text_of_triple(turn)), vector, chain))
         self.chains.append(chain)
         if self._limit and len(self.triples) > self._limit.triples:
             self._drop_one(self._limit.alpha)
@@ -102,7 +101,7 @@ class HistoryDatabase:
         recency = compute_recencies([triple.number for triple in self.triples])
         weights = [alpha * near + (1 - alpha) * new for near, new in zip(relevance, recency, strict=True)]
         weights[-1] = np.inf  # it would be dropped where it has no vector
-        self.tfidf.remove(self.triples.pop(int(np.argmin(weights))).terms)
+        del self.triples[int(np.argmin(weights))]
 
     def _embed(self, turn: Turn) -> NDArray[np.float32]:
         """The vector of a turn's exchange.
@@ -131,6 +130,12 @@ def find_continued_chain(similarities: NDArray[np.float64], chains: Sequence[int
     if index is None or similarities[index] < threshold:
         return None
     return chains[index]
+
+
+def compute_recencies(numbers: Sequence[int]) -> list[float]:
+    """Turn numbers, oldest first -> 0 for the oldest to 1 for the newest; 1 where there is only one."""
+    oldest, newest = numbers[0], numbers[-1]
+    return [(number - oldest) / (newest - oldest) if newest > oldest else 1.0 for number in numbers]
 
 
 def _text_of_triple(turn: Turn) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from convrag_dhrag.database import HistoryDatabase
-from convrag_dhrag.kmeans import kmeans
+from convrag_dhrag.tfidf import cluster_rows
 
 _TRIPLE_DIGITS = 6
 _GROUP_DIGITS = 9  # more than a triple's: the mean of many triples is less similar to a question that matches one
@@ -66,16 +66,15 @@ class TierSizes:
 
 def match_question(question: str, database: HistoryDatabase, sizes: TierSizes) -> Match | None:
     """Match a question by TF-IDF, tier by tier; None where no triple has a term of it."""
-    weighted = database.tfidf.weigh([triple.terms for triple in database.triples])
-    similarities = database.tfidf.compute_similarities(weighted, question).round(_TRIPLE_DIGITS)
+    rows, similarities = database.vocabulary.weigh([triple.terms for triple in database.triples], question)
+    similarities = similarities.round(_TRIPLE_DIGITS)
     if not similarities.any():
         return None
     cluster = summary = None
-    if weighted.n >= sizes.min_triples:
-        rows = database.tfidf.build_rows(weighted)
+    if len(similarities) >= sizes.min_triples:
         cluster = _match_group(build_clusters(rows, sizes.max_clusters), rows, similarities)
         summary = _match_group(build_summaries(rows, cluster.group, sizes.summaries), rows, similarities)
-    positions = summary.group.members if summary else range(weighted.n)
+    positions = summary.group.members if summary else range(len(similarities))
     triple = max(positions, key=lambda position: (similarities[position], position))
     return Match(cluster, summary, triple, float(similarities[triple]))
 
@@ -97,9 +96,8 @@ def build_summaries(rows: csr_matrix, cluster: Group, most: int) -> list[Group]:
 
 
 def _build_groups(rows: csr_matrix, positions: range | tuple[int, ...], k: int) -> list[Group]:
-    labels = kmeans(rows[list(positions)], k)
-    members = [np.flatnonzero(labels == label) for label in range(labels.max(initial=-1) + 1)]
-    return [_build_group(rows, tuple(positions[index] for index in found)) for found in members]
+    groups = cluster_rows(rows[list(positions)], k)
+    return [_build_group(rows, tuple(positions[index] for index in found)) for found in groups]
 
 
 def _build_group(rows: csr_matrix, members: tuple[int, ...]) -> Group:

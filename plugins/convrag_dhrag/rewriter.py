@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Report, Rewrite, Rewriter, TurnRecord
-from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
+from convrag import (
+    LLM,
+    ConfigError,
+    Embedder,
+    LLMError,
+    PromptTemplate,
+    Question,
+    Report,
+    Rewrite,
+    Rewriter,
+    Turn,
+    TurnRecord,
+)
+from convrag.sdk.llm_rewriter import LLMRewriter, clean_reply, format_exchanges
 from convrag_dhrag.report import report_history
-from convrag_dhrag.topic_summary import TopicSummarizer
 
 if TYPE_CHECKING:
     from convrag_dhrag.database import HistoryDatabase
+
+
+_MAX_TOKENS = 60  # the prompt asks for twenty words; there is room for long ones
+_MAX_CHARACTERS = 300  # of a topic line; a longer reply is not used
+
+
+class TopicSummarizer:
+    """Asks an LLM what exchanges are about. Where there is no usable reply, the trace says why.
+
+    Args:
+        llm: the language model.
+    """
+
+    def __init__(self, llm: LLM) -> None:
+        self.llm = llm
+        self.template = PromptTemplate("topic", package="convrag_dhrag")
+
+    def summarize(self, turns: Sequence[Turn]) -> tuple[str, dict[str, Any]]:
+        """One call of the LLM. Turns, oldest first -> the topic line, maybe empty, and its entries in the trace."""
+        sampling = {"temperature": 0.0, "max_tokens": _MAX_TOKENS}
+        try:
+            reply = self.llm.complete(self.template.render(sampling, history=format_exchanges(turns))).text
+        except LLMError as error:
+            return "", {"topic": "", "topic_missing": str(error)}
+        line = clean_reply(reply)
+        if not line or len(line) > _MAX_CHARACTERS:
+            return "", {"topic": "", "topic_missing": f"the reply is no line: {reply[:_MAX_CHARACTERS]!r}"}
+        return line, {"topic": line}
 
 
 class DHRagRewriter(Rewriter):
@@ -60,7 +100,7 @@ class DHRagRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("numpy", "scikit-learn", "scipy")
+    libraries = ("numpy", "scikit-learn", "scipy", "threadpoolctl")
 
     def __init__(
         self,
@@ -111,6 +151,10 @@ class DHRagRewriter(Rewriter):
         topic = (self.topic_summarizer.template,) if self.topic_summarizer else ()
         self.prompt_templates = (template, *topic)
 
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("convrag_dhrag.selection")
+
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """Chain statistics, selected against available turns, and analysis/dhrag.jsonl."""
         return report_history(records)
@@ -120,8 +164,7 @@ class DHRagRewriter(Rewriter):
         if not question.history:
             return Rewrite.of(question.text, system="dhrag", available=0, selected=[], reasons=[], chain=0, chains=[0])
         from convrag_dhrag.hierarchical_matching import TierSizes
-        from convrag_dhrag.scoring import Weights
-        from convrag_dhrag.selection import select_exchanges
+        from convrag_dhrag.selection import Weights, select_exchanges
 
         selection = select_exchanges(
             question.text,

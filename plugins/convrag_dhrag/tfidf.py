@@ -1,15 +1,20 @@
-"""TF-IDF over texts that are added and removed: the weights are always those of the texts at present."""
+"""TF-IDF rows of the history's triples, and their clusters, by scikit-learn."""
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags_array, hstack
+from sklearn.cluster import KMeans
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfTransformer
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 AUXILIARIES = frozenset(
     """
@@ -18,107 +23,102 @@ AUXILIARIES = frozenset(
 )
 """Stop words that scikit-learn's English list lacks: forms of "do", and the parts of contractions."""
 
+STARTS = 2
+ROUNDS = 10
+_SEED = 0
+
+_single_threaded = threading.Lock()
+"""Held during a fit, in which the numerical libraries run in one thread: several would add up in any order, and wait
+for each other longer than they compute. The limit holds for the whole process: two fits would undo each other's."""
+
 
 class Terms(NamedTuple):
-    """The terms of one text: their columns, and 1 + log of how often each occurs."""
+    """The terms of one text: their columns, and how often each occurs."""
 
     columns: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    counts: NDArray[np.float64]
 
 
-class WeightedTexts(NamedTuple):
-    """N unit rows in coordinate form: for each entry its row (`owners`, rising), its column and its value."""
-
-    n: int
-    owners: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    values: NDArray[np.float64]
-
-
-class IncrementalTfidf:
-    """TF-IDF of words and pairs of words, without English stop words.
-
-    The time to add or remove a text grows with its length, that of `weigh` with the length of all texts given. A term's
-    column is its place in the order of first appearance.
-    """
+class Vocabulary:
+    """Words and pairs of words, without English stop words. A term's column is its place in order of appearance."""
 
     def __init__(self) -> None:
-        self.texts = 0
-        self._vocabulary: dict[str, int] = {}
-        self._frequency = np.zeros(1024, dtype=np.int64)
+        self._columns: dict[str, int] = {}
 
     def add(self, text: str) -> Terms:
-        """Add a text."""
-        counts = Counter(_analyser()(text))
-        columns = np.array([self._vocabulary.setdefault(term, len(self._vocabulary)) for term in counts], np.int64)
-        while len(self._vocabulary) > len(self._frequency):
-            self._frequency = np.concatenate([self._frequency, np.zeros_like(self._frequency)])
-        self._frequency[columns] += 1
-        self.texts += 1
-        return Terms(columns, 1 + np.log(np.array(list(counts.values()), dtype=np.float64)))
+        """Count the terms of a text; new ones are added."""
+        counts = Counter(_build_analyser()(text))
+        columns = [self._columns.setdefault(term, len(self._columns)) for term in counts]
+        return Terms(np.array(columns, np.int64), np.array(list(counts.values()), np.float64))
 
-    def remove(self, terms: Terms) -> None:
-        """Remove a text that was added."""
-        self._frequency[terms.columns] -= 1
-        self.texts -= 1
+    def weigh(self, texts: Sequence[Terms], query: str) -> tuple[csr_matrix, NDArray[np.float64]]:
+        """Weigh the terms of texts by TF-IDF, with 1 + log of how often each occurs.
 
-    def weigh(self, texts: Sequence[Terms]) -> WeightedTexts:
-        """The TF-IDF weights of texts that were added, by the document frequencies at present."""
-        columns = np.concatenate([np.zeros(0, np.int64), *(text.columns for text in texts)])
-        values = np.concatenate([np.zeros(0), *(text.weights for text in texts)]) * self._idf()[columns]
-        owners = np.repeat(np.arange(len(texts)), [len(text.columns) for text in texts])
-        lengths = np.sqrt(np.bincount(owners, values**2, len(texts)))
-        return WeightedTexts(len(texts), owners, columns, values / lengths[owners])
+        Args:
+            texts: n texts that were added; they determine the document frequencies.
+            query: a text that is compared with them. Terms that none of them has do not count.
 
-    def compute_similarities(self, texts: WeightedTexts, query: str) -> NDArray[np.float64]:
-        """(n,) cosines of texts with a query; 0 where they share no term."""
-        terms = (term for term in _analyser()(query) if term in self._vocabulary)
-        known = Counter(term for term in terms if self._frequency[self._vocabulary[term]])
-        columns = np.array([self._vocabulary[term] for term in known], np.int64)
-        wanted = np.zeros(len(self._vocabulary))
-        wanted[columns] = (1 + np.log(np.array(list(known.values()), np.float64))) * self._idf()[columns]
-        if not (length := float(np.sqrt(np.square(wanted).sum()))):
-            return np.zeros(texts.n)
-        cosines: NDArray[np.float64] = np.bincount(texts.owners, texts.values * wanted[texts.columns], texts.n) / length
-        return cosines
-
-    def build_rows(self, texts: WeightedTexts) -> csr_matrix:
-        """(n, d) unit rows, for comparing texts with one another; a text without terms is a zero row.
-
-        The terms that only one text has share a column: this changes no angle between rows, nor between their means.
+        Returns:
+            (n, d) unit rows, zero for a text without terms; and their (n,) cosines with the query.
         """
-        frequency = self._frequency[: len(self._vocabulary)]
-        shared = frequency > 1
-        number = np.cumsum(shared) - 1
-        unshared = ~shared[texts.columns]
-        lengths = np.sqrt(np.bincount(texts.owners[unshared], texts.values[unshared] ** 2, texts.n))
-        owners, first = np.unique(texts.owners[unshared], return_index=True)
-        merged = np.flatnonzero(unshared)[first]  # the entry of each text that stands for its unshared ones
-        values, columns = texts.values.copy(), number[texts.columns]
-        values[merged], columns[merged] = lengths[owners], number.max(initial=-1) + 1 + owners
-        kept = ~unshared
-        kept[merged] = True
-        ends = np.cumsum([0, *np.bincount(texts.owners[kept], minlength=texts.n)])
-        return csr_matrix((values[kept], columns[kept], ends), shape=(texts.n, number.max(initial=-1) + 1 + texts.n))
+        transformer = TfidfTransformer(sublinear_tf=True)
+        counts = self._stack(texts)
+        rows: csr_matrix = transformer.fit_transform(counts)
+        known = set(counts.indices.tolist())
+        asked = Counter(self._columns.get(term, -1) for term in _build_analyser()(query))
+        columns = np.array([column for column in asked if column in known], np.int64)
+        terms = Terms(columns, np.array([asked[column] for column in columns.tolist()], np.float64))
+        return rows, (rows @ transformer.transform(self._stack([terms])).T).toarray().ravel()
 
-    def _idf(self) -> NDArray[np.float64]:
-        frequency = self._frequency[: len(self._vocabulary)]
-        idf: NDArray[np.float64] = np.log((1 + self.texts) / (1 + frequency)) + 1
-        return idf
+    def _stack(self, texts: Sequence[Terms]) -> csr_matrix:
+        """(n, d) counts of the n texts."""
+        columns, counts = (np.concatenate([np.zeros(0), *parts]) for parts in zip(*texts, strict=True))
+        ends = np.cumsum([0, *(len(text.columns) for text in texts)])
+        return csr_matrix((counts, columns.astype(np.int32), ends), shape=(len(texts), max(len(self._columns), 1)))
+
+
+def cluster_rows(rows: csr_matrix, k: int) -> list[list[int]]:
+    """Group unit rows by k-means into at most k clusters, fewer where fewer rows differ. A zero row is in none.
+
+    Returns:
+        The positions in each cluster, in order of first appearance. They depend on the rows alone.
+    """
+    spans = list(pairwise(rows.indptr.tolist()))
+    filled = [position for position, (start, end) in enumerate(spans) if start < end]
+    distinct = {
+        (rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()) for start, end in spans if start < end
+    }
+    k = min(k, len(distinct))
+    if k < 2:
+        return [filled] if filled else []
+    model = KMeans(k, n_init=STARTS, max_iter=ROUNDS, random_state=_SEED)
+    with _single_threaded, _find_thread_pools().limit(limits=1):
+        labels = model.fit_predict(_merge_unshared(rows[filled])).tolist()
+    groups: dict[int, list[int]] = {}
+    for position, label in zip(filled, labels, strict=True):
+        groups.setdefault(label, []).append(position)
+    return list(groups.values())
+
+
+def _merge_unshared(rows: csr_matrix) -> csr_matrix:
+    """Unit rows in which the terms that a single row has share a column: no distance changes, and few columns stay."""
+    shared = rows[:, np.bincount(rows.indices, minlength=rows.shape[1]) > 1]
+    rest = np.sqrt(np.clip(1 - np.asarray(shared.multiply(shared).sum(axis=1)).ravel(), 0, 1))
+    return csr_matrix(hstack([shared, diags_array(rest)]))
 
 
 def list_stop_words() -> list[str]:
     """English words that do not tell what a text is about, sorted."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
     return sorted({*ENGLISH_STOP_WORDS, *AUXILIARIES})
 
 
 @cache
-def _analyser() -> Callable[[str], list[str]]:
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    analyse: Callable[[str], list[str]] = CountVectorizer(
-        stop_words=list_stop_words(), ngram_range=(1, 2)
-    ).build_analyzer()
+def _build_analyser() -> Callable[[str], list[str]]:
+    vectorizer = CountVectorizer(stop_words=list_stop_words(), ngram_range=(1, 2))
+    analyse: Callable[[str], list[str]] = vectorizer.build_analyzer()
     return analyse
+
+
+@cache
+def _find_thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()

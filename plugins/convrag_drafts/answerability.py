@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from convrag import Evidence
+from convrag.sdk.words import GRAMMAR_WORDS, find_stems
 from convrag_drafts.evidence_spans import MarkedSpans
-from convrag_drafts.words import stem_content_words
 
 Answerability = Literal["answerable", "partial", "unanswerable", "conversational", "unknown"]
 """What was decided. Conversational: nothing is asked. Unknown: the spans could not be marked."""
@@ -59,8 +59,8 @@ def compute_features(query: str, evidence: Evidence, marked: MarkedSpans) -> dic
     share of the question's content words that the spans have. `passages`: the share of the passages that have a span.
     `score`: the best retrieval score, where it is known.
     """
-    wanted = stem_content_words(query)
-    found: set[str] = set().union(*(stem_content_words(span.text) for span in marked.spans)) if marked.spans else set()
+    wanted = find_stems(query, GRAMMAR_WORDS)
+    found = frozenset[str]().union(*(find_stems(span.text, GRAMMAR_WORDS) for span in marked.spans))
     features = {
         VERDICT: _VERDICTS[marked.verdict] if marked.spans else 0.0,
         COVERAGE: len(wanted & found) / len(wanted) if wanted else 0.0,

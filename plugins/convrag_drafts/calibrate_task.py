@@ -38,8 +38,7 @@ class CalibrateAnswerabilityTask(Task):
         """Read the runs, write the calibration, and print how good it is."""
         from convrag.sdk.console import make_console
         from convrag.sdk.tasks.runs import read_records
-        from convrag_drafts.calibration import decide_other_half, fit, measure, read_turns
-        from convrag_drafts.calibration_file import format_calibration
+        from convrag_drafts.calibration import decide_other_half, fit, format_calibration, measure, read_turns
 
         for run in self.records:
             if not (run / "intermediate").is_dir():

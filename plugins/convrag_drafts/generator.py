@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,10 @@ from convrag import (
 )
 from convrag.sdk.profiles import add_profile
 from convrag_drafts.answerability import Decision, decide
-from convrag_drafts.calibration_file import read_calibration
+from convrag_drafts.calibration import read_calibration
 from convrag_drafts.choosing import Choice, DraftJudges
 from convrag_drafts.drafting import Draft, Drafter
 from convrag_drafts.evidence_spans import EvidenceSpan, MarkedSpans, SpanMarker, describe_question
-from convrag_drafts.report import report_outcomes
 
 _TASKS = ("spans", "draft_spans", "draft_passages", "choose", "reply")
 
@@ -62,7 +62,7 @@ class DraftsGenerator(Generator):
         DataError: the calibration cannot be read, or a file of `prompts` is no template.
     """
 
-    libraries = ("bm25s", "pydantic")
+    libraries = "pydantic"
 
     def __init__(
         self,
@@ -168,3 +168,36 @@ def _begin_trace(query: str, marked: MarkedSpans, decision: Decision) -> dict[st
 def _describe_draft(draft: Draft, chosen: Draft) -> dict[str, Any]:
     state = {"failure": draft.failure} if draft.failure else {"text": draft.text, "chosen": draft is chosen}
     return {"from": draft.source, **state}
+
+
+TITLE = "drafts"
+
+
+def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
+    """Count decisions, spans, drafts, votes and failures; None where this generator answered no turn."""
+    counts: Counter[str] = Counter()
+    names = ("answerable", "partial", "unanswerable", "conversational", "unknown")
+    for record in records:
+        trace = record.trace.get("generator", {})
+        if "answerability" not in trace:
+            continue
+        counts[str(trace["answerability"]["decision"])] += 1
+        counts["spans"] += len(trace["spans"])
+        counts["spans_dropped"] += trace["spans_dropped"]
+        counts["votes"] += len(trace.get("votes", ()))
+        counts["failures"] += len(trace["failures"])
+        for draft in trace.get("drafts", ()):
+            counts[f"from_{draft['from']}"] += bool(draft.get("chosen"))
+    numbers = {
+        name: counts[name]
+        for name in (*names, "spans", "spans_dropped", "votes", "from_spans", "from_passages", "failures")
+    }
+    if not any(counts[name] for name in names):
+        return None
+    decided = ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
+    line = (
+        f"{decided}; {counts['spans']} spans, {counts['spans_dropped']} quotations dropped; {counts['from_spans']} "
+        f"answers are the draft from the spans, {counts['from_passages']} that from the passages, by "
+        f"{counts['votes']} votes; {counts['failures']} steps failed"
+    )
+    return Report(TITLE, (line,), numbers)

@@ -24,6 +24,6 @@ def convrag_register(register: Register) -> None:
 @hookimpl
 def convrag_sweep_report(sweep: Sweep) -> Report | None:
     """List the words of the topics of a grid's runs, where a clusterer describes them."""
-    from convrag_ginger.sweep_topics import report_topics
+    from convrag_ginger.report import report_topics
 
     return report_topics(sweep)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.types import PassageSpan, Support
-from convrag_ginger.tokens import find_numbers_and_negations, is_number, split_words, stem_content_words
+from convrag.sdk.words import split_words
+from convrag_ginger.tokens import find_numbers_and_negations, is_number, stem_content
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ class Attributor:
 
 def measure_lexical_support(sentence: str, texts: Sequence[str]) -> LexicalSupport:
     """Compare the words of a sentence with those of the nuggets that it was made from."""
-    stems = stem_content_words(sentence)
-    known_stems = {stem for text in texts for stem in stem_content_words(text)}
+    stems = stem_content(sentence)
+    known_stems = {stem for text in texts for stem in stem_content(text)}
     known_words = {word for text in texts for word in split_words(text)}
     negated = any(not is_number(found) for text in texts for found in find_numbers_and_negations(text))
     unknown = [
@@ -128,8 +129,8 @@ def find_supporting_nuggets(sentence: str, texts: Sequence[str]) -> list[int]:
     for normalise in (_on_one_line, _words_only):
         if quoted := [index for index, text in enumerate(texts) if normalise(sentence) in normalise(text)]:
             return quoted
-    stems = frozenset(stem_content_words(sentence))
-    shared = [stems.intersection(stem_content_words(text)) for text in texts]
+    stems = frozenset(stem_content(sentence))
+    shared = [stems.intersection(stem_content(text)) for text in texts]
     found: set[int] = set()
     remaining = stems
     while best := max((own & remaining for own in shared), key=len, default=frozenset()):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from convrag import Nugget
-from convrag_ginger.tokens import find_numbers_and_negations, split_words, stem_content_words
+from convrag.sdk.words import split_words
+from convrag_ginger.tokens import find_numbers_and_negations, stem_content
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def merge_duplicates(nuggets: Sequence[Nugget], threshold: float) -> list[Merged
 class _ComparisonKey:
     def __init__(self, text: str, threshold: float) -> None:
         self.text = f" {' '.join(split_words(text))} "
-        self.stems = stem_content_words(text)
+        self.stems = stem_content(text)
         self.numbers_and_negations = find_numbers_and_negations(text)
         self.threshold = threshold
 

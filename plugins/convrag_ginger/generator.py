@@ -32,11 +32,10 @@ from convrag_ginger.attribution import (
     number_passages,
 )
 from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
-from convrag_ginger.clusters import OutlierPolicy
+from convrag_ginger.clusters import NuggetClusterer, OutlierPolicy
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
 from convrag_ginger.fluency import FluencyEditor
 from convrag_ginger.length_limit import LengthLimit, join_sentences
-from convrag_ginger.nugget_clusterer import NuggetClusterer
 from convrag_ginger.report import report_outcomes
 
 
@@ -88,7 +87,7 @@ class GingerGenerator(Generator):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("bm25s", "numpy")
+    libraries = ("numpy",)
 
     def __init__(
         self,

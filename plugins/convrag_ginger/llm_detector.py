@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,8 +11,7 @@ from pathlib import Path
 
 from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
 from convrag.sdk.alignment import Aligner, keep_outermost
-from convrag.sdk.sentences import find_sentence_spans
-from convrag_ginger.tagged_texts import read_tagged_texts
+from convrag.sdk.sentences import find_sentence_spans, get_first_sentence
 
 log = logging.getLogger(__name__)
 
@@ -132,3 +132,29 @@ def _split_sentence(
         return
     yield from _split_sentence(text, start, middle, max_tokens, count_tokens)
     yield from _split_sentence(text, middle + 1, end, max_tokens, count_tokens)
+
+
+_TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
+
+
+def read_tagged_texts(reply: str) -> list[str]:
+    """The texts between <IN> and </IN>, in order, without the tags inside them.
+
+    Of nested ones the outermost counts. Empty ones, and closing tags without an opening one, are ignored. A text
+    without a closing tag ends with its sentence, or at the next tag.
+    """
+    tags = list(_TAG.finditer(reply))
+    spans: list[tuple[int, int]] = []
+    opened: list[int] = []
+    for index, tag in enumerate(tags):
+        if not tag[1]:
+            opened.append(index)
+        elif opened:
+            spans.append((tags[opened.pop()].end(), tag.start()))
+    for index in opened:
+        start = tags[index].end()
+        end = tags[index + 1].start() if index + 1 < len(tags) else len(reply)
+        sentence = get_first_sentence(reply[start:end])
+        spans.append((start, start + reply[start:end].find(sentence) + len(sentence)))
+    texts = (_TAG.sub("", reply[start:end]).strip() for start, end in keep_outermost(spans))
+    return [text for text in texts if text]

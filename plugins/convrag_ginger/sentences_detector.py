@@ -6,7 +6,7 @@ import math
 
 from convrag import ConfigError, Detector, Nugget, Passage
 from convrag.sdk.sentences import find_sentence_spans
-from convrag_ginger.tokens import stem_content_words
+from convrag_ginger.tokens import stem_content
 
 
 class SentencesDetector(Detector):
@@ -32,8 +32,6 @@ class SentencesDetector(Detector):
         ConfigError: a number is out of range.
     """
 
-    libraries = ("bm25s",)
-
     def __init__(
         self,
         *,
@@ -56,8 +54,8 @@ class SentencesDetector(Detector):
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
         """The sentences that match, in order."""
-        wanted = frozenset(stem_content_words(query))
-        shared = wanted.intersection(stem_content_words(passage.content))
+        wanted = frozenset(stem_content(query))
+        shared = wanted.intersection(stem_content(passage.content))
         if not shared or len(shared) < self.threshold * len(wanted):
             return []
         nuggets, relevances = self._weigh_sentences(wanted, passage)
@@ -67,13 +65,13 @@ class SentencesDetector(Detector):
 
     def _weigh_sentences(self, wanted: frozenset[str], passage: Passage) -> tuple[list[Nugget], list[float]]:
         """The sentences of a passage without title and headings, and the relevance of each, 0 to 1."""
-        in_title = wanted.intersection(stem_content_words(passage.title))
+        in_title = wanted.intersection(stem_content(passage.title))
         in_previous: frozenset[str] = frozenset()
         nuggets: list[Nugget] = []
         relevances: list[float] = []
         for start, end in find_sentence_spans(passage.text):
             text = passage.text[start:end]
-            shared = wanted.intersection(stem_content_words(text))
+            shared = wanted.intersection(stem_content(text))
             if text != passage.title and len(text.split()) >= self.least_words:
                 nearby = (in_title | in_previous) - shared
                 nuggets.append(Nugget(text, passage.id, start, end))

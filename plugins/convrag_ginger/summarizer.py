@@ -38,8 +38,6 @@ class LlmSummarizer(Summarizer):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("bm25s",)
-
     def __init__(
         self,
         *,

@@ -1,41 +1,24 @@
-"""Words of a text as this package compares them: stems of content words, and numbers and negations.
-
-A nugget is compared with the others of its turn and with the sentence that is made from it, and returns in later turns:
-the words of the last texts are kept.
-"""
+"""What GINGER compares of two texts: stems of content words, and numbers and negations."""
 
 from __future__ import annotations
 
-import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from convrag.sdk.bm25s_stop_words import bm25s_stop_words
-from convrag.sdk.stemming import stem_words
+from convrag.sdk.words import GRAMMAR_WORDS, split_words, stem_content_words
 
-_WORD = re.compile(r"[^\W_]+(?:(?:[-'’.]|(?<=\d),(?=\d))[^\W_]+)*")
 _NEGATIONS = frozenset(("no", "not", "nor", "never", "none", "neither", "nothing", "nobody", "without", "cannot"))
 _QUESTION_WORDS = """
 also could describe explain find get give help know like may mean might must please say tell want would
 """  # common in questions on any topic, so they do not tell one topic from another
-
-_KEPT = 2048
-"""Texts whose words are kept."""
+_STOP_WORDS = GRAMMAR_WORDS.union(_QUESTION_WORDS.split())
 
 
-@lru_cache(_KEPT)
-def split_words(text: str) -> tuple[str, ...]:
-    """All words of a text, in order and in lower case; 384,400 and Jean-Paul are one word each."""
-    return tuple(word.lower().replace("’", "'") for word in _WORD.findall(text))
+def stem_content(text: str) -> tuple[str, ...]:
+    """The stems of a text's content words, in order; "question" and "document" are content here."""
+    return stem_content_words(text, _STOP_WORDS)
 
 
-@lru_cache(_KEPT)
-def stem_content_words(text: str) -> tuple[str, ...]:
-    """The English stems of the words that are no stop words, in order; words of other scripts stay as they are."""
-    stop_words = _stop_words()
-    return tuple(stem_words([word.removesuffix("'s") for word in split_words(text) if word not in stop_words]))
-
-
-@lru_cache(_KEPT)
+@lru_cache(2048)
 def find_numbers_and_negations(text: str) -> tuple[str, ...]:
     """The numbers and negations of a text, sorted. Texts that differ in them do not say the same."""
     return tuple(sorted(word for word in split_words(text) if is_number(word) or _is_negation(word)))
@@ -48,8 +31,3 @@ def is_number(word: str) -> bool:
 
 def _is_negation(word: str) -> bool:
     return word in _NEGATIONS or word.endswith("n't")
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    return bm25s_stop_words() | frozenset(_QUESTION_WORDS.split())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from convrag import LLM, Completion, Prompt
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
+from convrag.sdk.types import Usage
 from convrag_llms.limits import Budget, Limits, RateLimiter
 from convrag_llms.parameters import check_at_least, check_extra, format_messages, translate_sampling
 from convrag_llms.prices import ModelPrices

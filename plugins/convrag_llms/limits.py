@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from convrag import RunStopped
 from convrag.sdk.cancelling import check_cancelled, sleep, when_cancelled
+from convrag.sdk.errors import RunStopped
 from convrag_llms.prices import ModelPrices
 
 WINDOW_SECONDS = 60.0

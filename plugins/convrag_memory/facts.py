@@ -10,7 +10,7 @@ from heapq import nsmallest
 
 from convrag import Turn
 from convrag.sdk.sentences import remove_citations
-from convrag.sdk.stop_words import is_stop_word
+from convrag.sdk.words import is_stop_word
 
 _TOKEN = re.compile(r"[$€£¥]?\d+(?:[.,:/-]\d+)*(?:\s?%)?|[^\W\d_]\w*(?:['’&.-]\w+)*")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;\n\"“(•*–-]\s*|\n\s*\d+[.)]\s*)$")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from convrag import LLM, ConfigError, Memory, MemoryView, Question, Report, Turn, TurnRecord
-from convrag_memory.report import report_views
-from convrag_memory.turn_tokens import TurnTokens
+from convrag_memory.report import TurnTokens, report_views
 
 
 class RecentMemory(Memory):

@@ -1,11 +1,11 @@
-"""The report of a run: how much of the histories the stages saw, and what fell out."""
+"""How much of a history the stages saw: its tokens, and the report of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
-from convrag import Report, TurnRecord
+from convrag import Report, Turn, TurnRecord
 
 
 def report_views(records: Iterable[TurnRecord]) -> Report | None:
@@ -42,3 +42,27 @@ def report_views(records: Iterable[TurnRecord]) -> Report | None:
 
 def _mean(traces: list[Mapping[str, Any]], name: str) -> float:
     return round(float(sum(trace.get(name, 0) for trace in traces)) / len(traces), 4)
+
+
+class TurnTokens:
+    """Counts the tokens of turns: those of the question and of the answer.
+
+    Args:
+        count_tokens: counts the tokens of a text.
+        known: (question, answer) -> tokens, for turns that were counted before; new ones are added.
+    """
+
+    def __init__(self, count_tokens: Callable[[str], int], known: MutableMapping[tuple[str, str], int]) -> None:
+        self._count_tokens = count_tokens
+        self._known = known
+
+    def count(self, turn: Turn) -> int:
+        """The tokens of one turn."""
+        key = turn.question, turn.answer
+        if (tokens := self._known.get(key)) is None:
+            tokens = self._known[key] = self._count_tokens(turn.question) + self._count_tokens(turn.answer)
+        return tokens
+
+    def sum(self, turns: Iterable[Turn]) -> int:
+        """The tokens of several turns."""
+        return sum(map(self.count, turns))

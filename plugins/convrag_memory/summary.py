@@ -18,9 +18,8 @@ from convrag import (
     Turn,
     TurnRecord,
 )
-from convrag_memory.report import report_views
+from convrag_memory.report import TurnTokens, report_views
 from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary, Summarising, SummarySoFar
-from convrag_memory.turn_tokens import TurnTokens
 
 QUESTION = "What was said before this?"
 """The question of the turn that is the summary: stop words, which add nothing to a search by words."""

@@ -9,9 +9,8 @@ from functools import lru_cache
 from pydantic import BaseModel
 
 from convrag import LLM, LLMError, PromptTemplate
-from convrag.sdk.bm25s_stop_words import bm25s_stop_words
-from convrag.sdk.stemming import stem_words
 from convrag.sdk.structured_output import ask_json
+from convrag.sdk.words import GRAMMAR_WORDS, stem_words
 
 SupportCase = tuple[str, Sequence[str]]
 """A sentence, and the texts that it cites."""
@@ -60,7 +59,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _content_words(text: str) -> list[str]:
-    return [word.removesuffix("'s") for word in _split_words(text) if word not in bm25s_stop_words()]
+    return [word.removesuffix("'s") for word in _split_words(text) if word not in GRAMMAR_WORDS]
 
 
 @lru_cache(maxsize=4096)

@@ -57,7 +57,7 @@ class GroundingMetrics(Metrics):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("bm25s", "pydantic", "torch", "transformers")
+    libraries = ("pydantic", "torch", "transformers")
     reads = ("answer",)
 
     def __init__(

@@ -29,7 +29,6 @@ class ReferenceFreeMetrics(Metrics):
         dataset: which has qrels and reference answers, or not.
     """
 
-    libraries = ("bm25s",)
     reads = ("answer",)
 
     def __init__(self, *, dataset: Dataset) -> None:

@@ -23,7 +23,6 @@ from convrag.sdk.types import Sweep, Usage
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (
     "convrag",
-    "bm25s",
     "hydra-core",
     "litellm",
     "mlflow-skinny",

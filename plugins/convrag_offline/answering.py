@@ -8,13 +8,13 @@ Where the evidence is a hint to a passage of an earlier message, that passage is
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from convrag.sdk.sentences import split_sentences
+from convrag.sdk.words import find_stems
 from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
 from convrag_offline.rewriting import Exchange, find_missing_words
-from convrag_offline.tokens import stem_content_words
 
 NOT_FOUND = "I could not find this in the passages."
 """The answer where no sentence matches."""
@@ -56,9 +56,9 @@ def answer(
         earlier_evidence: the passages that stand in the earlier messages, at which hints point.
     """
     evidence = _follow_hints(evidence, earlier_evidence)
-    wanted = stem_content_words(question)
+    wanted = find_stems(question)
     for text in find_missing_words(question, history, frequencies):
-        wanted |= stem_content_words(text)
+        wanted |= find_stems(text)
     matching = _find_matching_sentences(evidence, wanted)
     chosen = _choose_best(matching, frequencies.weigh_question(wanted))
     return " ".join(f"{sentence.text} [{sentence.number}]" for sentence in sorted(chosen)) or NOT_FOUND
@@ -79,14 +79,14 @@ def _follow_hints(
     return found
 
 
-def _find_matching_sentences(evidence: Sequence[Mapping[str, Any]], wanted: set[str]) -> list[_Sentence]:
+def _find_matching_sentences(evidence: Sequence[Mapping[str, Any]], wanted: Set[str]) -> list[_Sentence]:
     """The distinct sentences that have a word of the question."""
     found: dict[str, _Sentence] = {}
     for item in evidence:
-        if wanted.isdisjoint(stem_content_words(item["text"])):
+        if wanted.isdisjoint(find_stems(item["text"])):
             continue
         for position, text in enumerate(split_sentences(item["text"])):
-            stems = frozenset(stem_content_words(text) & wanted)
+            stems = frozenset(find_stems(text) & wanted)
             if stems and len(text.split()) >= MIN_WORDS and text != item.get("title"):
                 found.setdefault(text, _Sentence(int(item["number"]), position, text, stems))
     return list(found.values())

@@ -12,7 +12,7 @@ from pathlib import Path
 from convrag import Dataset, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.identity import digest, hash_modules, hash_package
-from convrag_offline.tokens import find_content_words, stem_content_words
+from convrag.sdk.words import find_content_words, find_stems
 
 _FILE = "frequencies.json"
 
@@ -53,14 +53,14 @@ def add_weights(stems: Set[str], weights: Mapping[str, float]) -> float:
 def compute_share(text: str, weights: Mapping[str, float]) -> float:
     """The share of the question's weight that a text covers."""
     total = sum(weights.values())
-    return add_weights(stem_content_words(text), weights) / total if total else 0.0
+    return add_weights(find_stems(text), weights) / total if total else 0.0
 
 
 def count_document_frequencies(corpora: Sequence[Corpus], store: Store) -> DocumentFrequencies:
     """The document frequencies of several corpora together. Each corpus is counted once: the store keeps its counts."""
     counts: Counter[str] = Counter()
     for corpus in corpora:
-        key = digest([corpus.fingerprint, hash_package(__name__), hash_modules("convrag_offline.tokens")])
+        key = digest([corpus.fingerprint, hash_package(__name__), hash_modules("convrag.sdk.words")])
         folder = store.folder("frequencies", key, partial(_count_corpus, corpus))
         counts.update(json.loads((folder / _FILE).read_text(encoding="utf-8")))
     return DocumentFrequencies(counts, sum(len(corpus) for corpus in corpora))

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convrag.sdk.sentences import remove_citations
+from convrag.sdk.words import find_stems
 from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies, compute_share
 from convrag_offline.nugget_detection import score_sentences
 from convrag_offline.rewriting import Exchange, complete_question
-from convrag_offline.tokens import stem_content_words
 
 MOST_SPANS = 6
 """The most sentences that are marked in all passages together."""
@@ -53,9 +53,7 @@ def mark_spans(
     best = max((score for score, _, _ in scored), default=0.0)
     ranked = sorted(enumerate(scored), key=lambda each: (-each[1][0], each[0]))[:MOST_SPANS]
     chosen = [each for _, each in sorted(ranked) if each[0] >= _NEAR_BEST * best]
-    covered = compute_share(
-        " ".join(text for _, _, text in chosen), frequencies.weigh_question(stem_content_words(asked))
-    )
+    covered = compute_share(" ".join(text for _, _, text in chosen), frequencies.weigh_question(find_stems(asked)))
     answered = "full" if covered >= _FULL else "part" if covered >= _PART else "none"
     spans = [{"passage": number, "quote": text} for _, number, text in chosen]
     return json.dumps({"asks": True, "answered": answered, "spans": spans}, ensure_ascii=False)
@@ -84,14 +82,14 @@ def choose(
 ) -> str:
     """JSON that says which of two drafts is better by a criterion, or that they are equal."""
     asked = standalone or complete_question(question, history, frequencies)
-    said = set().union(*(stem_content_words(item["text"]) for item in evidence))
+    said = set().union(*(find_stems(item["text"]) for item in evidence))
     scores = []
     for text in map(remove_citations, (first, second)):
-        stems = stem_content_words(text)
+        stems = find_stems(text)
         if criterion == "completeness":
-            scores.append(compute_share(text, frequencies.weigh_question(stem_content_words(asked))))
+            scores.append(compute_share(text, frequencies.weigh_question(find_stems(asked))))
         else:
-            known = said if criterion == "support" else stem_content_words(asked)
+            known = said if criterion == "support" else find_stems(asked)
             scores.append(len(stems & known) / len(stems) if stems else 0.0)
     return json.dumps({"better": "tie" if scores[0] == scores[1] else "A" if scores[0] > scores[1] else "B"})
 

@@ -12,9 +12,9 @@ import math
 from typing import NamedTuple
 
 from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.words import find_stems
 from convrag_offline.answering import MIN_WORDS
 from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
-from convrag_offline.tokens import stem_content_words
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
 
@@ -54,14 +54,14 @@ def score_sentences(
     question: str, passage: str, frequencies: DocumentFrequencies, title: str = ""
 ) -> list[ScoredSentence]:
     """The sentences of a passage, without its headings, in order, with what they cover of the question."""
-    weights = frequencies.weigh_question(stem_content_words(question))
+    weights = frequencies.weigh_question(find_stems(question))
     total = sum(weights.values())
-    in_title = stem_content_words(title)
-    in_previous: set[str] = set()
+    in_title = find_stems(title)
+    in_previous = frozenset[str]()
     found: list[ScoredSentence] = []
     for start, end in find_sentence_spans(passage):
         text = passage[start:end]
-        shared = stem_content_words(text) & weights.keys()
+        shared = find_stems(text) & weights.keys()
         nearby = ((in_title | in_previous) & weights.keys()) - shared
         own = add_weights(shared, weights)
         share = own + _CONTEXT_WEIGHT * add_weights(nearby, weights)

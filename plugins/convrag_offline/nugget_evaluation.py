@@ -7,14 +7,14 @@ that everything works, and they compare answers that quote; they are no judgemen
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from convrag.sdk.words import find_stems
 from convrag_offline.answering import MIN_SHARE
 from convrag_offline.document_frequencies import DocumentFrequencies, compute_share
 from convrag_offline.nugget_detection import score_sentences
 from convrag_offline.rewriting import Exchange, complete_question
-from convrag_offline.tokens import stem_content_words
 
 _MATCHES = 1 / 3  # of the question's weight: a question names about three things, a nugget may answer one of them
 
@@ -53,7 +53,7 @@ def nuggetise(
         if sentence.own and sentence.share >= _MATCHES
     ]
     distinct = dict.fromkeys([*nuggets, *(" ".join(span.split()[:words]) for span in spans)])
-    weights = frequencies.weigh_question(stem_content_words(complete))
+    weights = frequencies.weigh_question(find_stems(complete))
     best = sorted(distinct, key=lambda text: -compute_share(text, weights))
     return json.dumps({"nuggets": best[:most]}, ensure_ascii=False)
 
@@ -62,7 +62,7 @@ def rate_importance(
     question: str, history: Sequence[Exchange], nuggets: Sequence[str], frequencies: DocumentFrequencies
 ) -> str:
     """Label each nugget "vital" if it covers half of the question's weight, as an answer must, else "okay"; as JSON."""
-    weights = frequencies.weigh_question(stem_content_words(complete_question(question, history, frequencies)))
+    weights = frequencies.weigh_question(find_stems(complete_question(question, history, frequencies)))
     return json.dumps(
         {"labels": ["vital" if compute_share(text, weights) >= MIN_SHARE else "okay" for text in nuggets]}
     )
@@ -73,10 +73,10 @@ def assign_support(nuggets: Sequence[str], answer: str, frequencies: DocumentFre
 
     All of them are "support", half of them "partial", fewer "none".
     """
-    answered = stem_content_words(answer)
-    return json.dumps({"labels": [_label(stem_content_words(text), answered) for text in nuggets]})
+    answered = find_stems(answer)
+    return json.dumps({"labels": [_label(find_stems(text), answered) for text in nuggets]})
 
 
-def _label(nugget: set[str], answer: set[str]) -> str:
+def _label(nugget: Set[str], answer: Set[str]) -> str:
     share = len(nugget & answer) / len(nugget) if nugget else 0.0
     return "support" if share == 1 else "partial" if share >= PARTIAL else "none"

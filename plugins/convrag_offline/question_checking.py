@@ -10,11 +10,10 @@ import json
 import re
 from collections.abc import Sequence
 
-from convrag.sdk.stop_words import ANAPHORS
+from convrag.sdk.words import ANAPHORS, find_stems, find_words
 from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
 from convrag_offline.question_writing import find_prose
 from convrag_offline.rewriting import Exchange, find_missing_words
-from convrag_offline.tokens import find_words, stem_content_words
 
 _SAME = 0.6
 """The share of the shorter answer's content words that the other one has, where both say the same."""
@@ -37,24 +36,24 @@ def solve(
         frequencies: tell rare words from common ones.
     """
     added = " ".join(find_missing_words(question, history, frequencies))
-    weights = frequencies.weigh_question(stem_content_words(question))
-    extra = frequencies.weigh_question(stem_content_words(added))
+    weights = frequencies.weigh_question(find_stems(question))
+    extra = frequencies.weigh_question(find_stems(added))
     sentences = find_prose(passage)
-    scores = [(add_weights(stems, weights), add_weights(stems, extra)) for stems in map(stem_content_words, sentences)]
+    scores = [(add_weights(stems, weights), add_weights(stems, extra)) for stems in map(find_stems, sentences)]
     best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
-    if best is None or (not any(scores[best]) and not stem_content_words(title) & weights.keys()):
+    if best is None or (not any(scores[best]) and not find_stems(title) & weights.keys()):
         return json.dumps({"answer": ""})
     return json.dumps({"answer": sentences[best]}, ensure_ascii=False)
 
 
 def compare(question: str, answer: str, other: str, frequencies: DocumentFrequencies) -> str:
     """JSON that says whether two answers have most words in common."""
-    one, two = sorted((stem_content_words(answer), stem_content_words(other)), key=len)
+    one, two = sorted((find_stems(answer), find_stems(other)), key=len)
     return json.dumps({"same": bool(one) and len(one & two) >= _SAME * len(one)})
 
 
 def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
     """JSON that says whether a question names what it is about, and refers to nothing said before."""
     refers_back = any(word.text.lower().replace("’", "'") in ANAPHORS for word in find_words(question))
-    clear = not refers_back and not _ELLIPSIS.match(question) and bool(stem_content_words(question))
+    clear = not refers_back and not _ELLIPSIS.match(question) and bool(find_stems(question))
     return json.dumps({"clear": clear})

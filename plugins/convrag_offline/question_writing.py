@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from convrag.sdk.sentences import split_sentences
+from convrag.sdk.words import find_stems
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.question_words import BREAKS, MODALS, PLURAL_VERBS, POSSESSIVES, PRONOUN_PATTERNS
 from convrag_offline.rewriting import Exchange
 from convrag_offline.sentence_questions import LONGEST_SUBJECT, ParsedSentence, ask, parse_sentence
-from convrag_offline.tokens import stem_content_words
 
 _LONGEST, _SHORTEST = 40, 5  # words of a sentence
 _ELLIPSIS, _TITLE = 20, 30  # ranks of questions that say less than others
@@ -93,7 +93,7 @@ def _find_candidates(kind: str, title: str, passage: str, history: Sequence[Exch
     sentences = find_prose(passage)
     parts = [part.strip() for part in title.split(" > ") if part.strip()]
     topic = parts[-1] if parts and _is_topic(parts[-1]) else ""
-    known = stem_content_words(" ".join(f"{each['user']} {each['assistant']}" for each in history[-1:]))
+    known = find_stems(" ".join(f"{each['user']} {each['assistant']}" for each in history[-1:]))
     subject = topic
     for text in sentences:
         if (parsed := parse_sentence(text, passage)) is None:
@@ -115,7 +115,7 @@ def _is_topic(heading: str) -> bool:
     return bool(_PLAIN.fullmatch(heading)) and len(words) <= LONGEST_SUBJECT and words[0].lower() not in BREAKS
 
 
-def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: set[str]) -> Iterator[_Candidate]:
+def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: frozenset[str]) -> Iterator[_Candidate]:
     """Questions about a sentence as they are asked at the beginning, or as follow-ups.
 
     Args:
@@ -124,7 +124,7 @@ def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: set[str])
         subject: what it is about.
         known: stems of the last exchange.
     """
-    stems = stem_content_words(subject.name)
+    stems = find_stems(subject.name)
     is_known = bool(stems) and stems <= known
     for rank, question in enumerate(ask(parsed)):
         if subject.pronoun in ("he", "she"):
@@ -142,12 +142,12 @@ def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: set[str])
 
 def _says_enough(name: str) -> bool:
     """Whether a subject can be understood without its passage: a name can, or two words, but not "the project"."""
-    return any(word[0].isupper() for word in name.split()) or len(stem_content_words(name)) > 1
+    return any(word[0].isupper() for word in name.split()) or len(find_stems(name)) > 1
 
 
 def _add_topic(question: str, subject: _Subject) -> str:
     """A question with the topic before it, unless its subject names it: "About the Mary Rose: what ..."."""
-    if not subject.topic or stem_content_words(subject.topic) <= stem_content_words(subject.name):
+    if not subject.topic or find_stems(subject.topic) <= find_stems(subject.name):
         return question
     return f"About {subject.topic}: {question[0].lower()}{question[1:]}"
 

@@ -23,9 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from convrag.sdk.sentences import remove_citations
-from convrag.sdk.stop_words import ANAPHORS
+from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
 from convrag_offline.document_frequencies import DocumentFrequencies
-from convrag_offline.tokens import find_content_words, find_words, is_content_word
 
 ENOUGH = 3
 """Content words of a standalone question."""

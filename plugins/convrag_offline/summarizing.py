@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.sentences import split_sentences
+from convrag.sdk.words import find_stems
 from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
-from convrag_offline.tokens import stem_content_words
 
 _END_MARKS = (".", "!", "?", "…")
 
@@ -29,7 +29,7 @@ def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: Do
     A sentence with an end mark is better than a heading or an item of a list. Then counts how much of the question it
     covers, then the number of its content words, then which comes first.
     """
-    weights = frequencies.weigh_question(stem_content_words(question))
+    weights = frequencies.weigh_question(find_stems(question))
     found = dict.fromkeys(sentence for nugget in nuggets for sentence in split_sentences(nugget))
     quotes = [quote for n, text in enumerate(found) if (quote := _quote(text, words, weights, n)).text]
     quotes.sort(key=lambda q: (-q.complete, -q.has_end_mark, -q.score, -q.content_words, q.position))
@@ -38,6 +38,6 @@ def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: Do
 
 def _quote(sentence: str, words: int, weights: dict[str, float], position: int) -> _Quote:
     text = shorten_by_clauses(sentence, words)
-    stems = stem_content_words(text)
+    stems = find_stems(text)
     has_end_mark = text.rstrip("\"'”’) ").endswith(_END_MARKS)
     return _Quote(text, text == sentence, has_end_mark, add_weights(stems, weights), len(stems), position)

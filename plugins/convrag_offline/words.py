@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Embedder
-from convrag_offline.tokens import find_content_words
+from convrag.sdk.words import find_content_words
 
 if TYPE_CHECKING:
     import numpy as np

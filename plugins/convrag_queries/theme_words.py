@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from convrag.sdk.stemming import stem_words
-from convrag.sdk.stop_words import is_stop_word
-
-_WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
+from convrag.sdk.words import find_content_words, stem_content_words
 
 
 class Theme(NamedTuple):
@@ -44,7 +40,7 @@ def weigh_themes(themes: Sequence[Theme]) -> list[Theme]:
 
 def choose_words(themes: Sequence[Theme], known: str, most: int) -> list[tuple[Theme, list[str]]]:
     """The words of each theme, as many as its weight allows of so many in all, without those of a known text."""
-    seen = set(stem_terms(known))
+    seen = set(stem_content_words(known))
     shares = [each.weight * most for each in themes]
     counts = [int(share) for share in shares]
     by_rest = sorted(range(len(shares)), key=lambda place: counts[place] - shares[place])
@@ -54,7 +50,7 @@ def choose_words(themes: Sequence[Theme], known: str, most: int) -> list[tuple[T
     for theme, count in zip(themes, counts, strict=True):
         words: list[str] = []
         for word in theme.words:
-            stems = set(stem_terms(word))
+            stems = set(stem_content_words(word))
             if len(words) < count and stems and not stems & seen:
                 words.append(word)
                 seen |= stems
@@ -74,10 +70,9 @@ def find_telling_words(texts: Sequence[str], labels: Sequence[int], most: int) -
     counts: dict[int, Counter[str]] = {label: Counter() for label in dict.fromkeys(labels)}
     for text, label in zip(texts, labels, strict=True):
         words = find_content_words(text)
-        stems = stem_words([word.lower() for word in words])
-        counts[label].update(stems)
-        for word, stem in zip(words, stems, strict=True):
-            forms.setdefault(stem, Counter())[word] += 1
+        counts[label].update(word.stem for word in words)
+        for word in words:
+            forms.setdefault(word.stem, Counter())[word.text] += 1
     total = sum((count for count in counts.values()), Counter[str]())
     mean = total.total() / max(1, len(counts))
     best = {}
@@ -86,13 +81,3 @@ def find_telling_words(texts: Sequence[str], labels: Sequence[int], most: int) -
         ranked = sorted(scores, key=lambda stem: (-scores[stem], stem))[:most]
         best[label] = tuple(forms[stem].most_common(1)[0][0] for stem in ranked)
     return best
-
-
-def find_content_words(text: str) -> list[str]:
-    """The words of a text in order, without English stop words and single characters."""
-    return [word for word in _WORD.findall(text) if len(word) > 1 and not is_stop_word(word)]
-
-
-def stem_terms(text: str) -> list[str]:
-    """The stems of a text's content words, in order."""
-    return stem_words([word.lower() for word in find_content_words(text)])

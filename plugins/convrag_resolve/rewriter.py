@@ -4,73 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from convrag import Query, Question, Rewrite, Rewriter, Turn
-from convrag.sdk.sentences import LIBRARIES as SENTENCE_LIBRARIES
-from convrag.sdk.stemming import LIBRARIES as STEMMING_LIBRARIES
-from convrag_resolve.conversation import SaidSoFar
-from convrag_resolve.resolution import resolve_references
-from convrag_resolve.spacy_phrases import SpacyReader, find_problem, hash_pipeline
+from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
+from convrag.sdk.llm_rewriter import format_exchanges
+from convrag.sdk.profiles import add_profile
+
+if TYPE_CHECKING:
+    from convrag_resolve.references import Link
 
 
 class ResolveRewriter(Rewriter):
-    """Write out what a question refers to, by rules: "How high is it?" becomes "How high is the Eiffel Tower?".
+    """Write out what a question refers to: "How high is it?" becomes "How high is the Eiffel Tower?".
 
-    Pronouns, "that city", "the second one", "both", "there", "you mentioned X", "my first question", "why?" and "what
-    about X?" are linked to what was said, each in the trace with its antecedent and turn. A question without such a
-    reference stays as it is, word for word. Only English is resolved.
+    A language model says in one request which words of the question stand for what, and which turn says so. The rewrite
+    is the question with these words replaced, and nothing else; the trace has each with its antecedent and turn. A
+    question without references stays as it is, word for word. So does the first question, for which nothing is asked.
+
+    Where the reply cannot be read (it is asked for once more), names a turn that does not exist, or links words that
+    are not in the question, the question is searched for as it is, and the record says why.
 
     `rewriter=resolve rewriter.then=mmr` has another rewriter go on from the resolved question.
 
-    Salience follows Lappin and Leass (1994), "An algorithm for pronominal anaphora resolution", over turns in the place
-    of sentences.
-
     Args:
+        llm: a language model.
         then: the rewriter that is given the resolved question, with the same history; none by default.
-        pipeline: an installed spaCy pipeline, or the folder of one, that finds the noun phrases and names
-            (`en_core_web_sm`; extra `spacy`). Default: rules.
+        prompt: a Jinja file to use instead of this package's resolve.jinja; it is given `question` and `history` (a
+            list of `user` and `assistant`, oldest first, whose turns count from 1).
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = (*SENTENCE_LIBRARIES, *STEMMING_LIBRARIES)
+    libraries = ("json-repair", "pydantic")
 
-    def __init__(self, *, then: Rewriter | None = None, pipeline: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        then: Rewriter | None = None,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 400,
+    ) -> None:
+        self.llm = llm
         self.then = then
-        self.pipeline = pipeline
-        self._reader = SpacyReader(pipeline) if pipeline else None
+        self.template = PromptTemplate("resolve", package="convrag_resolve", path=prompt)
+        self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
+        self.prompt_templates = (self.template,)
 
     def check(self) -> Iterator[str]:
-        """Whether the spaCy pipeline is installed, if one is chosen."""
-        if self.pipeline and (problem := find_problem(self.pipeline)):
-            yield problem
-
-    def content_hash(self) -> str:
-        """A hash of the spaCy pipeline's release, or of its files; empty with rules."""
-        return hash_pipeline(self.pipeline) if self.pipeline else ""
+        """It needs a language model."""
+        if self.llm.tasks is not None:
+            yield (
+                "it asks a language model, and the llm is none: choose one (llm=litellm llm.model=...), "
+                "or rewriter=auto, which needs none"
+            )
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The resolved question, and the queries that the next rewriter makes of it."""
-        said = self._read_history(question.history, question.state(self))
-        said.is_whole = len(question.history) == len(question.whole_history)
-        resolution = resolve_references(question.text, said)
+        """The resolved question, or the queries that the next rewriter makes of it. One request, two at most."""
+        from convrag_resolve.references import write_out
+
+        links: list[Link] = []
+        failure = ""
+        if question.history:
+            try:
+                links = self._ask(question)
+            except LLMError as error:
+                failure = str(error)
+            except ValueError as error:
+                failure = f"the reply does not fit: {error}"
         trace: dict[str, Any] = {
-            "resolved": resolution.text,
-            "links": [link.describe() for link in resolution.links],
-            "selected": list(dict.fromkeys(link.turn_id for link in resolution.links)),
+            "resolved": write_out(question.text, links),
+            "links": [link.describe() for link in links],
+            "selected": list(dict.fromkeys(link.turn_id for link in links)),
+            "prompt": self.template.hash,
         }
         if self.then is None:
-            return Rewrite((Query(resolution.text),), trace)
-        rewrite = self.then.rewrite(replace(question, text=resolution.text))
-        return replace(rewrite, trace={**trace, **rewrite.trace})
+            return Rewrite((Query(trace["resolved"]),), trace, failure)
+        rewrite = self.then.rewrite(replace(question, text=trace["resolved"]))
+        reasons = "; ".join(filter(None, (failure, rewrite.fallback)))
+        return replace(rewrite, trace={**trace, **rewrite.trace}, fallback=reasons)
 
-    def _read_history(self, history: tuple[Turn, ...], memory: dict[str, Any]) -> SaidSoFar:
-        """What was said so far; each turn is read once, unless the history is another one than before."""
-        read: tuple[Turn, ...]
-        said: SaidSoFar | None
-        read, said = memory.get("read", ((), None))
-        if said is None or history[: len(read)] != read:
-            read, said = (), SaidSoFar(self._reader.read) if self._reader else SaidSoFar()
-        for turn in history[len(read) :]:
-            said.add_turn(turn, resolve_references(turn.question, said).text)
-        memory["read"] = history, said
-        return said
+    def _ask(self, question: Question) -> list[Link]:
+        """What the model links. Raises LLMError, or ValueError where its reply does not fit."""
+        from convrag.sdk.structured_output import ask_json
+        from convrag_resolve.references import ReferencesReply, link_references
+
+        history = format_exchanges(question.history)
+        prompt = self.template.render(self.sampling, question=question.text, history=history)
+        reply = ask_json(self.llm, add_profile(prompt, question.profile), ReferencesReply)
+        return link_references(question.text, question.history, reply.references)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from convrag.sdk.stemming import stem_words
+from convrag.sdk.words import stem_words
 
 Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
 

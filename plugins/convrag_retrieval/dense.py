@@ -8,7 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Store, operational
+from convrag import ConfigError, Dataset, Embedder, Hit, Query, Store, operational
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.queries import choose_queries, combine_vectors
 from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, describe_index, make_series

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from convrag import ConfigError, Hit, Question, Selection, Selector
-from convrag.sdk.stemming import stem_words
-from convrag.sdk.stop_words import is_stop_word
+from convrag.sdk.words import find_content_words
 from convrag_selectors.chosen import scale_scores, select_positions
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 class DynamicSelector(Selector):
@@ -65,11 +61,9 @@ class DynamicSelector(Selector):
 
 def find_facets(text: str) -> dict[str, str]:
     """The facets of a text: the stems of its content words -> the words, in order."""
-    words = [word for word in _WORD.findall(text) if len(word) > 1 and not is_stop_word(word)]
-    stems = stem_words([word.lower().replace("’", "'").removesuffix("'s") for word in words])
     facets: dict[str, str] = {}
-    for stem, word in zip(stems, words, strict=True):
-        facets.setdefault(stem, word)
+    for word in find_content_words(text):
+        facets.setdefault(word.stem, word.text)
     return facets
 
 

@@ -24,12 +24,11 @@ from convrag import Embedder, Turn
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
 from convrag.sdk.utterances import get_last_utterance
+from convrag.sdk.words import find_stems
 from convrag.turn.wiring import Wiring
 from convrag_dhrag.database import HistoryDatabase
 from convrag_dhrag.hierarchical_matching import TierSizes
-from convrag_dhrag.scoring import Weights
-from convrag_dhrag.selection import select_exchanges
-from convrag_offline.tokens import stem_content_words
+from convrag_dhrag.selection import Weights, select_exchanges
 
 DOMAINS = ("clapnq", "cloud")
 CAST = SHARED / "data" / "cast"
@@ -49,8 +48,8 @@ class Case(NamedTuple):
 
 
 def find_needed_words(question: str, rewrite: str, history: Sequence[Turn]) -> frozenset[str]:
-    said = stem_content_words(" ".join(f"{turn.question} {turn.answer}" for turn in history))
-    return frozenset((stem_content_words(rewrite) - stem_content_words(question)) & said)
+    said = find_stems(" ".join(f"{turn.question} {turn.answer}" for turn in history))
+    return frozenset((find_stems(rewrite) - find_stems(question)) & said)
 
 
 def list_cases(conversations: Conversations, rewrites: Mapping[str, str]) -> list[Case]:
@@ -126,7 +125,7 @@ def measure_words(cases: Sequence[Case], embedder: Embedder, top_k: int, **kept:
     words, last, left = [], [], []
     for case in cases:
         turns = select(case, embedder, top_k, **kept)
-        shown = stem_content_words(" ".join(f"{turn.question} {turn.answer}" for turn in turns))
+        shown = find_stems(" ".join(f"{turn.question} {turn.answer}" for turn in turns))
         words.append(len(case.needed & shown) / len(case.needed))
         last.append(case.history[-1] in turns)
         left.append(sum(turn.id in case.between for turn in turns) / len(turns))

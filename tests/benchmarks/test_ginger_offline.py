@@ -25,7 +25,7 @@ from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.summarizer import LlmSummarizer
-from convrag_ginger.tokens import stem_content_words
+from convrag_ginger.tokens import stem_content
 from convrag_offline.extractive import ExtractiveLLM
 from convrag_retrieval.bm25_ranker import BM25Ranker
 from equal_length import answer_turns, compare_answers, split_bigrams
@@ -89,7 +89,7 @@ def test_answers_at_equal_length(turns: list[ContextTurn], llm: ExtractiveLLM) -
         "direct": answer_turns(turns, DirectGenerator(llm=llm)),
         "baseline": answer_turns(turns, BaselineGenerator(llm=llm)),
     }
-    counted = {"words": stem_content_words, "bigrams": split_bigrams}
+    counted = {"words": stem_content, "bigrams": split_bigrams}
     for domain, half in [*SELECTIONS, ("both", None)]:
         chosen = select(turns, domain, half)
         picked = [turns[n] for n in chosen]

@@ -25,14 +25,12 @@ BASES = {
     "blend": "blend",
     "auto": "auto",
     "mmr": "mmr",
-    "full_history": "full_history",
     "claude": "replay",
     "mixtral": "replay",
 }
 CLUSTERERS = ("lsa", "bertopic") if find_spec("bertopic") else ("lsa",)
 WEIGHTS = (0.25, 0.5)
 EXPANDED = ("none", "blend", "auto", "mmr", "claude")
-READ = ("none", "full_history", "mmr", "auto")
 
 
 def list_rewriters() -> dict[str, tuple[str, str, dict[str, str]]]:
@@ -43,7 +41,7 @@ def list_rewriters() -> dict[str, tuple[str, str, dict[str, str]]]:
             found[f"{base}_{clusterer}"] = ("themes", base, {"clusterer": clusterer})
         found[f"{base}_half"] = ("themes", base, {"clusterer": "lsa", "weight": "0.5"})
         found[f"{base}_dense"] = ("themes", base, {"clusterer": "lsa", "dense": "0.25"})
-    return found | {f"{base}_read": ("multi_query", base, {}) for base in READ}
+    return found
 
 
 REWRITERS = list_rewriters()
@@ -71,8 +69,6 @@ class Domain:
 def test_query_expansion_quality(mtrag_path: Path, tmp_path: Path) -> None:
     store = Path(os.environ.get("CONVRAG_FUSION_STORE", tmp_path / "store"))
     domains = [Domain(mtrag_path, name, store) for name in DOMAINS]
-    ambiguous = [sum(trace["none_read"]["ambiguous"] for trace in each.turns.traces) for each in domains]
-    print(f"\nambiguous by the rules: {ambiguous} of {[len(each.turns.traces) for each in domains]} scored turns")
     conversations = [name for domain in domains for name in domain.turns.conversations]
     kinds = {
         "BM25": [domain.hybrid.lexical for domain in domains],

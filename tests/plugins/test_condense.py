@@ -21,12 +21,9 @@ from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question,
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
-from convrag_condense.drift_check import compute_known_share
-from convrag_condense.gate import find_reasons
-from convrag_condense.history_window import select_newest_exchanges, truncate_text
-from convrag_condense.rewriter import CondenseRewriter
-from convrag_condense.said_before import read_stems, read_vectors
-from convrag_condense.words import normalise_question, stem_content_words
+from convrag_condense.drift_check import compute_known_share, find_part_stems, normalise_question, read_stems
+from convrag_condense.gate import find_reasons, read_vectors
+from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges, truncate_text
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever
 
@@ -309,7 +306,7 @@ def test_the_guard_knows_inflections_and_other_scripts() -> None:
     assert share("Do kettles whistle?", "why", "the kettle's whistling | ...") == 1
     assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 1
     assert share("", "") == 1
-    assert stem_content_words("What's the state-of-the-art?") == ["state", "art"]
+    assert find_part_stems("What's the state-of-the-art?") == {"state", "art"}
 
 
 # Searching ahead -------------------------------------------------------------------------------------------------

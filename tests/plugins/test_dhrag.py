@@ -31,10 +31,9 @@ from convrag.testing import RewriterContract
 from convrag_datasets.sample import SampleDataset
 from convrag_dhrag.database import CapacityLimit, HistoryDatabase, find_continued_chain
 from convrag_dhrag.hierarchical_matching import build_clusters
-from convrag_dhrag.kmeans import kmeans
 from convrag_dhrag.report import report_history
 from convrag_dhrag.rewriter import DHRagRewriter
-from convrag_dhrag.tfidf import IncrementalTfidf, list_stop_words
+from convrag_dhrag.tfidf import Vocabulary, cluster_rows, list_stop_words
 from convrag_offline.lsa import LsaEmbedder
 
 ROOT = Path(__file__).parents[2]
@@ -344,7 +343,6 @@ def test_the_papers_updating_keeps_what_weighs_most() -> None:
         assert database.add_history(turns)
         kept[alpha] = [triple.turn.question for triple in database.triples]
         assert len(database.chains) == 4
-        assert database.tfidf.texts == 2
     assert kept == {1.0: ["tea", "tea"], 0.0: ["tea kettle", "tea"]}
 
 
@@ -433,39 +431,38 @@ def test_importing_it_is_light() -> None:
 @given(texts=exchanges, gone=st.integers(0, 5))
 @settings(max_examples=50, deadline=None)
 def test_the_incremental_tfidf_equals_one_that_is_fitted_anew(texts: list[str], gone: int) -> None:
-    ours = IncrementalTfidf()
-    terms = [ours.add(text) for text in texts]
-    for dropped in terms[:gone]:
-        ours.remove(dropped)
-    texts, weighed = texts[gone:], ours.weigh(terms[gone:])
-    theirs = TfidfVectorizer(stop_words=list_stop_words(), ngram_range=(1, 2), sublinear_tf=True)
-    if not any(theirs.build_analyzer()(text) for text in texts):
-        assert not ours.build_rows(weighed).nnz
+    vocabulary = Vocabulary()
+    terms = [vocabulary.add(text) for text in texts][gone:]
+    if not (texts := texts[gone:]):
         return
-    fitted = theirs.fit_transform(texts)
-    rows = ours.build_rows(weighed)
-    assert np.allclose((rows @ rows.T).toarray(), (fitted @ fitted.T).toarray())
+    theirs = TfidfVectorizer(stop_words=list_stop_words(), ngram_range=(1, 2), sublinear_tf=True)
+    fitted = theirs.fit_transform(texts) if any(theirs.build_analyzer()(text) for text in texts) else None
     for query in ("tea bread", "moon moon zzz", "the it", "rye hot tea kettle"):
-        expected = (fitted @ theirs.transform([query]).T).toarray().ravel()
-        assert np.allclose(ours.compute_similarities(weighed, query), expected)
+        rows, similarities = vocabulary.weigh(terms, query)
+        if fitted is None:
+            assert not rows.nnz
+            assert not similarities.any()
+        else:
+            assert np.allclose((rows @ rows.T).toarray(), (fitted @ fitted.T).toarray())
+            assert np.allclose(similarities, (fitted @ theirs.transform([query]).T).toarray().ravel())
 
 
 def test_a_late_topic_is_no_zero_vector() -> None:
     turns = history(*["tea / hot tea"] * 30, "quasars? / Quasars are bright.")
     database = HistoryDatabase(Words(), 0.4)
     database.add_history(turns)
-    weighed = database.tfidf.weigh([triple.terms for triple in database.triples])
-    assert np.diff(database.tfidf.build_rows(weighed).indptr).min() > 0
+    rows, _ = database.vocabulary.weigh([triple.terms for triple in database.triples], "quasars")
+    assert np.diff(rows.indptr).min() > 0
     trace = traced("how bright are quasars?", [*turns, *history("tea / hot")], top_k=2)
     assert trace["match"]["cluster"]["turns"] == ["c<::>31"]
 
 
 def test_kmeans_finds_what_differs() -> None:
     rows = csr_matrix(np.array([[0, 0, 0], [0, 1, 0], [0.1, 0.995, 0], [1, 0, 0], [0, 0, 1], [0, 0.999, 0.04]]))
-    assert kmeans(rows, 3).tolist() == [-1, 0, 0, 1, 2, 0]
-    assert kmeans(csr_matrix(np.ones((5, 1))), 3).tolist() == [0] * 5
-    assert kmeans(csr_matrix((4, 3)), 2).tolist() == [-1] * 4
-    assert kmeans(csr_matrix((0, 3)), 2).tolist() == []
+    assert cluster_rows(rows, 3) == [[1, 2, 5], [3], [4]]
+    assert cluster_rows(csr_matrix(np.ones((5, 1))), 3) == [[0, 1, 2, 3, 4]]
+    assert cluster_rows(csr_matrix((4, 3)), 2) == []
+    assert cluster_rows(csr_matrix((0, 3)), 2) == []
 
 
 @given(n=st.integers(1, 60), most=st.integers(1, 7), seed=st.integers(0, 99))

@@ -18,8 +18,15 @@ from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag_drafts.answerability import Calibration, Weight, decide
 from convrag_drafts.calibrate_task import CalibrateAnswerabilityTask
-from convrag_drafts.calibration import LabelledTurn, choose_threshold, decide_other_half, fit, measure, read_turns
-from convrag_drafts.calibration_file import read_calibration
+from convrag_drafts.calibration import (
+    LabelledTurn,
+    choose_threshold,
+    decide_other_half,
+    fit,
+    measure,
+    read_calibration,
+    read_turns,
+)
 from convrag_drafts.evidence_spans import MarkedSpans
 
 Output = pytest.CaptureFixture[str]

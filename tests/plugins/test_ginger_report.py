@@ -9,7 +9,7 @@ import pytest
 from convrag.api.records import RunSummary, TurnRecord
 from convrag.api.sweeps import Cell, Sweep
 from convrag.score.summary import format_summary
-from convrag_ginger.sweep_topics import report_topics
+from convrag_ginger.report import report_topics
 from ginger_toys import COFFEE, TEA, Says, Subjects, answer, ginger
 
 

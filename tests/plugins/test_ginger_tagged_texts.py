@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag_ginger.tagged_texts import read_tagged_texts
+from convrag_ginger.llm_detector import read_tagged_texts
 from ginger_toys import detect
 
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.sdk.stemming import stem_words
+from convrag.sdk.words import stem_words
 from convrag.store.fingerprint import collect_libraries
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset

@@ -19,7 +19,7 @@ from convrag.turn.wiring import Wiring
 from convrag_baselines.auto import AutoRewriter
 from convrag_baselines.blend import BlendRewriter
 from convrag_baselines.full_history import FullHistoryRewriter
-from convrag_baselines.weighted_history import WeightedHistoryRewriter, find_content_words
+from convrag_baselines.weighted_history import WeightedHistoryRewriter
 from convrag_clusterers.kmeans import KMeansClusterer
 from convrag_mmr.rewriter import MMRRewriter
 from convrag_offline.words import WordsEmbedder
@@ -293,11 +293,3 @@ def test_wrong_parameters_are_named(wrong: dict[str, float]) -> None:
     (name,) = wrong
     with pytest.raises(ConfigError, match=f"rewriter.{name}="):
         rewrite("tin?", (), **wrong)
-
-
-def test_content_words_keep_their_order_and_form() -> None:
-    assert find_content_words("What’s the Melting point of the tin, and don’t tell me 5?") == [
-        "Melting",
-        "point",
-        "tin",
-    ]

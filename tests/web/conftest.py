@@ -27,10 +27,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with llm=scripted and four configurations; that named hostile has a hostile data set."""
+    """A server with llm=scripted and three configurations; that named hostile has a hostile data set."""
     folder = tmp_path_factory.mktemp("server")
     hostile = write_hostile_corpus(folder)
-    models = f"gated: [], plain: ['rewriter=none'], hostile: {hostile}, resolve: ['rewriter=resolve']"
+    models = f"gated: [], plain: ['rewriter=none'], hostile: {hostile}"
     with serve(folder, f"task.models={{{models}}}") as server:
         yield server
 

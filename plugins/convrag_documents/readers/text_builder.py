@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from convrag import Document, Heading
+from convrag import Document
+from convrag.sdk.types import Heading
 
 _GAP = "\n\n"
 

@@ -12,8 +12,8 @@ from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.sources import find_source, list_sources
 from convrag.sdk.statements import find_cited_statements
-from convrag.sdk.stemming import stem_words
 from convrag.sdk.transcript import format_transcript
+from convrag.sdk.words import stem_words
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.query_explanation import explain_query
