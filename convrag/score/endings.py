@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from convrag.api.records import RunSummary, TurnRecord, Usage
+from convrag.sdk.printable import count
 
 
 class FallbackCounter:
@@ -78,8 +79,3 @@ def label_state(summary: RunSummary) -> str:
     parts += ["stopped"] if summary.stopped else []
     parts += [f"metrics.{name}" for name in summary.failed_metrics]
     return f"{summary.state}: {', '.join(parts)}" if summary.state == "partial" else summary.state
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun: "1 turn", "2 turns"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
 from convrag.score.bootstrap import TOO_FEW
-from convrag.score.endings import count, describe_ending
+from convrag.score.endings import describe_ending
 from convrag.score.summary import OVERALL
 from convrag.sdk.markdown import format_line, format_table
+from convrag.sdk.printable import count
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -87,7 +87,12 @@ _thread = threading.local()
 
 
 class Word(NamedTuple):
-    """A word as it stands in a text, and the stem that it shares with its other forms."""
+    """A word of a text.
+
+    Args:
+        text: as it stands there.
+        stem: of the word in lower case.
+    """
 
     text: str
     stem: str

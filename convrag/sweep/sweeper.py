@@ -21,7 +21,7 @@ from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings, read_metric_names
 from convrag.run.writers import discard_unfinished
-from convrag.score.endings import count
+from convrag.sdk.printable import count
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically
 from convrag.store.folder_lock import hold_folder

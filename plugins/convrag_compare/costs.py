@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from convrag import RunSummary
-from convrag.sdk.tasks.scores import count
+from convrag.sdk.printable import count
 from convrag.sdk.types import Usage
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.leaderboard_files import make_run_table

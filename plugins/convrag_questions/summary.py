@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from convrag.sdk.printable import count
 from convrag.sdk.tasks.configuration import place_of
-from convrag.sdk.tasks.scores import count
 from convrag.sdk.types import Usage
 from convrag_questions.conversation import WrittenConversation
 from convrag_questions.plan import name_document

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task
 from convrag.sdk.errors import RunStopped
-from convrag.sdk.tasks.scores import count
+from convrag.sdk.printable import count
 from convrag.sdk.types import Usage
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convrag.score.bootstrap import LEAST, RESAMPLES, TOO_FEW, bootstrap_intervals
-from convrag.score.endings import count, describe_ending, describe_gaps, label_state
+from convrag.score.endings import describe_ending, describe_gaps, label_state
 from convrag.score.measuring import measure
 from convrag.score.summary import read_summary
 from convrag.score.summary_page import (
@@ -21,7 +21,6 @@ __all__ = [
     "RESAMPLES",
     "TOO_FEW",
     "bootstrap_intervals",
-    "count",
     "describe_ending",
     "describe_gaps",
     "label_state",

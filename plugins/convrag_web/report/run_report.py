@@ -10,8 +10,9 @@ from typing import Any
 
 from convrag import Run, RunSummary, TurnRecord
 from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.printable import count
 from convrag.sdk.tasks.grids import find_cell_name
-from convrag.sdk.tasks.scores import count, describe_ending, list_remarks, make_score_rows, make_usage_rows
+from convrag.sdk.tasks.scores import describe_ending, list_remarks, make_score_rows, make_usage_rows
 from convrag_web.report.page import LIMIT, REPORT, write_page
 from convrag_web.report.turn_blocks import Need, RunTurns, TurnBlocks, pack_turns
 from convrag_web.report.turn_rows import FindPassages
