@@ -30,3 +30,15 @@ def test_the_page_of_the_architecture_has_a_line_for_each_room() -> None:
     page = (PACKAGE.parent / "docs/architecture.md").read_text(encoding="utf-8")
     drawn = re.findall(r"^ {6}(\w+)/ +\S", page, re.MULTILINE)
     assert sorted(drawn) == [room.name for room in ROOMS]
+
+
+def test_each_file_that_the_page_names_is_there() -> None:
+    """A row names a folder once: `plugins/convrag_mmr/rewriter.py`, its candidates `selection.py`."""
+    root = PACKAGE.parent
+    rows = (root / "docs/architecture.md").read_text(encoding="utf-8").split("## Where is what?")[1].split("\n## ")[0]
+    for row in re.findall(r"^\| .+ \| (.+) \|$", rows, re.MULTILINE):
+        folder = root
+        for name in re.findall(r"`([\w./]+\.py|(?:convrag|plugins)/[\w/]+)`", row):
+            path = root / name if name.startswith(("convrag/", "plugins/")) else folder / name
+            assert path.exists(), f"{row}: {name}"
+            folder = path.parent
