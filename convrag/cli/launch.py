@@ -142,11 +142,15 @@ def _read_redacted(name: str, default: str | None = None) -> str | None:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a folder that has only what Hydra put there before our part began, and its parent if that is empty."""
-    if Path.cwd() != folder.resolve() and all(_was_there_before(entry) for entry in folder.iterdir()):
-        shutil.rmtree(folder, ignore_errors=True)  # Windows removes no open file
-        with suppress(OSError):  # it holds something else
-            folder.parent.rmdir()
+    """Remove a folder with nothing in it but what Hydra put there before our part began, and what it was made in."""
+    here, folder = Path.cwd(), folder.resolve()
+    if folder == here or not all(map(_was_there_before, folder.iterdir())):
+        return
+    shutil.rmtree(folder, ignore_errors=True)  # Windows removes no open file
+    with suppress(OSError):  # the first one that holds something else
+        for parent in folder.parents:
+            if here in parent.parents:
+                parent.rmdir()
 
 
 def _was_there_before(entry: Path) -> bool:

@@ -77,7 +77,7 @@ class DraftJudges:
     ) -> Vote:
         from dataclasses import replace
 
-        from convrag_drafts.evidence_spans import Choice as ChoiceReply
+        from convrag_drafts.reply_forms import Choice as ChoiceReply
 
         one, other = pair
         prompt = self.template.render(

@@ -6,51 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, Field, field_validator
-
 from convrag import LLM, Evidence, EvidenceItem, LLMError, PromptTemplate, Question
 from convrag.sdk.alignment import Aligner, keep_outermost
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.profiles import add_profile
 from convrag.sdk.structured_output import ask_json
 from convrag.sdk.types import PassageSpan
-
-MOST_SPANS = 100
-"""The most quotations of a reply that are looked at."""
-
-
-class Quotation(BaseModel):
-    """A quotation from the passage with a number."""
-
-    passage: int
-    quote: str
-
-
-class SpansReply(BaseModel):
-    """What a model marked: quotations, whether they answer the question, and whether there is a question at all."""
-
-    asks: bool = True
-    answered: Literal["full", "part", "none"]
-    spans: list[Quotation] = Field(max_length=MOST_SPANS)
-
-    @field_validator("answered", mode="before")
-    @classmethod
-    def _lower(cls, value: Any) -> Any:
-        return value.strip().lower() if isinstance(value, str) else value
-
-
-class Choice(BaseModel):
-    """Which of two drafts a judge finds better."""
-
-    better: Literal["A", "B", "tie"]
-
-    @field_validator("better", mode="before")
-    @classmethod
-    def _tidy(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        return "tie" if value.strip().lower() == "tie" else value.strip().upper()
-
 
 Verdict = Literal["full", "part", "none"]
 """Whether the spans answer the question, as the model that marked them says."""
@@ -98,6 +59,8 @@ class SpanMarker:
     def mark(self, question: Question, evidence: Evidence) -> MarkedSpans:
         """One call of the LLM, or two where the first reply cannot be read."""
         prompt = self.template.render(self.sampling, **describe_question(question), evidence=list_passages(evidence))
+        from convrag_drafts.reply_forms import SpansReply
+
         try:
             reply = ask_json(self.llm, add_profile(prompt, question.profile), SpansReply)
         except LLMError as error:

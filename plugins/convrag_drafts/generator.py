@@ -62,7 +62,7 @@ class DraftsGenerator(Generator):
         DataError: the calibration cannot be read, or a file of `prompts` is no template.
     """
 
-    libraries = "pydantic"
+    libraries = ("pydantic",)
 
     def __init__(
         self,

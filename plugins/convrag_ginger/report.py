@@ -9,7 +9,6 @@ from io import StringIO
 from typing import Any
 
 from convrag import DataError, Report, TurnRecord
-from convrag.sdk.tasks.scores import read_summary
 from convrag.sdk.types import Cell, Sweep
 
 PLOT = "topics.svg"
@@ -119,6 +118,8 @@ def report_topics(sweep: Sweep) -> Report | None:
 
 def _read_topic_words(cell: Cell) -> Counter[str]:
     """Word -> number of clusters, as the run's own report counts them; empty for a run that has none."""
+    from convrag.sdk.tasks.scores import read_summary  # it imports numpy
+
     if cell.same_as or cell.state not in ("ok", "reused", "partial"):
         return Counter()
     try:
