@@ -179,7 +179,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with a smaller `docs`, which is also the handbook of the home folder."""
     for name in ("docs", "handbook"):
         (tmp_path / name).mkdir()
-        for page in ("chunkers", "documents", "llms", "memory", "store"):
+        for page in ("architecture", "documents", "llms", "plugins", "start"):
             shutil.copy(ROOT / f"docs/{page}.md", tmp_path / name)
     return tmp_path
 

@@ -32,7 +32,7 @@ class QuestionsTask(Task):
     passage, a second call finds the same answer in the passage, a follow-up cannot be understood without the
     conversation, and no question copies the passage's wording. With llm=extractive, rules write the questions: they
     are easier than those of people. Documents take turns, so that all kinds of them are asked about. The same command
-    again after an interruption pays for no reply twice. docs/questions.md shows how to use the files.
+    again after an interruption pays for no reply twice. docs/data.md shows how to use the files.
 
     Args:
         path: the folder to write.

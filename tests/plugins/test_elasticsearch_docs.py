@@ -1,4 +1,4 @@
-"""The commands of docs/elasticsearch.md and docs/growing.md name what is there; compose.yaml is what they start."""
+"""The commands of docs/growing.md name what is there; compose.yaml is what they start."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import yaml
 from convrag.config.compose import compose
 
 ROOT = Path(__file__).parents[2]
-PAGES = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("elasticsearch.md", "growing.md"))
-BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
+PAGE = (ROOT / "docs/growing.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 LINES = [line for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
 COMMANDS = [line for line in LINES if line.startswith("python -m convrag ") and "convrag -m " not in line]
 

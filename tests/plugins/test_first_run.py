@@ -110,7 +110,7 @@ def test_scores_have_words_and_lines_have_80_columns(show: Show, tmp_path: Path)
 
 
 def test_the_three_steps_are_commands_of_the_docs() -> None:
-    pages = [ROOT / "README.md", ROOT / "docs/documents.md"]
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     lines = {line.strip() for page in pages for line in page.read_text(encoding="utf-8").splitlines()}
     assert {command for _, command in NEXT_STEPS} <= lines
 
