@@ -139,6 +139,8 @@ def _show_default(parameter: inspect.Parameter) -> Any:
         return default
     if repr(default) == "<factory>":
         return _Written("{}" if "Mapping" in str(parameter.annotation) or "dict" in str(parameter.annotation) else "()")
+    if isinstance(default, frozenset):  # its order differs from process to process
+        return _Written("frozenset(...)")
     return _Written(default.__name__) if inspect.isclass(default) else default
 
 
