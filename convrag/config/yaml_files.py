@@ -61,11 +61,16 @@ def explain_yaml_error(error: yaml.MarkedYAMLError, file: str = "") -> ConfigErr
 
 
 def list_chosen_files(overrides: Sequence[str]) -> Iterator[Traversable]:
-    """The files of users and plugins that a command names: `+seed=mine` is seed/mine.yaml in --config-dir."""
+    """The files of users and plugins that a command names: `+seed=mine` is seed/mine.yaml in --config-dir.
+
+    A folder may also stand in hydra.searchpath, as those of a server's models do.
+    """
     pairs = [override.lstrip("+").partition("=") for override in overrides]
+    searched = [value.strip("[]").split(",") for key, _, value in pairs if key == "hydra.searchpath"]
     names = [f"{key.partition('@')[0]}/{name}.yaml" for key, _, value in pairs for name in value.strip("[]").split(",")]
     names += [f"{user_folder.config_name.removesuffix('.yaml')}.yaml"] if user_folder.config_name else []
     roots: list[Traversable] = [user_folder.path] if user_folder.path else []
+    roots += [Path(place.strip("'\" ").removeprefix("file://")) for places in searched for place in places]
     for root in [*roots, *map(resources.files, plugins.load().config_packages)]:
         yield from (file for name in names if (file := root.joinpath(name)).is_file())
 

@@ -7,8 +7,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from convrag_judging.rubric_judge import RubricJudge
-
 from convrag import (
     LLM,
     Completion,
@@ -41,7 +39,7 @@ from convrag_ginger.summarizer import LlmSummarizer
 from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
 from convrag_judging.references import ReferenceTurn
-from convrag_judging.rubric import read_rubric, rubric_path
+from convrag_judging.rubric import RubricJudge, read_rubric, rubric_path
 
 Check = Callable[[str], Any]
 

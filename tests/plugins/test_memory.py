@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from convrag.store.attempts import answer_again, find_attempt
 
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.models import LLM
@@ -16,6 +15,7 @@ from convrag.api.stages import Memory
 from convrag.api.types import Completion, MemoryView, Passage, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.sdk.words import is_stop_word
+from convrag.store.remember import answer_again, find_attempt
 from convrag.sweep.experiments import read_experiment
 from convrag.testing import MemoryContract
 from convrag.turn.conversations import Conversations

@@ -153,7 +153,7 @@ def test_conversations_of_a_users_own_file_have_profiles(tmp_path: Path) -> None
     for wrong in ("vegetarian", [1], {"1": "x"}):
         path.write_text(json.dumps({"id": "c", "turns": turns, "profile": wrong}) + "\n")
         (message,) = JsonlDataset(conversations=path).check()
-        assert "talks.jsonl, line 1: 'profile' must be a list of strings" in message
+        assert "talks.jsonl, line 1: profile" in message
 
 
 class GivenHistory(Dataset):
