@@ -31,7 +31,11 @@ def pages_of(nav: Any) -> Iterator[str]:
 
 def test_each_page_stands_in_the_navigation_once() -> None:
     docs = ROOT / "docs"
-    there = sorted(str(path.relative_to(docs)) for path in docs.rglob("*.md") if path.parent == docs or path.parent.name in ("notebooks", "examples"))
+    there = sorted(
+        str(path.relative_to(docs))
+        for path in docs.rglob("*.md")
+        if path.parent == docs or path.parent.name in ("notebooks", "examples")
+    )
     assert sorted(pages_of(SITE["nav"])) == there
 
 
