@@ -220,7 +220,8 @@ _MARKED = {
     "Deprecated": "Marks the old name of a parameter, "
     '`length: Annotated[int | None, Deprecated("words", "0.3")] = None`, or of an option, '
     '`register("rewriter", "acme_words", Deprecated("acme_topic", "0.3"))`. It takes the new name, and the version of '
-    "the plugin that will not understand the old one any more; see [stability.md](stability.md).",
+    "the plugin that will not understand the old one any more; see "
+    "[plugins.md](plugins.md#rename-an-option-or-a-parameter).",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any
@@ -98,7 +98,8 @@ def format_signature(function: Callable[..., Any], name: str = "", *, bound: boo
     """
     signature = inspect.signature(function)
     parameters = [each for each in signature.parameters.values() if not (bound and each.name in ("self", "cls"))]
-    shown = [each.replace(annotation=_show(each.annotation), default=_show_default(each)) for each in parameters]
+    names = getattr(function, "__globals__", {})
+    shown = [each.replace(annotation=_show(each.annotation), default=_show_default(each, names)) for each in parameters]
     is_class = inspect.isclass(function)
     result = inspect.Signature.empty if is_class else _show(signature.return_annotation)
     text = f"{name or function.__name__}{signature.replace(parameters=shown, return_annotation=result)}"
@@ -133,14 +134,14 @@ def _show(annotation: Any) -> Any:
     return annotation if text is None else _Written(text)
 
 
-def _show_default(parameter: inspect.Parameter) -> Any:
+def _show_default(parameter: inspect.Parameter, names: Mapping[str, Any]) -> Any:
     default = parameter.default
     if default is parameter.empty:
         return default
+    if isinstance(default, frozenset):  # each process has another order of its items; the module has a name for it
+        return _Written(next((name for name, value in names.items() if value is default), "frozenset(...)"))
     if repr(default) == "<factory>":
         return _Written("{}" if "Mapping" in str(parameter.annotation) or "dict" in str(parameter.annotation) else "()")
-    if isinstance(default, frozenset):  # its order differs from process to process
-        return _Written("frozenset(...)")
     return _Written(default.__name__) if inspect.isclass(default) else default
 
 

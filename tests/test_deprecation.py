@@ -131,10 +131,11 @@ def test_what_is_deprecated_of_ours_is_not_overdue() -> None:
 
 
 def test_the_example_of_the_docs_works(caplog: pytest.LogCaptureFixture) -> None:
-    page = (Path(__file__).parents[1] / "docs/stability.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    page = (Path(__file__).parents[1] / "docs/plugins.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (example,) = (each for each in examples if "Deprecated" in each)
     found: dict[str, Any] = {"__name__": "stability"}
-    exec(compile(example, "stability.md", "exec"), found)
+    exec(compile(example, "plugins.md", "exec"), found)
     option = Option("rewriter", "acme_topic", found["TopicRewriter"], "acme", "convrag-acme")
     assert option.values({"words": 8, "length": 3}, "rewriter") == {"words": 3, "length": None}
     assert caplog.messages[0] in page

@@ -37,9 +37,9 @@ CONVRAG = re.compile(r"^(?:\w+=\S+ |.*\| )*(?:python -m )?convrag (?P<arguments>
 OTHER_TESTS = {
     "README.md": "test_docs.py",
     "docs/authors.md": "test_authors_page.py",
-    "docs/dedup.md": "plugins/test_dedup_pipeline.py",
     "docs/plugins.md": "test_docs.py",
     "docs/python.md": "test_python_page.py",
+    "docs/systems.md": "plugins/test_dedup_pipeline.py",
     "docs/tutorial.md": "test_tutorial.py",
 }
 """Page -> the test that runs its blocks of Python, and of README and the tutorial the commands too."""
@@ -48,7 +48,7 @@ NEW_OPTIONS = ("docs/examples/", "docs/tutorial.md")
 """Pages whose options are not installed here; test_gallery.py and test_tutorial.py do that."""
 
 PLACEHOLDERS = {"M"}
-"""Stand for more overrides, as dots do. docs/systems.md says what M is."""
+"""Stand for more overrides, as dots do. docs/benchmarks.md says what M is."""
 
 
 class Block(NamedTuple):

@@ -45,7 +45,8 @@ def test_the_gallery_is_listed() -> None:
     folders = {path.name for path in FOLDER.iterdir() if path.is_dir() and (path / "pyproject.toml").exists()}
     assert folders == {*GALLERY, "acme"}
     for name in GALLERY:
-        assert f"| [{name}]({name}/README.md) |" in page
+        assert f"| [{name}](#{name}) |" in page
+        assert f"\n## {name}\n" in page
 
 
 @pytest.mark.parametrize("name", GALLERY)

@@ -89,8 +89,8 @@ def test_a_difference_that_is_significant_has_a_dagger(study: Path) -> None:
     assert r"last\_n & \textbf{0.500}$^\dagger$ \\" in tables["format_latex"](board)
 
 
-def test_the_readme_names_every_target(study: Path) -> None:
-    page = (study / "README.md").read_text(encoding="utf-8")
+def test_the_page_names_every_target(study: Path) -> None:
+    page = (STUDY.parent / "README.md").read_text(encoding="utf-8")
     targets = re.search(r"^\.PHONY: all (.*)", (study / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert targets
     for target in targets[1].split():

@@ -12,8 +12,8 @@ class AutoRewriter(Rewriter):
 
     So `llm=gpt4` alone has GPT-4 rewrite, and a run without a model has the best that rules can do: the queries of
     weighted_history, full_history, blend and mmr_words, each rule with the same weight. The four err in different ways,
-    so that together they find more than each alone (docs/systems.md has the figures). A stage that works by rules says
-    so itself (`LLM.tasks`). The run's summary says what was used, and the record of each turn does (`by`).
+    so that together they find more than each alone (docs/benchmarks.md has the figures). A stage that works by rules
+    says so itself (`LLM.tasks`). The run's summary says what was used, and the record of each turn does (`by`).
 
     Args:
         llm: decides how to rewrite, and rewrites if it is a language model.

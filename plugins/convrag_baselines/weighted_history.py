@@ -32,7 +32,7 @@ class WeightedHistoryRewriter(Rewriter):
         weight: that of all earlier utterances together in the search by words; the question's is 1. 0 leaves them out.
             Default: as in rewriter=blend.
         rewrite_weight: that of the rewrite in the search by words; the question's is 1. 0 leaves it out. This default
-            and those of answers and stop_words were chosen on MTRAG's clapnq and cloud (docs/systems.md).
+            and those of answers and stop_words were chosen on MTRAG's clapnq and cloud (docs/benchmarks.md).
         answers: the weight of all earlier answers together in the search by vectors; those of the question and its
             rewrite are 1. 0 leaves them out.
         decay: the weight of an exchange as a share of that of the exchange after it. Default: as in rewriter=blend.

@@ -144,7 +144,7 @@ class RAGPipeline:
         generate_response: bool = False,
         max_tokens: int | None = None,
     ) -> dict[str, Any]:
-        """Ask the next question of a conversation; the result has RAGBoost's fields (see docs/dedup.md).
+        """Ask the next question of a conversation; the result has RAGBoost's fields (see docs/systems.md).
 
         Args:
             conversation_id: any name; a new one begins a conversation.

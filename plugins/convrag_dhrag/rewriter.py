@@ -73,7 +73,7 @@ class DHRagRewriter(Rewriter):
         alpha: weight of relevance against recency, 0 to 1; 1 asks for relevance alone.
         top_k: the most exchanges that are shown.
         last_exchange: keep the last exchange, whatever its score. Of the best 3 it is one in 96 % of follow-ups or
-            more; where the question returns to an earlier topic, it is noise (docs/systems.md has the figures).
+            more; where the question returns to an earlier topic, it is noise (docs/benchmarks.md has the figures).
         matched_exchange: keep the exchange that the question is matched with, whatever its score: in a long
             conversation it would lose to recent ones, since recency weighs more than the bonuses. False selects by
             score alone.

@@ -1,4 +1,4 @@
-"""Many queries, fused: the table of docs/systems.md: nDCG@5 on MTRAG's pools, history=gold, hybrid with MiniLM.
+"""Many queries, fused: the table of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold, hybrid with MiniLM.
 
     pytest tests/benchmarks/test_fusion_quality.py -n 0 -s
 

@@ -1,4 +1,4 @@
-"""What each memory does to rewrites, answers and tokens in long conversations: the tables of docs/memory.md.
+"""What each memory does to rewrites, answers and tokens in long conversations: the tables of docs/benchmarks.md.
 
     pytest tests/benchmarks/test_memory_quality.py -n 0 -s
 

@@ -1,4 +1,4 @@
-"""Several queries for one question: the tables of docs/queries.md: nDCG@5 on MTRAG's pools, history=gold.
+"""Several queries for one question: the tables of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold.
 
     pytest tests/benchmarks/test_query_expansion_quality.py -n 0 -s
 

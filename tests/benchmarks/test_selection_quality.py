@@ -1,4 +1,4 @@
-"""What each selector gives the model to read, on MTRAG's pools: the tables of docs/selection.md.
+"""What each selector gives the model to read, on MTRAG's pools: the tables of docs/benchmarks.md.
 
     pytest tests/benchmarks/test_selection_quality.py -n 0 -s
 
