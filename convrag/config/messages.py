@@ -89,7 +89,8 @@ def _explain_text(error: Exception, registry: Registry, command: Command) -> Con
     if (match := _KEY.search(text)) and not match[1].startswith("hydra."):  # of its own keys Hydra speaks best
         return cite(_unknown_key(match[1], registry, cause, command), command, match[1].partition("@")[0])
     if isinstance(cause, (ConfigKeyError, ConfigAttributeError)) and (match := _FULL_KEY.search(str(cause))):
-        return cite(_unknown_key(match[1], registry, cause, command), command, match[1])
+        found = cite(_unknown_key(match[1], registry, cause, command), command, match[1])
+        return found if command.sets(match[1]) else cite_only_file(found, command)
     if isinstance(cause, ValidationError) and (match := _MERGE.search(text)):
         return ConfigError(f"{match[1]}: {str(cause).splitlines()[0]}")
     plain = _plain_error(cause if isinstance(cause, OmegaConfBaseException) else error)

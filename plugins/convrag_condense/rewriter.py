@@ -150,9 +150,6 @@ class CondenseRewriter(Rewriter):
         return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)
 
 
-log = logging.getLogger(__name__)
-
-
 def start_search(retriever: Retriever, question: Question, k: int) -> None:
     """Start to retrieve passages for the question's own words in a thread, and return at once.
 

@@ -84,7 +84,7 @@ def _find_source(turn: Turn) -> str:
     return turn.answer if turn.answer.strip() else turn.question
 
 
-LONGEST = 2
+MOST_TIMES = 2
 """A reply may have so many times the words that were asked for; what is longer is cut behind a sentence or a word."""
 
 
@@ -182,7 +182,7 @@ class AskingModel(Summarising):
         )
         with answer_again(0):  # a question that is answered again has the same history, and the same summary of it
             reply = self._llm.complete(prompt)
-        if not (text := _cut(reply.text.strip(), LONGEST * self.words)):
+        if not (text := _cut(reply.text.strip(), MOST_TIMES * self.words)):
             raise LLMError("the reply with the summary is empty", model=reply.model)
         return text
 
