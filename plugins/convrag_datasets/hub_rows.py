@@ -16,6 +16,7 @@ from convrag_datasets.rows import Row
 
 _SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test"}
 _SPLITS |= dict.fromkeys(("dev", "valid", "validation", "val"), "validation")
+_PATIENCE = 4.0  # seconds until the hub must answer
 _NO_TABLE = re.compile(r"dataset_infos?|dataset_dict|state|dataset_config")  # descriptions beside the tables
 
 
@@ -73,22 +74,22 @@ class HubTable:
     def _read_hub(self) -> Iterator[Row]:
         try:
             import datasets
+            from huggingface_hub import HfApi, constants
         except ImportError as error:
             raise MissingExtra("datasets", "convrag[huggingface]", f"reading {self.name!r} from the hub") from error
-        rows = self._load(datasets)
-        for number, data in enumerate(rows, 1):
-            yield rename_fields(Row(dict(data), self.path, place=f"row {number}"), self._columns)
-
-    def _load(self, datasets: Any) -> Any:
         given: dict[str, Any] = {"revision": self._revision or None, "split": self._split or "all"}
         try:
-            return datasets.load_dataset(self.name, self._subset or None, **given)
+            if not constants.HF_HUB_OFFLINE:  # load_dataset asks five times in 20 s where the hub does not answer
+                HfApi().dataset_info(self.name, revision=given["revision"], timeout=_PATIENCE)
+            rows = datasets.load_dataset(self.name, self._subset or None, **given)
         except Exception as error:  # it raises what each of its parts raises; all of them concern this name
             reason = " ".join(str(error.__cause__ or error).split())[:300]
             raise ConfigError(
                 f"dataset=huggingface: {self.name!r} is no folder here, and cannot be loaded from the hub: {reason}. "
                 "Give dataset.name a folder of Parquet, JSONL or CSV files, or set HF_HUB_OFFLINE=1 if the cache has it"
             ) from error
+        for number, data in enumerate(rows, 1):
+            yield rename_fields(Row(dict(data), self.path, place=f"row {number}"), self._columns)
 
 
 def _is_table(path: Path) -> bool:

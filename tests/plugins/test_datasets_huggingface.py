@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import re
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("datasets", "ijson", "pyarrow")
+    without_results = ("datasets", "huggingface_hub", "ijson", "pyarrow")
 
     @pytest.fixture(autouse=True)
     def _folder(self, folder: Path) -> None:
@@ -119,6 +122,17 @@ def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
         list(HuggingfaceDataset(name="BeIR/scifact").conversations())
 
 
+def test_a_hub_that_cannot_be_reached_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace())  # it is not asked; importing it takes seconds
+    monkeypatch.setattr(hub, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub, "ENDPOINT", "http://127.0.0.1:9")
+    start = time.monotonic()
+    (problem,) = HuggingfaceDataset(name="BeIR/scifact").check()
+    assert time.monotonic() - start < 5
+    assert re.search("'BeIR/scifact' is no folder here, and cannot be loaded from the hub: .*refused", problem)
+
+
 @pytest.mark.integration
 def test_the_real_library_reads_a_folder_as_we_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`datasets` opens a folder of files as it opens a name of the hub."""
@@ -128,7 +142,7 @@ def test_the_real_library_reads_a_folder_as_we_do(monkeypatch: pytest.MonkeyPatc
         parquet(tmp_path / "talks" / f"{split}-00000-of-00001.parquet", *rows)
     given = {"columns": {"question": "prompt"}, "labels": ["kind"]}
     expected = HuggingfaceDataset(name=str(tmp_path / "talks"), **given)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     read = HuggingfaceDataset(name="talks", **given)

@@ -19,7 +19,7 @@ from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import archive, find_reader
 from convrag_documents.unreadable import Unreadable
-from document_files import make_xlsx, make_zip
+from document_files import make_docx, make_xlsx, make_zip
 from fuzz.document_readers import SOUND
 
 
@@ -169,13 +169,20 @@ class TestArchives:
 
 class TestXml:
     def test_entities(self):
+        bomb = f'<!DOCTYPE l [<!ENTITY a "{"ha" * 50_000}">]><w:document xmlns:w="w">{"&a;" * 10_000}</w:document>'
+        assert "limit on input amplification" in refusal("a.docx", make_docx("", {"word/document.xml": bomb}))
         outside = '<!DOCTYPE l [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
         members = {"META-INF/container.xml": f"{outside}<c>&a;</c>"}
         assert "it is damaged" in refusal("a.epub", make_zip(members))
 
+    def test_elements_within_each_other(self):
+        tables = "<w:tbl><w:tr><w:tc>" * 100_000 + "</w:tc></w:tr></w:tbl>" * 100_000
+        assert refusal("a.docx", make_docx(tables)) == "the elements of word/document.xml are nested more than 400 deep"
+
 
 class TestNesting:
     def test_html(self):
+        assert refusal("a.html", b"<div>" * 100_000 + b"deep") == "its blocks are nested more than 3,000 deep"
         assert read("a.html", b"<b><i>" * 20_000 + b"deep")[0].text == "deep"
         assert read("a.html", b"<div>" * 2_000 + b"deep")[0].text == "deep"
         assert read("a.html", b"<div><p>x</div>" * 10_000)[0].text.count("x") == 10_000

@@ -7,6 +7,8 @@ from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from convrag_documents.unreadable import Unreadable
 
+_DEEPEST = 400  # elements within each other; reading nested tables takes the square of their number
+
 
 def parse_xml(content: bytes, name: str) -> Element:
     """Parse XML. Expat itself refuses entities with which a line becomes gigabytes.
@@ -19,12 +21,17 @@ def parse_xml(content: bytes, name: str) -> Element:
         name: what it is, for the message.
 
     Raises:
-        Unreadable: it is damaged.
+        Unreadable: it is damaged, or its elements are nested more than 400 deep.
     """
     try:
         root = fromstring(content)
     except (ParseError, LookupError, ValueError) as error:
         raise Unreadable(f"it is damaged: {name}: {error}") from error
+    depth, level = 1, [root]
+    while level := [child for element in level for child in element]:
+        depth += 1
+        if depth > _DEEPEST:
+            raise Unreadable(f"the elements of {name} are nested more than {_DEEPEST} deep")
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         element.attrib = {_strip_attribute(key): value for key, value in element.attrib.items()}
