@@ -17,7 +17,6 @@
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions.
 * `deprecation`: old names of options and parameters, which are still understood.
-* `extras`: which libraries are installed.
 * `locations`: the file and the line of a plugin's mistake.
-* `printable`: text for terminals and logs, without control characters.
+* `printable`: text and streams for terminals and logs, without control characters.
 """

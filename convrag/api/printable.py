@@ -8,6 +8,9 @@ code in another order than it has.
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """C0 without newline and tab, DEL, C1, bidirectional embeddings, overrides and isolates, half surrogate pairs."""
@@ -27,3 +30,41 @@ def make_printable(text: str) -> str:
 
 def _show(found: re.Match[str]) -> str:
     return _PICTURES.get(found[0], "\ufffd")
+
+
+class PrintableStream:
+    """A text stream that replaces control characters; everything else is the stream's own.
+
+    Args:
+        unguarded: the stream that is written to.
+    """
+
+    def __init__(self, unguarded: TextIO) -> None:
+        self.unguarded = unguarded
+
+    def write(self, text: str) -> int:
+        """Write a text; return its length."""
+        self.unguarded.write(make_printable(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unguarded, name)
+
+
+def make_streams_printable() -> None:
+    """Put the filter before this process's standard output and standard error, once.
+
+    Where the terminal has no form for a character, as in LANG=C, standard output then shows a question mark.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None or isinstance(stream, PrintableStream):
+            continue
+        if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+        setattr(sys, name, PrintableStream(stream))

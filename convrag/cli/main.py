@@ -7,7 +7,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from argparse import ArgumentError, ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from math import isnan, nan
 from pathlib import Path
 
@@ -17,16 +19,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag import __version__
-from convrag.api.errors import ConvragError
+from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.locations import locate_error
+from convrag.api.printable import make_streams_printable
 from convrag.api.records import EXIT_STATUS
 from convrag.api.secrets import redact
-from convrag.cli.arguments import read_arguments
 from convrag.cli.launch import launch, remove_if_empty
-from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.signals import finish, leave, leave_if_told, note_kept, watch_signals
-from convrag.config.choices import translate_overrides
-from convrag.config.command import Command
+from convrag.config.choices import Command, quote_value, translate_overrides
 from convrag.config.compose import check_config, configure, find_plugin_files, use_folder
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.secret_checks import refuse_secrets_in_command
@@ -191,3 +191,57 @@ def _say_error(error: Exception) -> None:
 
 def _say(message: str) -> None:
     sys.stderr.write(f"convrag: {redact(message)}\n")
+
+
+_FLAGS = [
+    "-h --help",
+    "-r --run",
+    "-m --multirun",
+    "-sc --shell-completion",
+    "--hydra-help",
+    "--resolve",
+    "--version",
+]
+_WITH_VALUE = ["-cd --config-dir", "-cn --config-name", "-cp --config-path", "-p --package"]
+_INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
+
+
+def read_arguments(arguments: Sequence[str]) -> Namespace:
+    """The flags of a command, each as an attribute, and its `overrides`, of which values are quoted where need be.
+
+    Raises:
+        ConfigError: a flag is unknown or lacks its value.
+    """
+    parser = _make_parser()
+    try:
+        known, rest = parser.parse_known_args(arguments)
+    except ArgumentError as error:
+        raise ConfigError(str(error).removeprefix("argument ")) from error
+    if unknown := [argument for argument in rest if argument.startswith("-")]:
+        raise ConfigError(_explain_flag(unknown[0], parser))
+    given = {*known.overrides, *rest}
+    known.overrides = [quote_value(argument) for argument in arguments if argument in given]
+    known.flags = [argument for argument in arguments if argument not in given]
+    return known
+
+
+def _make_parser() -> ArgumentParser:
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for names in _FLAGS:
+        parser.add_argument(*names.split(), action="store_true")
+    for names in _WITH_VALUE:
+        parser.add_argument(*names.split())
+    parser.add_argument("-c", "--cfg", choices=["job", "hydra", "all"])
+    parser.add_argument("-i", "--info", nargs="?", const="all", choices=_INFOS)
+    parser.add_argument("overrides", nargs="*")
+    return parser
+
+
+def _explain_flag(flag: str, parser: ArgumentParser) -> str:
+    name = flag.lstrip("-")
+    if "=" in name:
+        return f"{flag}: an override has no dashes: {name}"
+    flags = sorted(f"--{each.replace('_', '-')}" for each in vars(parser.parse_args([])) if each != "overrides")
+    if similar := get_close_matches(flag, flags, n=1):
+        return f"{flag}: there is no such flag. Did you mean {similar[0]}?"
+    return f"{flag}: there is no such flag; overrides have no dashes ({name}=...), flags are {', '.join(flags)}"

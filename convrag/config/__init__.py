@@ -5,7 +5,6 @@
 * `choices`: overrides as users type them become Hydra's; a stage for a stage by its plain name.
 * `nodes`: what Hydra's store holds for us: options, typed when they are chosen.
 * `variants`: YAML files that extend an option, and presets.
-* `command`: what a user typed, and the names by which stages were chosen.
 * `messages`: errors of Hydra, OmegaConf and PyYAML in our words.
 * `known_keys`: keys that nothing reads, with a guess.
 * `unused`: choices that no stage of the run asks for.

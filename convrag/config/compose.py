@@ -21,8 +21,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
-from convrag.config.choices import quote_value, translate_overrides
-from convrag.config.command import Command
+from convrag.config.choices import Command, quote_value, translate_overrides
 from convrag.config.known_keys import check_keys
 from convrag.config.messages import check_choices, explained
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode

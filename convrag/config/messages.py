@@ -14,8 +14,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
-from convrag.config.choices import stage_at
-from convrag.config.command import Command
+from convrag.config.choices import Command, stage_at
 from convrag.config.known_keys import explain_unchosen, explain_unknown_parameter, explain_unknown_setting
 from convrag.config.settings import PRESETS
 from convrag.config.variants import variants

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL, options_group
-from convrag.config.choices import is_sweep
-from convrag.config.command import Command, place_of
+from convrag.config.choices import Command, is_sweep, place_of
 from convrag.registry.option import Option
 from convrag.registry.registry import Registry
 

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
-from convrag.config.command import Command
+from convrag.config.choices import Command
 from convrag.registry import plugins
 
 Error = TypeVar("Error", bound=ConvragError)

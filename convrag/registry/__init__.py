@@ -1,9 +1,7 @@
 """How an option is found and typed.
 
 * `plugins`: discovery of what is installed under the entry-point group `convrag`.
-* `plugin_files`: a plugin that is a single Python file.
-* `origin`: who brings a plugin, and which convrag it was made for.
-* `hook_calls`: how the hooks of plugins are called.
+* `hook_calls`: who brings a plugin, and how its hooks are called.
 * `registry`: the options by group and name.
 * `option`: a class that a group offers under a name.
 * `parameters`: what a constructor's signature says a user can set, and which stages are injected.

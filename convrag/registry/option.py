@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from convrag.api.deprecation import Deprecated
-from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
-from convrag.api.extras import missing_extra
+from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName, missing_extra
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage

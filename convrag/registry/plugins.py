@@ -11,8 +11,12 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from importlib import metadata
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
 from convrag.api.databases import Database
@@ -21,11 +25,16 @@ from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownNa
 from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
-from convrag.registry.hook_calls import make_manager, register_guarded
+from convrag.registry.hook_calls import FIRST_PARTY as FIRST_PARTY
+from convrag.registry.hook_calls import (
+    Origin,
+    find_unmet_requirement,
+    make_manager,
+    read_origin,
+    register_guarded,
+    sort_first_party_first,
+)
 from convrag.registry.option import Option
-from convrag.registry.origin import FIRST_PARTY as FIRST_PARTY
-from convrag.registry.origin import Origin, find_unmet_requirement, read_origin, sort_first_party_first
-from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry
 from convrag.registry.source import find_module
 
@@ -238,3 +247,37 @@ def forget(instead: Plugins | None = None) -> None:
 
 def _strict() -> bool:
     return os.environ.get("CONVRAG_STRICT_PLUGINS", "") not in ("", "0")
+
+
+def module_of(path: Path) -> str:
+    """The name of a file's module: another one when the contents are others. Raises ConfigError for a missing file."""
+    if path.suffix != ".py":
+        raise ConfigError(f"plugins: {path} is no Python file (*.py). An installed plugin need not be named.")
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"plugins: {path} cannot be read ({error.strerror})") from error
+    return f"{path.stem}_{blake2b(contents, digest_size=4).hexdigest()}"
+
+
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a file under this name. Raises ConfigError, naming the line, where it fails."""
+    loader = _UncachedLoader(name, str(path))
+    spec = spec_from_loader(name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        place = locate_error(error, {name})
+        raise ConfigError(f"plugins: {place} fails: {type(error).__name__}: {error}") from error
+    return module
+
+
+class _UncachedLoader(SourceFileLoader):
+    """Compiles the source each time: a bytecode file stands for every edit of the same second and the same length."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)

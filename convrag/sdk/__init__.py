@@ -34,7 +34,6 @@
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
 * `document_passages`: passages cut from a document, with their place in it.
 * `corpus`: the passages of a domain on disk.
-* `corpus_copy`: the copy of a corpus in a database.
 * `question_sets`: an evaluation set in a folder, and which passages it is about.
 * `jsonl`: users' JSONL files, line by line.
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.

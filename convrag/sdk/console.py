@@ -27,7 +27,7 @@ class PrintableConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """The stream that is written to, without the filter of convrag.cli.printable_streams: styles pass."""
+        """The stream that is written to, without the filter of convrag.api.printable: styles pass."""
         stream = super().file
         return getattr(stream, "unguarded", stream)
 

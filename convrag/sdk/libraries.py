@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from convrag.api.extras import is_installed, missing_extra
+from convrag.api.errors import is_installed, missing_extra
 
 __all__ = ["is_installed", "missing_extra"]

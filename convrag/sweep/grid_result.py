@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import DataError, MissingExtra
 from convrag.api.html import format_details, format_table, format_text
-from convrag.config.command import place_of
+from convrag.config.choices import place_of
 from convrag.sweep.leaderboard_html import format_leaderboard, read_leaderboard
 from convrag.sweep.sweep_file import CELL_FILE, read_all_scores, read_json, read_sweep
 

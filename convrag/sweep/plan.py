@@ -14,8 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.sweeps import Sweep
-from convrag.config.choices import translate_overrides
-from convrag.config.command import Command
+from convrag.config.choices import Command, translate_overrides
 from convrag.config.compose import check_config, settings_of
 from convrag.config.secret_checks import refuse_secrets
 from convrag.config.settings import read_metric_names

@@ -19,7 +19,6 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 * `running`: contracts of data sets, metrics, trackers and tasks.
 * `samples`: sample passages, questions and prompts, a sample data set and an LLM with recorded replies.
 * `values`: copies of values, and how two of them differ.
-* `threads`: calls from several threads at once, with pauses between lines.
 * `new_process`: answers of a stage in a new process.
 * `libraries`: the libraries that a stage's code imports, and those that take long.
 * `network`: blocks network access and lists the attempts.

@@ -10,13 +10,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.api.errors import ConfigError, NotReady
-from convrag.api.extras import missing_extra
+from convrag.api.errors import ConfigError, NotReady, missing_extra
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
 from convrag.api.stages import Dataset, Metrics
-from convrag.config.command import Command
+from convrag.config.choices import Command
 from convrag.config.messages import explained
 from convrag.config.secret_checks import keep_references
 from convrag.config.unused import find_unused

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from convrag import Chunker, Document, Passage
-from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.fill_blocks import fill_blocks
+from convrag.sdk.document_passages import cut_passages, is_heading_alone
+from convrag_chunkers.blocks import Block, find_blocks
 from convrag_chunkers.limits import choose_part
-from convrag_chunkers.sections import join_sections, list_sections
+from convrag_chunkers.token_spans import count_tokens, cut_lines, trim_span
 
 
 class SectionChunker(Chunker):
@@ -43,3 +44,114 @@ class SectionChunker(Chunker):
                 yield section.start, section.end
             else:
                 yield from fill_blocks(document.text, section.start, section.end, self.tokens, self.smallest)
+
+
+class _Piece(NamedTuple):
+    """A span to put into a passage, its tokens, and its block, if it is a whole one."""
+
+    start: int
+    end: int
+    tokens: int
+    block: Block | None = None
+
+
+def fill_blocks(text: str, start: int, end: int, tokens: int, smallest: int) -> Iterator[tuple[int, int]]:
+    """Yield spans of at most so many tokens, cut between blocks where that can be.
+
+    Args:
+        text: the text.
+        start: the first character to read.
+        end: the character after the last one.
+        tokens: the most that a span has.
+        smallest: a span with fewer tokens is filled with a part of the next block, if all of it does not fit.
+    """
+    held: _Piece | None = None
+    for block in find_blocks(text, start, end):
+        pieces = [*_make_pieces(text, [(block.start, block.end)], block)]
+        while pieces:
+            piece = pieces.pop()
+            room = tokens - (held.tokens if held else 0)
+            if piece.tokens <= room:
+                held = _Piece(held.start if held else piece.start, piece.end, tokens - room + piece.tokens)
+            elif piece.block and (piece.tokens > tokens or tokens - room < smallest):
+                pieces += reversed([*_make_pieces(text, piece.block.find_parts(text))])
+            elif piece.tokens > tokens:
+                pieces += reversed([*_make_pieces(text, cut_lines(text, piece.start, piece.end, tokens))])
+            else:
+                assert held is not None
+                yield held.start, held.end
+                held = piece._replace(block=None)
+    if held is not None:
+        yield held.start, held.end
+
+
+def _make_pieces(text: str, spans: Iterable[tuple[int, int]], block: Block | None = None) -> Iterator[_Piece]:
+    """Yield the pieces at these spans, without white space around them."""
+    for span in spans:
+        start, end = trim_span(text, *span)
+        yield _Piece(start, end, count_tokens(text, start, end), block)
+
+
+class Section(NamedTuple):
+    """One or more sections in a row, as a span without white space around it.
+
+    `level` is the level of the highest heading in it, 0 for what stands before the first heading. `open_level` is the
+    level of the heading without text that it ends with, or None.
+    """
+
+    start: int
+    end: int
+    tokens: int
+    level: int
+    open_level: int | None = None
+
+
+def list_sections(document: Document) -> Iterator[Section]:
+    """Yield the sections in order, without blank ones. A heading without text is joined to its first subsection."""
+
+    def belongs(held: Section, section: Section) -> bool:
+        return held.open_level is not None and section.level > held.open_level
+
+    return _join_where(_split_at_headings(document), belongs)
+
+
+def join_sections(sections: Iterable[Section], smallest: int) -> Iterator[Section]:
+    """Join sections of fewer tokens than `smallest` in a row until they have so many together.
+
+    A section whose heading stands above the headings of the sections before it begins another row.
+    """
+
+    def belongs(held: Section, section: Section) -> bool:
+        return held.tokens < smallest > section.tokens and section.level >= held.level
+
+    return _join_where(sections, belongs)
+
+
+def _join_where(sections: Iterable[Section], belongs: Callable[[Section, Section], bool]) -> Iterator[Section]:
+    """Join each section to those before it, as far as these have been joined, where it belongs to them."""
+    held: Section | None = None
+    for section in sections:
+        if held is not None and belongs(held, section):
+            held = _join(held, section)
+            continue
+        if held is not None:
+            yield held
+        held = section
+    if held is not None:
+        yield held
+
+
+def _split_at_headings(document: Document) -> Iterator[Section]:
+    text = document.text
+    levels = {heading.start: heading.level for heading in document.headings if 0 <= heading.start < len(text)}
+    starts = sorted({0, *levels})
+    for first, last in zip(starts, [*starts[1:], len(text)], strict=True):
+        start, end = trim_span(text, first, last)
+        if start < end:
+            level = levels.get(first, 0)
+            alone = first in levels and is_heading_alone(text, start, end)
+            yield Section(start, end, count_tokens(text, start, end), level, level if alone else None)
+
+
+def _join(one: Section, other: Section) -> Section:
+    return Section(one.start, other.end, one.tokens + other.tokens, min(one.level, other.level), other.open_level)

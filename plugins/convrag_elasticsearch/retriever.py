@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Store, operational
+from convrag import ConfigError, Dataset, Embedder, Passage, Query, Store, operational
+from convrag.sdk.queries import combine_vectors, embed_uncached
 from convrag_elasticsearch.base import ClusterRetriever
-from convrag_elasticsearch.dense import DenseSubquery, VectorIndexType
+from convrag_elasticsearch.documents import CONTENT
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
-from convrag_elasticsearch.lexical import LexicalSubquery
 from convrag_elasticsearch.settings import Fusion, FusionSettings, OnFailure, OperationSettings, check_ranges
 from convrag_elasticsearch.sparse import SparseSubquery
 from convrag_elasticsearch.sparse_vector_files import PassageVectorFile, QueryVectorFile
-from convrag_elasticsearch.subqueries import Subquery
+from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
 
 Mode = Literal["bm25", "dense", "sparse", "hybrid"]
 
@@ -158,3 +160,91 @@ def _make_endpoint(
         f"inference endpoint of the cluster, or retriever.{missing} to a file of them (retriever=elser is set up for "
         "ELSER)"
     )
+
+
+_SIMILARITY = "passages"
+
+
+class LexicalSubquery(Subquery):
+    """Searches by words. Several queries add up: a passage's score is the sum of weight times score.
+
+    Args:
+        analyzer: the analyzer that makes words of texts.
+        k1: saturation of term frequency.
+        b: normalisation by passage length.
+    """
+
+    searches_by = "lexical"
+
+    def __init__(self, analyzer: str, k1: float, b: float) -> None:
+        self.analyzer = analyzer
+        self.k1 = k1
+        self.b = b
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"leg": "bm25", "analyzer": self.analyzer, "k1": self.k1, "b": self.b}
+
+    def mapping_properties(self) -> dict[str, Any]:
+        return {CONTENT: {"type": "text", "analyzer": self.analyzer, "similarity": _SIMILARITY}}
+
+    def index_settings(self) -> dict[str, Any]:
+        return {"similarity": {_SIMILARITY: {"type": "BM25", "k1": self.k1, "b": self.b}}}
+
+    def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
+        matches = [{"match": {CONTENT: {"query": query.text, "boost": query.weight}}} for query in queries]
+        if not matches:
+            return []
+        return [WeightedSearch({"query": matches[0] if len(matches) == 1 else {"bool": {"should": matches}}})]
+
+
+VectorIndexType = Literal["hnsw", "int8_hnsw", "flat"]
+
+
+class DenseSubquery(Subquery):
+    """Searches by vectors. Several queries become one: the sum of weight times vector, scaled to unit length.
+
+    Scores are cosines.
+
+    Args:
+        embedder: makes the vectors of passages and queries.
+        vectors: how they are indexed: a graph ("hnsw"), a graph of quantised vectors ("int8_hnsw"), or none ("flat").
+        candidates: nearest neighbours that each shard considers (num_candidates).
+    """
+
+    def __init__(self, embedder: Embedder, vectors: VectorIndexType, candidates: int) -> None:
+        self.embedder = embedder
+        self.vectors = vectors
+        self.candidates = candidates
+        # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
+        self._unique_id = uuid4().hex
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"leg": "dense", "embedder": self.embedder.fingerprint or self._unique_id, "vectors": self.vectors}
+
+    def mapping_properties(self) -> dict[str, Any]:
+        vector = {
+            "type": "dense_vector",
+            "dims": int(self.embedder.embed(["dimensions"]).shape[1]),
+            "index": True,
+            "similarity": "cosine",
+            "index_options": {"type": self.vectors},
+        }
+        return {"vector": vector}
+
+    def build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+        """Embed passages. A passage of which the embedder knows nothing gets no vector, and is not found by one."""
+        rows = embed_uncached(self.embedder, [passage.content for passage in passages])
+        return [{"vector": row.tolist()} if row.any() else {} for row in rows]
+
+    def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
+        vector = combine_vectors(self.embedder, queries)
+        if vector is None:
+            return []
+        knn = {"field": "vector", "query_vector": vector.tolist(), "k": size}
+        return [WeightedSearch({"knn": knn | {"num_candidates": max(self.candidates, size)}})]
+
+    def convert_score(self, score: float) -> float:
+        return 2 * score - 1  # Elasticsearch has no negative scores: it returns (1 + cosine) / 2
+
+    def note(self) -> str:
+        return "" if self.vectors == "flat" else f"The vector search is approximate ({self.vectors})."

@@ -11,6 +11,7 @@ from convrag import LLM, Completion, Dataset, Prompt, Store
 
 if TYPE_CHECKING:
     from convrag_offline.document_frequencies import DocumentFrequencies
+import re
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +66,6 @@ class ExtractiveLLM(LLM):
 
     def count_tokens(self, text: str) -> int:
         """The number of words and punctuation marks of a text."""
-        from convrag_offline.tokens import count_tokens
-
         return count_tokens(text)
 
     def _warn_of_unknown_task(self, task: str) -> None:
@@ -88,3 +87,11 @@ class ExtractiveLLM(LLM):
 
                 self._frequencies = count_document_frequencies(open_corpora(self.dataset, self.store), self.store)
             return self._frequencies
+
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def count_tokens(text: str) -> int:
+    """The number of words and punctuation marks of a text."""
+    return sum(1 for _ in _TOKEN.finditer(text))

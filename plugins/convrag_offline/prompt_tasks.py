@@ -2,21 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from convrag import LLMError
+from convrag.sdk.clauses import shorten_by_clauses
+from convrag.sdk.sentences import split_sentences
+from convrag.sdk.words import ANAPHORS, find_stems, find_words
 from convrag_offline.answering import answer
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
 from convrag_offline.evidence_drafts import choose, draft, mark_spans, reply
 from convrag_offline.nugget_detection import tag_nuggets
 from convrag_offline.nugget_evaluation import assign_support, nuggetise, rate_importance
-from convrag_offline.question_checking import compare, judge_clarity, solve
-from convrag_offline.question_writing import write_question
-from convrag_offline.rewriting import rewrite
-from convrag_offline.suggesting import suggest
-from convrag_offline.summarizing import summarize
+from convrag_offline.question_writing import find_prose, write_question
+from convrag_offline.rewriting import Exchange, find_missing_words, rewrite
+
+_END_MARKS = (".", "!", "?", "…")
+
+
+class _Quote(NamedTuple):
+    text: str
+    complete: bool
+    has_end_mark: bool
+    score: float
+    content_words: int
+    position: int
+
+
+def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies) -> str:
+    """A sentence of a nugget, of at most `words` words; the first clauses of one only where none is that short.
+
+    It is empty where all sentences are longer, and none can be shortened by whole clauses.
+    A sentence with an end mark is better than a heading or an item of a list. Then counts how much of the question it
+    covers, then the number of its content words, then which comes first.
+    """
+    weights = frequencies.weigh_question(find_stems(question))
+    found = dict.fromkeys(sentence for nugget in nuggets for sentence in split_sentences(nugget))
+    quotes = [quote for n, text in enumerate(found) if (quote := _quote(text, words, weights, n)).text]
+    quotes.sort(key=lambda q: (-q.complete, -q.has_end_mark, -q.score, -q.content_words, q.position))
+    return quotes[0].text if quotes else ""
+
+
+def _quote(sentence: str, words: int, weights: dict[str, float], position: int) -> _Quote:
+    text = shorten_by_clauses(sentence, words)
+    stems = find_stems(text)
+    has_end_mark = text.rstrip("\"'”’) ").endswith(_END_MARKS)
+    return _Quote(text, text == sentence, has_end_mark, add_weights(stems, weights), len(stems), position)
+
+
+_ASKS = re.compile(r"[?？؟][\s\"'”’»)]*$")
+"""The end of a title that is a question itself."""
+
+_DOTTED = re.compile(r"\w\.\w+\.$")
+"""The end of a title whose last period belongs to an abbreviation: "U.S."."""
+
+
+def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
+    """Task "suggest" without a language model: asks about each title, a line each, or what it asks itself.
+
+    Leave > Sick leave    -> What about Sick leave?
+    What do you want?     -> What do you want?
+    Before you begin ...  -> What about Before you begin?
+    """
+    questions = dict.fromkeys(filter(None, map(_ask_about, titles)))
+    return "\n".join(list(questions)[:count])
+
+
+def _ask_about(title: str) -> str:
+    """A question about a title, of a path of headings about the last one; empty where it has no letter or digit."""
+    subject = " ".join(title.rpartition(" > ")[2].split())
+    if not any(map(str.isalnum, subject)):
+        return ""
+    if _ASKS.search(subject):
+        return subject
+    return f"What about {subject if _DOTTED.search(subject) else subject.rstrip(' .:;,!…。！：；')}?"
+
+
+_SAME = 0.6
+"""The share of the shorter answer's content words that the other one has, where both say the same."""
+
+_ELLIPSIS = re.compile(r"^(?:and|but|so|what about|how about|why not)\b", re.IGNORECASE)
+
+
+def solve(
+    question: str, title: str, passage: str, history: Sequence[Exchange], frequencies: DocumentFrequencies
+) -> str:
+    """JSON with the sentence of the passage that covers most of the question; empty where none covers anything.
+
+    Of equal sentences the first is taken. A question about the title is answered by the first sentence.
+
+    Args:
+        question: in the conversation.
+        title: of the passage.
+        passage: its text.
+        history: the conversation before the question, oldest exchange first.
+        frequencies: tell rare words from common ones.
+    """
+    added = " ".join(find_missing_words(question, history, frequencies))
+    weights = frequencies.weigh_question(find_stems(question))
+    extra = frequencies.weigh_question(find_stems(added))
+    sentences = find_prose(passage)
+    scores = [(add_weights(stems, weights), add_weights(stems, extra)) for stems in map(find_stems, sentences)]
+    best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
+    if best is None or (not any(scores[best]) and not find_stems(title) & weights.keys()):
+        return json.dumps({"answer": ""})
+    return json.dumps({"answer": sentences[best]}, ensure_ascii=False)
+
+
+def compare(question: str, answer: str, other: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether two answers have most words in common."""
+    one, two = sorted((find_stems(answer), find_stems(other)), key=len)
+    return json.dumps({"same": bool(one) and len(one & two) >= _SAME * len(one)})
+
+
+def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether a question names what it is about, and refers to nothing said before."""
+    refers_back = any(word.text.lower().replace("’", "'") in ANAPHORS for word in find_words(question))
+    clear = not refers_back and not _ELLIPSIS.match(question) and bool(find_stems(question))
+    return json.dumps({"clear": clear})
 
 
 def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:

@@ -4,10 +4,8 @@
 * `plan`: which documents the conversations are about, and in which order their passages come.
 * `conversation`: writes a conversation, turn by turn.
 * `question`: one turn: a proposal of the language model, and the checks that it must pass.
-* `proposals`: the forms of the replies.
 * `wording`: comparisons of texts by their words.
 * `files`: the files of the evaluation set.
-* `summary`: what was written and what was refused, in sentences.
 """
 
 from convrag import Register, hookimpl

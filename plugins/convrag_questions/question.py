@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from convrag import LLM, LLMError, Passage, PromptTemplate
 from convrag.sdk.structured_output import UnreadableReply, ask_json
-from convrag_questions.proposals import Clarity, Comparison, Proposal, Solution
 from convrag_questions.wording import MOST_COPIED, are_alike, count_copied_words, has_quote
 
 M = TypeVar("M", bound=BaseModel)
@@ -189,3 +188,44 @@ NOTHING = "the passage gives no question"
 def _count_failure(counts: Counts, error: LLMError) -> None:
     counts.failed += 1
     counts.first_failure = counts.first_failure or str(error)
+
+
+class Proposal(BaseModel):
+    """A question with its answer, or an empty question where the passage is good for none.
+
+    `quote` is the sentence of the passage that the answer rests on; `standalone` is the question as it would be asked
+    without the conversation.
+    """
+
+    question: str
+    answer: str = ""
+    quote: str = ""
+    standalone: str = ""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _clean(cls, value: Any) -> Any:
+        return " ".join(value.split()) if isinstance(value, str) else "" if value is None else value
+
+
+class Solution(BaseModel):
+    """The answer that was found in the passage; empty if there is none in it."""
+
+    answer: str
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _clean(cls, value: Any) -> Any:
+        return "" if value is None else value
+
+
+class Comparison(BaseModel):
+    """Whether two answers say the same."""
+
+    same: bool
+
+
+class Clarity(BaseModel):
+    """Whether a question can be understood without its conversation."""
+
+    clear: bool

@@ -9,7 +9,7 @@ import pytest
 from commands import run_convrag
 from convrag import __version__
 from convrag.api.errors import ConfigError
-from convrag.cli.arguments import read_arguments
+from convrag.cli.main import read_arguments
 
 
 @pytest.mark.parametrize(

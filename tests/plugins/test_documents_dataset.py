@@ -15,8 +15,8 @@ from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.store.store import Store
 from convrag.testing import DatasetContract
 from convrag_chunkers.whole import NoChunker
+from convrag_documents import catalog
 from convrag_documents import dataset as dataset_module
-from convrag_documents import file_times
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.readers import Reader
 from document_files import make_pdf
@@ -47,7 +47,7 @@ def store(tmp_path) -> Store:
 @pytest.fixture(autouse=True)
 def _old_files(monkeypatch):
     """A second start need not wait until the clock of the coarsest file system has moved on."""
-    monkeypatch.setattr(file_times, "_TICK", 0)
+    monkeypatch.setattr(catalog, "_TICK", 0)
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ class TestReadingAgain:
         assert dataset.content_hash() != before
 
     def test_a_change_within_the_same_tick(self, folder, store, monkeypatch):
-        monkeypatch.setattr(file_times, "_TICK", 2_000_000_000)
+        monkeypatch.setattr(catalog, "_TICK", 2_000_000_000)
         path = folder / "notes.txt"
         path.write_text("The dog is Biscuit.")
         make(folder, store).check()
@@ -247,7 +247,7 @@ class TestReadingAgain:
         path.write_text("The dog is Cracker.")  # as long, in the same inode
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         changed = path.stat()
-        entries = file_times.load_times
+        entries = catalog.load_times
         same = (status.st_size, status.st_mtime_ns, changed.st_ctime_ns, status.st_ino)
 
         def load(store, key):  # as if the clock of the file system had not moved on

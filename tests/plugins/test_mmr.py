@@ -23,10 +23,8 @@ from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
 from convrag_clusterers.kmeans import KMeansClusterer
-from convrag_mmr.caching_embedder import CachingEmbedder
 from convrag_mmr.history import extract_sentences, is_filler
-from convrag_mmr.rewriter import MMRRewriter, format_question
-from convrag_mmr.selection import select_representatives
+from convrag_mmr.rewriter import CachingEmbedder, MMRRewriter, format_question, select_representatives
 
 WALKTHROUGH = "3f5fa378239f7475baac89fa40288aaa"
 

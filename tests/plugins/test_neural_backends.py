@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api import extras
+from convrag.api import errors
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra
 from convrag.config.compose import compose
 from convrag.store.store import Store
@@ -128,7 +128,7 @@ def test_the_device_is_operational_and_the_backend_is_not(here: Path, tiny: Path
 
 def give_libraries(monkeypatch: pytest.MonkeyPatch, *installed: str) -> None:
     monkeypatch.setattr(backends, "is_installed", lambda module: module in installed)
-    monkeypatch.setattr(extras, "is_installed", lambda module: module in installed)
+    monkeypatch.setattr(errors, "is_installed", lambda module: module in installed)
 
 
 ALL = "openvino", "onnx", "onnxruntime"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api import extras as libraries
+from convrag.api import errors as libraries
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose

@@ -16,7 +16,7 @@ from convrag.config.compose import compose
 from convrag.testing import ContextContract
 from convrag.turn.pipeline import Pipeline
 from convrag_basics.snippet_context import SnippetContext, find_snippet
-from convrag_offline.tokens import count_tokens
+from convrag_offline.extractive import count_tokens
 
 TEXT = "Tea is a drink. A kettle boils water.\nSteam whistles in the kettle's lid. Tea is brewed in it. Bread rises."
 

@@ -13,8 +13,7 @@ from convrag import ConfigError
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
 from convrag.testing import TaskContract
-from convrag_questions.summary import format_command
-from convrag_questions.task import QuestionsTask
+from convrag_questions.task import QuestionsTask, format_command
 from llm_server import Server, make_reply
 from question_toys import write_notes
 

@@ -20,8 +20,7 @@ from convrag.testing import RewriterContract
 from convrag_baselines.concatenation import NoRewriter
 from convrag_clusterers.lsa import LsaClusterer
 from convrag_fusion.retriever import group_queries
-from convrag_queries.theme_words import Theme, choose_words, find_telling_words, weigh_themes
-from convrag_queries.themes import ThemesRewriter, expand_queries
+from convrag_queries.themes import Theme, ThemesRewriter, choose_words, expand_queries, find_telling_words, weigh_themes
 
 EXCHANGES = (
     ("How is green tea brewed?", "Green tea leaves are steeped in water of eighty degrees."),

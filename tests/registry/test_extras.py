@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from convrag.api.extras import is_installed, missing_extra
+from convrag.api.errors import is_installed, missing_extra
 
 
-@pytest.mark.parametrize("module", ["json", "json.decoder", "convrag.api.extras"])
+@pytest.mark.parametrize("module", ["json", "json.decoder", "convrag.api.errors"])
 def test_what_is_there(module: str) -> None:
     assert is_installed(module)
 

@@ -209,6 +209,6 @@ def test_help_and_the_list_of_plugins_know_the_task(tmp_path: Path) -> None:
 
 
 def test_a_library_of_the_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("convrag.api.extras.is_installed", lambda module: module != "httptools")
+    monkeypatch.setattr("convrag.api.errors.is_installed", lambda module: module != "httptools")
     with pytest.raises(MissingExtra, match=r"httptools.*convrag\[serve\]"):
         ServeTask().execute(OmegaConf.create({}), tmp_path)

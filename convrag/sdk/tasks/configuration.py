@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.config.command import Command, place_of
+from convrag.config.choices import Command, place_of
 from convrag.config.compose import compose_with, settings_of
 from convrag.config.settings import read_metric_names
 from convrag.turn.configuration import check_configuration, find_differences
