@@ -76,7 +76,7 @@ def _write_corpora(options: Options) -> Iterator[tuple[str, Path, int]]:
     if options.mtrag:
         yield "MTRAG's pool of clapnq, 11,909 passages", *_write_pool(options, "clapnq")
     sizes = (2000,) if options.small else options.passages
-    sys.path.insert(0, str(ROOT / "tests/benchmarks"))
+    sys.path.insert(0, str(ROOT / "benchmarks/speed"))
     from zipf_passages import ZipfPassages  # type: ignore[import-not-found]
 
     for size in sizes:

@@ -1,14 +1,14 @@
-"""Fixtures for all tests: the real data where present, a fresh working folder, and small stages."""
+"""What all tests share: fixtures, and how many threads a worker has."""
 
 from __future__ import annotations
 
 import gc
 import os
-from pathlib import Path
 
 import pytest
 
 from commands import fork_python
+from fixtures import database, here, mtrag_path  # noqa: F401
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads would only take turns
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -16,8 +16,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads 
 
 # As our plugins have it: a test may import litellm before one of them, which would wait for a list of prices.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-
-SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[2] / "shared"))
 
 
 def pytest_configure() -> None:
@@ -32,30 +30,6 @@ def pytest_collection_finish() -> None:
     """Let collections from now on leave out what was imported: each would look at millions of objects."""
     gc.freeze()
     gc.enable()
-
-
-@pytest.fixture(scope="session")
-def mtrag_path() -> Path:
-    """The folder of MTRAG, in the benchmark's own layout; tests that use it are skipped where it is absent."""
-    path = SHARED / "data" / "mtrag"
-    if not path.is_dir():
-        pytest.skip("the MTRAG data is not here")
-    return path
-
-
-@pytest.fixture(scope="session")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database of MLflow's, of which each test takes a copy: making one takes seconds."""
-    from mlflow_database import make_database
-
-    return make_database(tmp_path_factory.mktemp("database"))
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fresh working folder, so that outputs/ goes nowhere else."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

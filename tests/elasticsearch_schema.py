@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from conftest import SHARED
+from fixtures import SHARED
 
 PATH = SHARED / "data" / "elasticsearch-openapi.json.gz"
 _KEPT = {"type", "enum", "required", "minimum", "maximum", "minItems", "maxItems", "pattern", "const"}

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 PASSAGES = 200_000
 WORDS = 100
 LIMIT_MB = 300
-SERVER = Path(__file__).parents[1] / "elasticsearch_server.py"
+SERVER = Path(__file__).parents[2] / "tests/elasticsearch_server.py"
 INDEX = """
 import os, sys
 from convrag.__main__ import main

@@ -1,6 +1,6 @@
 """Seconds that chunkers take for 50 MB of text, against finding its words with a regular expression.
 
-pytest tests/benchmarks/test_chunker_speed.py -n 0 -s
+pytest benchmarks/speed/test_chunker_speed.py -n 0 -s
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The backends beside torch: their speed on a CPU, and what they cost in nDCG@5.
 
-    pytest tests/benchmarks/test_neural_backends.py -n 0 -s
+    pytest benchmarks/speed/test_neural_backends.py -n 0 -s
 
 Backends that are not installed are left out. The last test takes a quarter of an hour; CONVRAG_BENCHMARK_STEP=100 takes
 every hundredth of the passages without judgements instead of every tenth.

@@ -1,7 +1,7 @@
 """`retriever=dense` over a million vectors of 384 dimensions: build, memory, size, recall, a query, one percent more.
 
-    python tests/benchmarks/embed_sentences.py vectors MTRAG MODEL    # once: real vectors, an hour
-    CONVRAG_BENCHMARK_VECTORS=vectors pytest tests/benchmarks/test_scale_dense.py -n 0 -s
+    python benchmarks/speed/embed_sentences.py vectors MTRAG MODEL    # once: real vectors, an hour
+    CONVRAG_BENCHMARK_VECTORS=vectors pytest benchmarks/speed/test_scale_dense.py -n 0 -s
 
 The folder has `passages.npy`, real vectors that are taken first, and `queries.npy`. Up to a million, others are sums
 of two of the former at random, the second with half of the weight, and of noise. Without the folder all vectors are

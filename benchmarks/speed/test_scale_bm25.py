@@ -1,6 +1,6 @@
 """`retriever=bm25` over a million passages: its build, its memory, opening it, a query, and a hundredth more passages.
 
-    pytest tests/benchmarks/test_scale_bm25.py -n 0 -s
+    pytest benchmarks/speed/test_scale_bm25.py -n 0 -s
 
 CONVRAG_BENCHMARK_PASSAGES=200000 takes a fifth of the time. Each step is a process of its own, whose memory is its
 largest resident size (pages of memory-mapped files included). Limits are of processor time, which hardly depends on

@@ -1,6 +1,6 @@
 """What each selector gives the model to read, on MTRAG's pools: the tables of docs/benchmarks.md.
 
-    pytest tests/benchmarks/test_selection_quality.py -n 0 -s
+    pytest benchmarks/quality/test_selection_quality.py -n 0 -s
 
 BM25 with embeddings of LSA takes minutes. CONVRAG_BENCHMARK_STORE=FOLDER adds search and embeddings with MiniLM, whose
 vectors are kept in that folder: the first time it takes most of an hour on two cores.

@@ -1,6 +1,6 @@
 """Several queries for one question: the tables of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold.
 
-    pytest tests/benchmarks/test_query_expansion_quality.py -n 0 -s
+    pytest benchmarks/quality/test_query_expansion_quality.py -n 0 -s
 
 Building the indexes with MiniLM takes most of an hour; CONVRAG_FUSION_STORE=FOLDER keeps them for the next time.
 """

@@ -1,6 +1,6 @@
 """Many queries, fused: the table of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold, hybrid with MiniLM.
 
-    pytest tests/benchmarks/test_fusion_quality.py -n 0 -s
+    pytest benchmarks/quality/test_fusion_quality.py -n 0 -s
 
 Building the indexes takes minutes; CONVRAG_FUSION_STORE=FOLDER keeps them for the next time.
 """

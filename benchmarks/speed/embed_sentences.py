@@ -1,6 +1,6 @@
 """Writes real vectors for test_scale_dense.py: of the passages of MTRAG's pools, of their sentences, and of questions.
 
-    python tests/benchmarks/embed_sentences.py FOLDER MTRAG MODEL
+    python benchmarks/speed/embed_sentences.py FOLDER MTRAG MODEL
 
 MTRAG is the folder of the data set (with corpora, mtrag-human and rewrites), MODEL that of all-MiniLM-L6-v2.
 """

@@ -1,6 +1,6 @@
 """What rewriting without a language model reaches, beside recorded rewrites of two language models, on MTRAG's pools.
 
-    pytest tests/benchmarks/test_rewriting_without_llm.py -n 0 -s
+    pytest benchmarks/quality/test_rewriting_without_llm.py -n 0 -s
 
 BM25 takes a minute. CONVRAG_BENCHMARK_STORE=FOLDER adds dense and hybrid search with MiniLM, whose vectors are kept in
 that folder: the first time it takes most of an hour on two cores.

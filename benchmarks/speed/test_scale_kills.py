@@ -1,6 +1,6 @@
 """Indexing 200,000 passages, killed at several moments (kill -9), and again: it goes on from the last complete shard.
 
-    pytest tests/benchmarks/test_scale_kills.py -n 0 -s
+    pytest benchmarks/speed/test_scale_kills.py -n 0 -s
 
 The moments are those at which so many shards of the passages' words, or of their leaders, or so many megabytes of
 vectors have been written. At the end the index is that of a build that nobody disturbed, byte for byte.

@@ -1,6 +1,6 @@
 """What each memory does to rewrites, answers and tokens in long conversations: the tables of docs/benchmarks.md.
 
-    pytest tests/benchmarks/test_memory_quality.py -n 0 -s
+    pytest benchmarks/quality/test_memory_quality.py -n 0 -s
 
 MTRAG has no long conversations, so whole ones of a domain are joined, in the data set's order, until they have at least
 5, 10, 20 or 40 turns: the topic then really changes where one ends. "returning" are conversations of 20 turns and more

@@ -1,6 +1,6 @@
 """Indexing a folder of 10,000 files of 20 kB, again without a change, and after ten files changed and one was deleted.
 
-    pytest tests/benchmarks/test_indexing.py -n 0 -s
+    pytest benchmarks/speed/test_indexing.py -n 0 -s
 
 CONVRAG_BENCHMARK_FILES=1000 takes a tenth of the time. Each step is a command of its own; its memory is the largest
 resident size of its process. The embedder of the dense index counts words: it stands for no model, so that the time is

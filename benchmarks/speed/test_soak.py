@@ -1,6 +1,6 @@
 """Conversations for hours with a server that fails often: memory, descriptors and threads stay flat. Run with -s.
 
-    CONVRAG_SOAK=7200 python -m pytest tests/benchmarks/test_soak.py -n 0 -s
+    CONVRAG_SOAK=7200 python -m pytest benchmarks/speed/test_soak.py -n 0 -s
 
 Four systems answer in turns, eight conversations side by side, in one process; the server is another one, and a fifth
 of its replies are faults. Each question is new, so nothing is reused. Without CONVRAG_SOAK it takes two minutes, which

@@ -1,7 +1,7 @@
 # ruff: noqa: T201
 """report.html of 10,000 turns and 50,000 passages of 1 kB: how large, how long to write, how soon it can be used.
 
-Run it by name: pytest tests/benchmarks/test_report_size.py -n 0 -s
+Run it by name: pytest benchmarks/speed/test_report_size.py -n 0 -s
 """
 
 from __future__ import annotations
