@@ -21,6 +21,8 @@ from packaging.requirements import Requirement
 import convrag
 from third_party import needs_pip
 
+pytestmark = pytest.mark.slow
+
 pytestmark = needs_pip
 
 ROOT = Path(__file__).parents[1]

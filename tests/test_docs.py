@@ -45,12 +45,14 @@ def test_the_readme_begins_with_two_commands() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_readme_commands_run(command: str, tmp_path: Path) -> None:
     done = run_convrag([*command.removeprefix("python -m convrag").split(), "tracker=none"], tmp_path)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_python_example_runs(tmp_path: Path) -> None:
     (example,) = blocks("python")
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)

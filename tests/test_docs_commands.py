@@ -166,6 +166,7 @@ def is_elsewhere(block: Block) -> bool:
 RUN = [block for block in BLOCKS if not (block.why_not or is_elsewhere(block))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({block.page for block in RUN if block.language == "python"}))
 def test_the_programs_run(page: str) -> None:
     names: dict[str, object] = {"__name__": page}
@@ -200,12 +201,14 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert done.stdout, line
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_first_ten_minutes_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/start.md", folder, monkeypatch)
     assert list(folder.glob("outputs/sweeps/*/leaderboard.md"))
     assert (folder / "questions/qrels.tsv").stat().st_size
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", sorted({block.page for block in RUN if block.language == "bash"} - {"docs/start.md"}))
 def test_the_commands_run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ import pytest
 
 from commands import run_convrag
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "docs/notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 COMMAND = "!{sys.executable} -m convrag "

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from commands import run_convrag
 from test_docs import ROOT, blocks
 
 PAGE = (ROOT / "docs/python.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_block_runs(tmp_path: Path) -> None:
     for command in "".join(blocks("bash", PAGE)).splitlines():
         done = run_convrag([*command.removeprefix("python -m convrag").split(), "tracker=none"], tmp_path)

@@ -44,6 +44,7 @@ def test_each_page_stands_in_the_navigation_once() -> None:
     assert {f"/{name}" for name in POINTERS} <= {*SITE["exclude_docs"].split()}
 
 
+@pytest.mark.slow
 def test_it_builds_without_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """`python -m mkdocs build --strict`: no dead link, no dead anchor, no page outside the navigation."""
     pytest.importorskip("material", reason="the site needs the extra docs")

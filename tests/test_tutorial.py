@@ -15,9 +15,13 @@ import sys
 import venv
 from pathlib import Path
 
+import pytest
+
 from commands import LIBRARIES, run_convrag
 from mlflow_database import copy_database
 from third_party import needs_pip
+
+pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).parents[1] / "docs/tutorial.md").read_text(encoding="utf-8")
 FILE = r"`(?P<path>[\w./-]+)`:\n\n```(?:python|yaml|jinja)\n(?P<text>.*?)^```"
