@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import io
+import logging
 import pickle
 import resource
 import shutil
@@ -23,6 +25,7 @@ from convrag.run.runner import run_experiment
 from convrag.store.database import StoreUnusable
 from convrag.store.files import DiskError, describe_disk_error, write_atomically, writing
 from convrag.store.store import Store
+from convrag.turn.logs import LogFile
 from small_disk import run_on_small_disk
 
 FULL = "the disk is full. Make room there, or choose another folder: the same command goes on from what is kept."
@@ -195,6 +198,21 @@ def test_a_full_store_stops_a_run(tmp_path: Path) -> None:
         store.put("text", {"b": bytes(100_000)})
     assert isinstance(raised.value, RunStopped)
     assert store.get(["a", "b"]) == {"a": b"x"}
+
+
+def test_a_line_of_the_log_that_does_not_fit_is_left_out_and_a_malformed_one_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    log = LogFile(tmp_path / "convrag.log", delay=True)
+    log.stream = Full()  # type: ignore[assignment]
+    log.handle(logging.makeLogRecord({"msg": "fine"}))
+    assert capsys.readouterr().err == ""
+    log.handle(logging.makeLogRecord({"msg": "%d turns", "args": ("three",)}))
+    assert "Logging error" in capsys.readouterr().err
 
 
 def test_it_passes_from_one_process_to_another() -> None:

@@ -67,7 +67,7 @@ def run_grid(grid: Grid) -> list[float]:
             except BaseException:
                 try:
                     close_interrupted()
-                except Exception:
+                except Exception:  # whatever it is, what ended the grid is to be raised
                     log.warning("the grid could not be closed", exc_info=True)
                 raise
         sweep = finish_sweep(sweep, started, observers)
