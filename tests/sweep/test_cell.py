@@ -133,12 +133,12 @@ def test_the_terminal_and_the_log_hear_how_far_the_grid_is(
 @pytest.mark.parametrize(
     ("ending", "at_once", "told"),
     [
-        ({"state": "ok", "seconds": 90.0, "prepared": 60.0}, 1, " (about 30 s left)"),
-        ({"state": "partial", "seconds": 240.0, "prepared": 0.0}, 1, " (about 4 min left)"),
-        ({"state": "ok", "seconds": 240.0, "prepared": 0.0}, 4, " (about 60 s left)"),  # several ran side by side
-        ({"state": "reused", "seconds": 0.1, "prepared": 0.0}, 1, ""),  # says nothing of how long a cell takes
-        ({"state": "failed", "seconds": 0.1, "prepared": 0.0}, 1, ""),
-        ({"state": "ok", "seconds": 30.0, "prepared": 0.0, "try": STARTED - 1}, 1, ""),
+        ({"state": "ok", "seconds": 30.0}, 1, " (about 30 s left)"),
+        ({"state": "partial", "seconds": 240.0}, 1, " (about 4 min left)"),
+        ({"state": "ok", "seconds": 240.0}, 4, " (about 60 s left)"),  # several ran side by side
+        ({"state": "reused", "seconds": 0.1}, 1, ""),  # says nothing of how long a cell takes
+        ({"state": "failed", "seconds": 0.1}, 1, ""),
+        ({"state": "ok", "seconds": 30.0, "try": STARTED - 1}, 1, ""),
         ({"state": "ok"}, 1, ""),  # of an early version
     ],
 )
