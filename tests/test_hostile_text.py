@@ -15,6 +15,8 @@ from commands import LIBRARIES, StartedCommand, run_convrag
 from llm_server import Server, make_reply
 from third_party import Environment
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "\x1b[5;41;93mblink\x1b]52;c;aGFja2Vk\x07 \x1b]8;;http://evil\x1b\\link\x9b2J\x9d0;title\x9c \u202eevil\u2066\u202c"
     " over\rwrite \x08\x00\x7f [red]markup[/red] [link=http://evil]x[/link] :skull: <script>alert(1)</script> | `tick"
@@ -98,14 +100,6 @@ def test_a_run_shows_no_control_characters(data: list[str], llm: list[str], tmp_
     for name in ("summary.md", "convrag.log"):
         check((tmp_path / "out" / name).read_text(encoding="utf-8"))
     assert "<script>" not in (tmp_path / "out/summary.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.integration
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_nor_does_it_on_a_terminal(data: list[str], llm: list[str], tmp_path: Path) -> None:
-    shown = run_on_terminal([*data, *llm, "task.show=trace", "tracker=none"], tmp_path)
-    assert "\u241b[5;41;93mblink" in shown
-    check(shown, on_terminal=True)
 
 
 @pytest.mark.integration

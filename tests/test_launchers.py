@@ -18,6 +18,8 @@ import pytest
 from commands import run_convrag
 from killing import counting
 
+pytestmark = pytest.mark.slow
+
 GRID = ("rewriter=none,last_n", "top_n=2,3", "limit=1", "metrics.ranking.measures=[nDCG@5]")
 ONCE = "one for each distinct call that has a result: each was made once."
 SUBMITIT = ("hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5")
@@ -77,19 +79,6 @@ def test_two_processes_make_each_distinct_call_once(tmp_path: Path) -> None:
     assert read_states(again.stdout) == ["reused"] * 4
 
 
-@pytest.mark.thorough  # a third of a minute
-@joblib
-@pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
-def test_two_processes_and_a_cell_that_fails_in_mlflow(tmp_path: Path) -> None:
-    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "tracker=mlflow")
-    done = convrag("rewriter=none,replay,last_n", "limit=1", "generator=none", *launcher, folder=tmp_path)
-    assert done.returncode == 1
-    ((parent, status, _),), children = tracked(tmp_path)
-    assert status == "FAILED"
-    assert sorted(child[1] for child in children) == ["FAILED", "FINISHED", "FINISHED"]
-    assert {child[2]["mlflow.parentRunId"] for child in children} == {parent}
-
-
 @pytest.mark.thorough  # three quarters of a minute
 @joblib
 @pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
@@ -110,13 +99,6 @@ def test_two_processes_that_are_interrupted_leave_nothing_open_in_mlflow(tmp_pat
     grid.finish()
     parents, children = tracked(tmp_path)
     assert [run[1] for run in parents + children] == ["FINISHED"] * 3
-
-
-@joblib
-def test_a_grid_that_is_refused_starts_no_process(tmp_path: Path) -> None:
-    done = convrag(*GRID, "hydra/launcher=joblib", "sweep.baseline=rewriter=mmr", "tracker=none", folder=tmp_path)
-    assert done.returncode == 2
-    assert not (tmp_path / "outputs/sweeps").exists()
 
 
 @submitit

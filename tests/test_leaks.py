@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from commands import LIBRARIES, run_convrag
-from llm_server import Server, Step, make_error, make_reply
+from llm_server import Server, make_error
 from secret_search import find_secrets
 
 pytest.importorskip("litellm")
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 PASSWORD = "hunter2-planted-password"
 PLANTED = {
@@ -90,14 +90,6 @@ def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_
     assert done.returncode == 1, done.stderr
     assert leaks(tmp_path, done) == []
     assert "are not welcome" in "".join(path.read_text("utf-8") for path in tmp_path.rglob("intermediate/*.jsonl"))
-
-
-def test_a_server_that_fails_in_other_ways(server: Server, tmp_path: Path) -> None:
-    server.plan_replies(
-        Step(reset=True), Step(body=b"<html>" + PASSWORD.encode()), Step(502, SECRETS[0].encode()), make_reply()
-    )
-    done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", "limit=1", "tracker=none")
-    assert leaks(tmp_path, done) == []
 
 
 def test_a_password_on_the_command_line_is_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from commands import LIBRARIES, run_convrag
 from llm_server import Server, Step, make_error, make_reply
 from toys import STRANGE
 
+pytestmark = pytest.mark.slow
 needs_litellm = pytest.mark.skipif(not find_spec("litellm"), reason="needs litellm")
 
 
@@ -88,14 +89,6 @@ def test_a_rewriter_that_gives_a_text_makes_the_run_partial(tmp_path: Path) -> N
     assert f"* {ending}" in page.read_text()
 
 
-def test_an_honest_fallback_now_and_then_is_no_gap(tmp_path: Path) -> None:
-    (tmp_path / "some.jsonl").write_text('{"_id": "moon-basics<::>1", "text": "the Moon"}\n')
-    replayed = ("rewriter=replay", "rewriter.path=some.jsonl", "generator=none", "limit=1")
-    done = convrag(*replayed, folder=tmp_path, status=0)
-    assert "Turns in which a stage fell back: rewriter" in done.stdout
-    assert metrics(tmp_path)["state"] == "ok"
-
-
 @needs_litellm
 def test_a_rewriter_whose_every_call_fails_makes_the_run_partial(server: Unwell, tmp_path: Path) -> None:
     """Though it asks nothing about the first question of each conversation."""
@@ -105,14 +98,6 @@ def test_a_rewriter_whose_every_call_fails_makes_the_run_partial(server: Unwell,
     assert 0 < found["fallbacks"]["rewriter"] < found["turns"]
     assert found["usage"]["rewriter"]["failed"] >= found["fallbacks"]["rewriter"]
     assert (found["state"], found["always_fell_back"]) == ("partial", ["rewriter"])
-
-
-@needs_litellm
-def test_where_every_turn_fails_the_run_failed(server: Unwell, tmp_path: Path) -> None:
-    server.refuses = lambda _: True
-    done = convrag("rewriter=none", "generator=direct", "limit=1", folder=tmp_path, server=server, status=1)
-    turns = metrics(tmp_path)["turns"]
-    assert f"This run failed: {turns} of {turns} turns failed." in done.stdout
 
 
 @needs_litellm

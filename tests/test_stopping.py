@@ -23,6 +23,7 @@ from mlflow_database import copy_database
 pytest.importorskip("litellm")
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.slow,
     pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it"),
 ]
 
@@ -228,14 +229,6 @@ def test_a_search_that_never_ends(start: Start, tmp_path: Path, monkeypatch: pyt
     cluster.close()
 
 
-def test_a_limit_on_requests(server: Server, start: Start, tmp_path: Path) -> None:
-    arguments = at(server, *RUN, "llm.requests_per_minute=2", "tracker=none")
-    command = start(*arguments)
-    command.wait_until(lambda: len(server.requests) == 2)
-    check_stopped(command, command.stop(), signal.SIGINT)
-    assert len(server.requests) == 2
-
-
 def test_a_call_that_another_process_makes(server: Server, start: Start, tmp_path: Path) -> None:
     """The second one waits for the lock of the first one's call."""
     arguments = at(server, *RUN, "tracker=none")
@@ -364,14 +357,6 @@ def test_a_chat_gives_the_prompt_again(server: Server, start: Start, tmp_path: P
     assert "What is a dog?" not in json.dumps(server.requests[1])
 
 
-def test_sigterm_ends_a_chat(server: Server, start: Start, tmp_path: Path) -> None:
-    server.plan_replies(NEVER)
-    command = start(*at(server, "task=chat", "rewriter=none", "generator=direct", "tracker=none"))
-    command.say("What is a dog?")
-    command.wait_until(lambda: len(server.requests) == 1)
-    assert command.stop(signal.SIGTERM) == 143
-
-
 def test_recording_leaves_no_file(server: Server, start: Start, tmp_path: Path) -> None:
     server.plan_replies(make_reply(), NEVER)
     arguments = at(server, *RUN, "task=record", "task.path=replies.jsonl", "tracker=none")
@@ -380,14 +365,6 @@ def test_recording_leaves_no_file(server: Server, start: Start, tmp_path: Path) 
     check_stopped(command, command.stop(), signal.SIGINT)
     assert not list(tmp_path.glob("*replies.jsonl*"))
     check_resumed(start, server, arguments, TURNS - 1)
-
-
-def test_a_judge_that_never_answers(server: Server, start: Start, tmp_path: Path) -> None:
-    server.plan_replies(*[make_reply()] * TURNS, make_reply(), NEVER)
-    arguments = at(server, *RUN, "metrics=[judge]", "tracker=none")
-    command = start(*arguments)
-    command.wait_until(lambda: len(server.requests) >= TURNS + 2)
-    check_stopped(command, command.stop(), signal.SIGINT)
 
 
 def test_a_signal_that_is_to_be_ignored(server: Server, start: Start, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def make(study: Path, *arguments: str) -> str:
 
 
 @needs_make
+@pytest.mark.slow
 def test_the_commands_of_the_study_make_its_tables_and_plot(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands that `make` would run, the grid with fewer cells."""
     monkeypatch.chdir(study)
@@ -66,15 +67,6 @@ def test_the_commands_of_the_study_make_its_tables_and_plot(study: Path, monkeyp
     assert (study / "results/intervals.png").stat().st_size > 5000
 
 
-@needs_make
-def test_clean_removes_what_the_study_made_and_nothing_else(study: Path) -> None:
-    before = {path.name for path in study.iterdir()}
-    for name in ("grid", "outputs", "results"):
-        (study / name).mkdir()
-    make(study, "clean")
-    assert {path.name for path in study.iterdir()} == before
-
-
 def test_a_difference_that_is_significant_has_a_dagger(study: Path) -> None:
     import pandas as pd
 
@@ -95,12 +87,3 @@ def test_the_page_names_every_target(study: Path) -> None:
     assert targets
     for target in targets[1].split():
         assert f"`make {target}`" in page
-
-
-@needs_make
-@pytest.mark.thorough
-def test_make_runs_the_whole_study(study: Path) -> None:
-    make(study)
-    table = (study / "results/table.md").read_text(encoding="utf-8").splitlines()
-    assert len(table) == 2 + 8
-    make(study, "-j", "2", "table", "plots")  # again: the grid is there

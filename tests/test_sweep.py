@@ -15,6 +15,8 @@ from commands import run_convrag
 from killing import Grid, check_killed, counting
 from third_party import Environment
 
+pytestmark = pytest.mark.slow
+
 FEWER_PLOTS = "metrics.ranking.measures=[R@5,nDCG@5]"
 GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=1", "generator=direct", FEWER_PLOTS)
 
@@ -35,17 +37,6 @@ def made(folder: Path, stage: str) -> int:
     return sum(int(row["usage"].get(stage, {}).get("calls", 0)) for row in metrics)
 
 
-def test_the_same_grid_again_is_reused(tmp_path: Path) -> None:
-    first = convrag(*GRID, folder=tmp_path)
-    assert first.returncode == 0, first.stderr
-    assert [ending["state"] for ending in cells(tmp_path).values()] == ["ok"] * 6
-    assert "[6/6]" in first.stderr
-    again = convrag(*reversed(GRID), "workers=2", folder=tmp_path)
-    assert again.returncode == 0, again.stderr
-    assert {ending["state"] for ending in cells(tmp_path).values()} == {"reused"}
-    assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 1
-
-
 def test_a_grid_makes_each_distinct_call_once(tmp_path: Path) -> None:
     grid = ("rewriter=none,last_n", "top_n=2,3,4", "generator=none", "history=gold", FEWER_PLOTS)
     done = convrag(*grid, folder=tmp_path)
@@ -57,21 +48,6 @@ def test_a_grid_makes_each_distinct_call_once(tmp_path: Path) -> None:
             queries.add((record["turn_id"], json.dumps(record["queries"])))
     assert made(tmp_path, "retriever") == len(queries)
     assert made(tmp_path, "retriever") < 6 * 49
-
-
-def test_a_cell_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
-    done = convrag("rewriter=none,replay,last_n", "limit=1", folder=tmp_path)
-    assert done.returncode == 1
-    ended = cells(tmp_path)
-    assert [ended[name]["state"] for name in sorted(ended)] == ["ok", "ok", "failed"]
-    (text,) = tmp_path.glob("outputs/sweeps/*/*/error.txt")
-    assert "rewriter.path" in text.read_text()
-    assert "Traceback" in text.read_text()
-    assert (
-        "this cell failed: rewriter=replay: this data set has no rewrites: name a file of them, rewriter.path="
-        in done.stderr
-    )
-    assert "Traceback" not in done.stderr
 
 
 KILLED = ("-m", "rewriter=condense,last_n", "top_n=2,3", "limit=1", "workers=2", "generator=direct", "tracker=none")
@@ -132,46 +108,6 @@ def convrag_register(register):
         "rewriter=mine": "ok",
         "rewriter=none": "reused",
     }
-
-
-def test_a_grid_whose_file_has_changed_is_another_one(tmp_path: Path) -> None:
-    (tmp_path / "mine/sweep").mkdir(parents=True)
-    for rewriters in ("none,last_n", "none,full_history"):
-        params = f"{{rewriter: '{rewriters}', generator: none}}"
-        text = f"# @package _global_\nhydra: {{mode: MULTIRUN, sweeper: {{params: {params}}}}}\n"
-        (tmp_path / "mine/sweep/mine.yaml").write_text(text)
-        done = convrag("--config-dir", "mine", "+sweep=mine", "limit=1", folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 2
-    for board in tmp_path.glob("outputs/sweeps/*/leaderboard.csv"):
-        assert len(board.read_text().splitlines()) == 3
-
-
-def test_a_baseline_that_is_no_cell_ends_the_grid_before_it_begins(tmp_path: Path) -> None:
-    done = convrag("rewriter=none,last_n", "limit=1", "sweep.baseline=rewriter=mmr", folder=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == (
-        "convrag: sweep.baseline=rewriter=mmr: no cell has these overrides. The cells are:\n"
-        "  rewriter=none\n  rewriter=last_n\n"
-    )
-    assert not (tmp_path / "outputs/sweeps").exists()
-
-
-def test_a_baseline_and_several_metrics_are_named_as_they_are_typed(tmp_path: Path) -> None:
-    settings = ("sweep.baseline=rewriter=last_n+limit=1", "sweep.metric=nDCG@3,R@5")
-    done = convrag("rewriter=none,last_n", "generator=none", "limit=1", *settings, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "[2/2] nDCG@3 0." in done.stderr
-    (board,) = tmp_path.glob("outputs/sweeps/*/leaderboard.md")
-    assert "the baseline, `rewriter=last_n`" in board.read_text()
-    assert "| nDCG@3 [95 %] | to baseline [95 %] | p (Holm) | R@5 [95 %] |" in board.read_text()
-
-
-def test_a_metric_that_no_cell_can_have_ends_the_grid_before_it_begins(tmp_path: Path) -> None:
-    done = convrag("rewriter=none,last_n", "generator=none", "limit=1", "sweep.metric=nDCG@7", folder=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("convrag: sweep.metric=nDCG@7: no metric gives it. There are nDCG@5, R@1, R@3")
-    assert not (tmp_path / "outputs/sweeps").exists()
 
 
 def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:

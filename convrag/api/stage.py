@@ -87,10 +87,10 @@ class Stage(ABC):
         """Load models and build indexes, so that the first turn need not wait. Called once, after all checks."""
 
     def load_libraries(self) -> None:
-        """Import what the first calls import, where that takes long; the calls must import it all the same.
+        """Import what the calls import, where that takes long; the calls must import it all the same.
 
-        Called in a thread of its own, which is not the one of `prepare`, and not always: the imports of a language
-        model may turn out to be needless, where the store has all its replies.
+        It is called before the first call whose result is not remembered, for one stage at a time: of threads that
+        import parts of one library at once, some get modules that are half imported.
         """
 
     def content_hash(self) -> str:

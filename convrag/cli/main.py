@@ -59,7 +59,6 @@ def main() -> None:
         logging.lastResort.setFormatter(TerminalFormatter())
     own_logs()
     watch_signals()
-    logging.raiseExceptions = False  # on a full disk, each line of the log would be a traceback
     jobs = Jobs()
     try:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import OmegaConf
 
@@ -27,7 +27,7 @@ def read_choices(folder: Path) -> Mapping[str, str]:
 
 def _read_mapping(path: Path) -> dict[str, Any]:
     loaded = _read(path)
-    return {str(key): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
+    return cast(dict[str, Any], loaded) if isinstance(loaded, dict) else {}
 
 
 def _read(path: Path) -> Any:

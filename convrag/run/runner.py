@@ -40,7 +40,7 @@ from convrag.store.folders import describe_files
 from convrag.turn.observers import Observers
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.turn import Watch
-from convrag.turn.wiring import Wiring, start_imports
+from convrag.turn.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,6 @@ def run_experiment(
         return replace(run, reused=True), summary
     qrels = dataset.qrels()
     wiring.prepare(show_preparation)
-    start_imports(metrics.values())  # while the first turns wait for a language model
     source = ConversationWorkers(pipeline, conversations, settings, qrels)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 

@@ -95,25 +95,8 @@ def read_summary(path: Path) -> RunSummary:
         row = parse_json(path.read_text(encoding="utf-8"))
         if isinstance(row, dict):
             row.pop("state", None)  # follows from the rest; early versions did not write it
-        summary = TypeAdapter(RunSummary).validate_python(row)
-        if problem := _find_gap(summary):
-            raise ValueError(problem)
+        return TypeAdapter(RunSummary).validate_python(row)
     except ValidationError as error:
         raise DataError(f"these are no metrics of a run ({describe_first_problem(error)})", path=path) from error
     except (OSError, ValueError) as error:
         raise DataError(f"these are no metrics of a run ({error})", path=path) from error
-    return summary
-
-
-def _find_gap(summary: RunSummary) -> str:
-    """What is missing in one place of a summary that another place names; empty where nothing is."""
-    if uncounted := [place for place in (OVERALL, *summary.domains) if place not in summary.scored]:
-        return f"scored lacks {uncounted[0]!r}"
-    if unknown := [stage for stage in summary.always_fell_back if stage not in summary.fallbacks]:
-        return f"fallbacks lacks {unknown[0]!r}"
-    if missing := [measure for measure in summary.main_measures if measure not in summary.overall]:
-        return f"overall lacks {missing[0]!r}"
-    for title, report in summary.reports.items():
-        if not isinstance(lines := report.get("lines"), list) or not all(isinstance(line, str) for line in lines):
-            return f"reports.{title}.lines must be a list of texts"
-    return ""

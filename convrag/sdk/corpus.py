@@ -83,11 +83,7 @@ class Corpus:
     def list_missing(self, ids: Iterable[str]) -> list[str]:
         """Return the ids that no passage has, sorted."""
         wanted = sorted(set(ids))
-        known: set[str] = set()
-        for start in range(0, len(wanted), BATCH):
-            batch = wanted[start : start + BATCH]
-            rows = self._select(f"SELECT id, 1 FROM passages WHERE id IN ({','.join('?' * len(batch))})", batch)
-            known.update(name for name, _ in rows)
+        known = {passage.id for passage in self.get_by_id(wanted)}
         return [name for name in wanted if name not in known]
 
     def _find(self, column: str, keys: Sequence[int] | Sequence[str]) -> list[Passage]:

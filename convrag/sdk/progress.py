@@ -11,11 +11,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
-from convrag.sdk.progress_lines import CellProgress, StepProgress, tell_progress
+from convrag.sdk.progress_lines import StepProgress, tell_progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -30,6 +31,23 @@ _LOGGED = 1.0
 """Seconds after which a step is worth a line in the log."""
 
 
+@dataclass
+class CellProgress:
+    """The cell of a grid that runs.
+
+    Args:
+        done: how many cells came before it.
+        total: how many cells there are.
+        alone: whether this is the only process that shows anything on the terminal; if not, nothing is shown.
+        advance: moves the bar of the cells.
+    """
+
+    done: int
+    total: int
+    alone: bool
+    advance: Callable[[float], None]
+
+
 _cell: CellProgress | None = None
 """The cell that this process runs; None if it runs no grid."""
 
@@ -39,13 +57,13 @@ _rows = 0
 
 
 @contextmanager
-def within_grid(done: int, total: int, *, alone: bool, seconds: Sequence[float] = ()) -> Iterator[CellProgress]:
+def within_grid(done: int, total: int, *, alone: bool) -> Iterator[None]:
     """Show the progress of a grid above all other rows while the cell in the block runs; see CellProgress."""
     global _cell
-    _cell = cell = CellProgress(done, total, alone, seconds)
+    _cell = cell = CellProgress(done, total, alone, _ignore)
     try:
-        with _row("Cells", total=total, completed=done, cell=cell) as cell.advance:
-            yield cell
+        with _row("Cells", total=total, done=done) as cell.advance:
+            yield
     finally:
         _cell = None
 
@@ -86,27 +104,14 @@ def show_step(description: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def show_preparation(description: str) -> Iterator[None]:
-    """Show that a stage is prepared; the time that it takes says nothing of the next cell, which shares the stage."""
-    begun, cell = time.monotonic(), _cell
-    if cell:
-        cell.preparing = True
-    try:
-        with show_step(description):
-            yield
-    finally:
-        if cell:
-            cell.preparing = False
-            cell.prepared += time.monotonic() - begun
+show_preparation = show_step
+"""Show that a stage is prepared."""
 
 
 @contextmanager
 def turn_progress(total: int) -> Iterator[Callable[[], None]]:
     """Show the progress of a run; yields a function to call after each turn."""
     cell = _cell
-    if cell:
-        cell.turns_started = time.monotonic()
     step = StepProgress("Turns", total)
     with tell_progress(step, _tell), _row("Turns", total=total) as advance_turns:
 
@@ -114,7 +119,6 @@ def turn_progress(total: int) -> Iterator[Callable[[], None]]:
             with _lock:
                 step.done += 1
                 if cell:
-                    cell.share = min(1.0, cell.share + 1 / total)
                     cell.advance(1 / total)
             advance_turns(1)
 
@@ -140,19 +144,23 @@ def _can_redraw() -> bool:
 
 
 @contextmanager
-def _row(description: str, *, total: int | None, **fields: Any) -> Iterator[Callable[[float], None]]:
+def _row(description: str, *, total: int | None, done: int = 0) -> Iterator[Callable[[float], None]]:
     """Add a row to the display, which is there while it has rows; yields a function that advances it."""
     if not _is_shown():
-        yield lambda steps: None
+        yield _ignore
         return
-    display, row = _add_row(description, total, fields)
+    display, row = _add_row(description, total, done)
     try:
         yield lambda steps: display.advance(row, steps)
     finally:
         _remove_row(display, row)
 
 
-def _add_row(description: str, total: int | None, fields: dict[str, Any]) -> tuple[Progress, TaskID]:
+def _ignore(steps: float) -> None:
+    """Advance no row."""
+
+
+def _add_row(description: str, total: int | None, done: int) -> tuple[Progress, TaskID]:
     global _display, _rows
     with _lock:
         if _display is None:
@@ -161,7 +169,7 @@ def _add_row(description: str, total: int | None, fields: dict[str, Any]) -> tup
             _display = make_display()
             _display.start()
         _rows += 1
-        return _display, _display.add_task(description, total=total, **fields)
+        return _display, _display.add_task(description, total=total, completed=done)
 
 
 def _remove_row(display: Progress, row: TaskID) -> None:

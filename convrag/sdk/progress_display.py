@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from convrag.sdk.console import make_console
@@ -24,19 +22,10 @@ class _Count(MofNCompleteColumn):
         return Text("") if task.total is None else super().render(task)
 
 
-class _Time(ProgressColumn):
-    """The time that is left, of cells as `CellProgress` estimates it; of a step without parts, the time so far."""
-
-    max_refresh = 0.5
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._remaining = TimeRemainingColumn()
+class _Time(TimeRemainingColumn):
+    """The time that is left; of a step without parts, the time so far."""
 
     def render(self, task: Task) -> Text:
-        if cell := task.fields.get("cell"):
-            left = cell.estimate_left(time.monotonic())
-            return Text("" if left is None else f"about {format_duration(left)} left", style="progress.remaining")
         if task.total is None:
             return Text(format_duration(task.elapsed or 0.0), style="progress.elapsed")
-        return self._remaining.render(task)
+        return super().render(task)

@@ -94,17 +94,17 @@ class PromptTemplate:
         for role, text in zip(parts[1::2], parts[2::2], strict=True):
             try:
                 template = environment.from_string(text)
-                template.globals = dict(
-                    template.globals
-                )  # each filling copies it, which takes long of Jinja's ChainMap
-                messages.append(MessageTemplate(cast(Role, role), template, line))
             except TemplateSyntaxError as error:
-                raise DataError(
-                    f"this is no template: {error.message}", path=self.path, line=line + error.lineno
-                ) from error
-            except ValueError as error:  # a number of 5,000 digits
+                at = line + error.lineno
+                raise DataError(f"this is no template: {error.message}", path=self.path, line=at) from error
+            except (
+                ValueError,
+                RecursionError,
+                MemoryError,
+                SyntaxError,
+            ) as error:  # a number of 5,000 digits, or too deep
                 raise DataError(f"this is no template: {error}", path=self.path, line=line) from error
-            except (RecursionError, MemoryError, SyntaxError) as error:  # of the Python code that Jinja makes of it
-                raise DataError("this is no template: it is nested too deeply", path=self.path, line=line) from error
+            template.globals = dict(template.globals)  # each filling copies it, which takes long of Jinja's ChainMap
+            messages.append(MessageTemplate(cast(Role, role), template, line))
             line += 1 + text.count("\n")
         return messages

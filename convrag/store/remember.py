@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -43,17 +44,32 @@ _attempt: ContextVar[int] = ContextVar("convrag_attempt", default=0)
 _asking: WeakSet[Stage] = WeakSet()
 """The stages that ask a language model, themselves or by a stage that was injected."""
 
+_importing = threading.RLock()
+_loaded: WeakSet[Stage] = WeakSet()
+"""The stages whose libraries are imported."""
+
 _warned: set[str] = set()
 """The stores of which this process has said that they hold entries that cannot be read."""
 
 
 def remember(stage: Stage, store: Store) -> None:
     """Replace the marked methods of a stage object by methods that use the store. Its fingerprint must be set."""
-    for name, (marked, each, array) in _find_marked_methods(type(stage)).items():
+    for name, (marked, each, array) in find_marked_methods(type(stage)).items():
         method = getattr(stage, name)
         results = _Results(stage, method, store, make_codec(marked, getattr(type(stage), name), array))
         wrapped = _remember_items(stage, method, results, each) if each else _remember_call(stage, method, results)
         setattr(stage, name, wrapped)
+
+
+def load_libraries(stage: Stage) -> None:
+    """Import what the calls of a stage import, unless that has been done.
+
+    One stage at a time: of threads that import parts of one library at once, some get modules that are half imported.
+    """
+    with _importing:
+        if stage not in _loaded:
+            stage.load_libraries()
+            _loaded.add(stage)
 
 
 @contextmanager
@@ -111,6 +127,7 @@ class _Results:
         self.store = store
         self.codec = codec
         self.is_paid = isinstance(stage, LLM)
+        self._stage = stage
         self._place = f"{type(stage).__module__}, {locate_function(method)}"
 
     def fetch(
@@ -136,6 +153,7 @@ class _Results:
                 return found, {}
             start = time.perf_counter()
             with count_failure(len(missing)):
+                load_libraries(self._stage)
                 encoded = dict(zip(missing, map(self.encode, compute(list(missing.values()))), strict=True))
             seconds = (time.perf_counter() - start) / len(missing)
             self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
@@ -301,7 +319,7 @@ def _compute_usage(reply: Completion, *, reused: bool) -> Usage:
 
 
 @cache
-def _find_marked_methods(cls: type[Stage]) -> dict[str, tuple[Callable[..., Any], str, str]]:
+def find_marked_methods(cls: type[Stage]) -> dict[str, tuple[Callable[..., Any], str, str]]:
     """Find the methods of a class that are marked `@remembered`: name -> (the marked method, each, array)."""
     marked: dict[str, tuple[Callable[..., Any], str, str]] = {}
     for base in reversed(cls.__mro__):

@@ -30,8 +30,10 @@ class UsageMeter(ForkAware):
             self.usage[name] = self.usage.get(name, Usage()) + usage
 
     def merge(self, name: str, other: UsageMeter) -> None:
-        """Add all usage and replies of another meter to a stage; timings are not added."""
-        for usage in other.usage.values():
+        """Add all usage and replies of another meter, which may still grow, to a stage; timings are not added."""
+        with other._guard:
+            found = list(other.usage.values())
+        for usage in found:
             self.add(name, usage)
         self.replies.extend(other.replies)
 

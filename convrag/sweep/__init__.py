@@ -7,6 +7,5 @@
 * `cell`: one cell is run, and how it ended is noted in its folder.
 * `sweep_file`: what the processes of a grid must know of it stands in its folder.
 * `folders`: the ids of sweeps and cells, which name their folders.
-* `grid_result`: a grid, read from its folder, as a table.
-* `leaderboard_html`: the leaderboard of a grid, as a notebook shows it.
+* `grid_result`: a grid, read from its folder, as a table, and as a notebook shows it.
 """

@@ -64,18 +64,17 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         number, started = f"[{place + 1}/{len(launched)}]", grid["started"]
         endings = [read_json(folder.parent / cell["id"] / CELL_FILE) for cell in launched]
         ended = [each for each in endings if each.get("try") == started]
-        seconds = _list_seconds(ended)
-        left = _estimate_left(seconds, len(launched) - len(ended), time.time() - started)
+        left = _estimate_left(ended, len(launched) - len(ended), time.time() - started)
         _tell(f"{number} {launched[place]['name']}{left}")
     except (KeyError, ValueError) as error:
         raise DamagedSweep(folder.parent / SWEEP_FILE) from error
     with (
         hold_folder(folder, wait=True),
-        within_grid(place, len(launched), alone=grid.get("process") == this_process(), seconds=seconds) as cell,
+        within_grid(place, len(launched), alone=grid.get("process") == this_process()),
     ):
         begun = time.monotonic()
         ending = _execute(folder, execute)
-        ending |= {"seconds": round(time.monotonic() - begun, 3), "prepared": round(cell.prepared, 3)}
+        ending["seconds"] = round(time.monotonic() - begun, 3)
         write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": started, **ending})
     if ending["state"] == "failed":
         _tell(f"{number} this cell failed: {ending['error']}")
@@ -147,17 +146,12 @@ def _written(folder: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-def _list_seconds(ended: Sequence[Mapping[str, Any]]) -> list[float]:
-    """How long cells took that ran since the grid started, without preparing stages, which others share.
+def _estimate_left(ended: Sequence[Mapping[str, Any]], cells: int, elapsed: float) -> str:
+    """How long so many more cells may take if they take as long as those that ran; empty while none has ended.
 
     One that was reused or failed says nothing of others.
     """
-    ran = [each for each in ended if each.get("state") in ("ok", "partial")]
-    return [float(each["seconds"]) - float(each["prepared"]) for each in ran if {"seconds", "prepared"} <= each.keys()]
-
-
-def _estimate_left(seconds: Sequence[float], cells: int, elapsed: float) -> str:
-    """How long so many more cells may take if they take as long as those that ran; empty while none has ended."""
+    seconds = [each["seconds"] for each in ended if each.get("state") in ("ok", "partial") and "seconds" in each]
     if not seconds:
         return ""
     at_once = max(1.0, sum(seconds) / max(elapsed, 0.001))  # launchers may run several

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,8 @@ from convrag.config.settings import read_metric_names
 from convrag.store.fingerprint import digest
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
+
+log = logging.getLogger(__name__)
 
 _OPERATIONAL_SETTINGS = ("workers", "plugins", "store", "sweep")
 
@@ -50,7 +53,8 @@ def read_experiment(config: DictConfig) -> Experiment | None:
         listed = [metric.list_measures() for metric in metrics]
         wanted = read_metric_names(wiring.config["sweep"]["metric"])
         gaps = {name: metric.explain_gap() for metric in metrics for name in metric.list_measures() if name in wanted}
-    except Exception:
+    except Exception:  # of a plugin, which may raise anything; running the cell says it to the user
+        log.info("the experiment of a cell cannot be told", exc_info=True)
         return None
     settings = {
         key: value for key, value in wiring.config.items() if key not in GROUPS and key not in _OPERATIONAL_SETTINGS

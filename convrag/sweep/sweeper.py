@@ -14,12 +14,12 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConfigError, ConvragError, JobLost, LauncherFailed
+from convrag.api.errors import ConvragError, JobLost, LauncherFailed
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
-from convrag.config.settings import Settings, read_metric_names
+from convrag.config.settings import Settings
 from convrag.run.writers import discard_unfinished
 from convrag.sdk.printable import count
 from convrag.store.cancellation import if_abandoned
@@ -28,7 +28,7 @@ from convrag.store.folder_lock import hold_folder
 from convrag.sweep.cell import note_lost
 from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra
-from convrag.sweep.sweep_file import METRICS_FILE, read_all_scores, read_ending, write_sweep
+from convrag.sweep.sweep_file import read_ending, write_sweep
 from convrag.turn.observers import Observers
 
 log = logging.getLogger(__name__)
@@ -67,12 +67,11 @@ def run_grid(grid: Grid) -> list[float]:
             except BaseException:
                 try:
                     close_interrupted()
-                except Exception:
+                except Exception:  # whatever it is, what ended the grid is to be raised
                     log.warning("the grid could not be closed", exc_info=True)
                 raise
         sweep = finish_sweep(sweep, started, observers)
     _raise_what_went_wrong(sweep, len(values))
-    check_metrics_were_measured(sweep, read_metric_names(settings_of(without_hydra(grid.config)).sweep.metric))
     return values
 
 
@@ -159,16 +158,3 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
 
 def _say(line: str) -> None:
     sys.stderr.write(f"convrag: {line}\n")
-
-
-def check_metrics_were_measured(sweep: Sweep, metrics: Sequence[str]) -> None:
-    """Raise ConfigError where a cell was not measured by a measure of `sweep.metric`, which nobody knew before."""
-    ended = [cell.folder for cell in sweep.cells if cell.state in ("ok", "reused")]
-    scores = [read_all_scores(folder) for folder in ended if (folder / METRICS_FILE).exists()]
-    for metric in metrics:
-        if without := sum(metric not in row for row in scores):
-            there = ", ".join(name for name in scores[0] if all(name in row for row in scores)) or "no measure"
-            raise ConfigError(
-                f"sweep.metric={metric}: {count(without, 'cell')} of {len(scores)} did not measure it; all measured "
-                f"{there}. What there is stands in {sweep.folder}"
-            )

@@ -12,8 +12,7 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 * `stage`: the contract of all stages.
 * `fingerprints`: what a fingerprint must cover: a stage and its variants with one parameter changed.
 * `calls`: the contract of all stages that are called in a run: results, threads, arguments, processes, the store.
-* `choosing`: contracts of memories and selectors.
-* `searching`: contracts of rewriters, retrievers and rankers.
+* `searching`: contracts of memories, rewriters, retrievers, rankers and selectors.
 * `answering`: contracts of LLMs, contexts, generators, detectors and summarizers.
 * `texts`: contracts of chunkers, embedders and clusterers.
 * `running`: contracts of data sets, metrics, trackers and tasks.
@@ -27,7 +26,7 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 import sys
 
 if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails then shows the values
-    _contracts = "answering calls choosing fingerprints running searching stage texts"
+    _contracts = "answering calls fingerprints running searching stage texts"
     _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts.split()))
 
 from convrag.testing.answering import (
@@ -38,10 +37,15 @@ from convrag.testing.answering import (
     SummarizerContract,
 )
 from convrag.testing.calls import CallContract
-from convrag.testing.choosing import MemoryContract, SelectorContract
 from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
 from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
-from convrag.testing.searching import RankerContract, RetrieverContract, RewriterContract
+from convrag.testing.searching import (
+    MemoryContract,
+    RankerContract,
+    RetrieverContract,
+    RewriterContract,
+    SelectorContract,
+)
 from convrag.testing.stage import StageContract
 from convrag.testing.texts import ChunkerContract, ClustererContract, EmbedderContract, LetterEmbedder
 

@@ -65,10 +65,11 @@ class FingerprintContract:
         variants = StageVariants(self.make, option)
         for name in option.configurable:
             value = variants.get_value(name)
-            if variants.get_parameter(name).operational or not _is_small_file(value):
+            if variants.get_parameter(name).operational or not _list_small_files(value):
                 continue
             with TemporaryDirectory() as folder:
-                copy = _copy(Path(value), Path(folder))
+                copy = Path(folder, Path(value).name)
+                (shutil.copytree if Path(value).is_dir() else shutil.copyfile)(value, copy)
                 changed = {name: type(value)(copy)}
                 before = variants.compute_fingerprint(**changed)
                 after = [variants.compute_fingerprint(**changed) for _ in _try_edits(variants, changed, copy)]
@@ -195,30 +196,21 @@ class StageVariants:
         return {name: calls[-1].get(name, each.default) for name, each in self._option.parameters.items()}
 
 
-def _is_small_file(value: Any) -> bool:
-    """Tell whether a value names a file or folder that can be copied; a word without a dot or slash is no such name."""
+def _list_small_files(value: Any) -> list[Path]:
+    """List the files that a value names; none for large ones, and for a word without a dot or slash: no path."""
     if not isinstance(value, Path) and not (isinstance(value, str) and re.search(r"[./\\]", value)):
-        return False
-    try:
-        return Path(value).exists() and sum(path.stat().st_size for path in _list_files(Path(value))) <= _LARGEST
-    except (OSError, ValueError):  # no name of a file
-        return False
-
-
-def _list_files(path: Path) -> list[Path]:
-    return [each for each in sorted(path.rglob("*")) if each.is_file()] if path.is_dir() else [path]
-
-
-def _copy(path: Path, folder: Path) -> Path:
-    """Copy a file or folder into a folder."""
-    copy = folder / path.name
-    return Path(shutil.copytree(path, copy) if path.is_dir() else shutil.copyfile(path, copy))
+        return []
+    path = Path(value)
+    with suppress(OSError, ValueError):  # no name of a file
+        files = [each for each in (path, *path.rglob("*")) if each.is_file()]
+        return files if sum(each.stat().st_size for each in files) <= _LARGEST else []
+    return []
 
 
 def _try_edits(variants: StageVariants, changed: dict[str, Any], path: Path) -> Iterator[None]:
     """Change the contents of files in ways that leave most formats valid; go on after each that the class accepts."""
     last_letter = re.compile(rb"[a-z](?=[^a-z]*\Z)")
-    for file in _list_files(path):
+    for file in _list_small_files(path):
         contents = file.read_bytes()
         last_line = (contents.splitlines(keepends=True) or [b""])[-1]
         other_letter = last_letter.sub(lambda found: b"b" if found[0] == b"a" else b"a", contents)

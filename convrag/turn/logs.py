@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import OrderedDict
 
@@ -36,6 +37,15 @@ class FileFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Format time, level, logger, message and traceback, without keys and passwords."""
         return make_printable(redact(super().format(record)))
+
+
+class LogFile(logging.FileHandler):
+    """convrag.log. A line that does not fit on the disk is left out; the run says by itself that the disk is full."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Show a malformed call of the logger with its traceback, as logging does."""
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
 
 
 class FailureLog:

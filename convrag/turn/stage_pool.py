@@ -15,7 +15,7 @@ from convrag.api.errors import ConfigError, ConvragError, StageFault
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
-from convrag.store.remember import note_injected, remember
+from convrag.store.remember import find_marked_methods, load_libraries, note_injected, remember
 from convrag.store.store import Store
 from convrag.turn.configuration import replace_paths
 from convrag.turn.defects import explain_build_error, explain_error, note_origin
@@ -75,12 +75,16 @@ class StagePool:
                 self._stages.popitem(last=False)
             return self._stages[key]
 
-    def prepare(self, stage: Stage) -> None:
-        """Prepare a stage, unless that has been done."""
-        with self._lock:
+    def prepare(self, stage: Stage, *, for_new_questions: bool = False) -> None:
+        """Prepare a stage, unless that has been done.
+
+        Its libraries are imported where it will be called: nothing of it is remembered, or new questions come.
+        """
+        with self._lock, _explained("prepare failed", lambda error: explain_error(error, stage)):
+            if for_new_questions or not find_marked_methods(type(stage)):
+                load_libraries(stage)
             if stage not in self._prepared:
-                with _explained("prepare failed", lambda error: explain_error(error, stage)):
-                    stage.prepare()
+                stage.prepare()
                 self._prepared.add(stage)
 
 

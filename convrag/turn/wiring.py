@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -14,7 +13,7 @@ from convrag.api.errors import ConfigError, NotReady, missing_extra
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
-from convrag.api.stages import Dataset, Metrics
+from convrag.api.stages import Dataset
 from convrag.config.choices import Command
 from convrag.config.messages import explained
 from convrag.config.secret_checks import keep_references
@@ -133,22 +132,15 @@ class Wiring:
     def prepare(
         self, watch: Callable[[str], AbstractContextManager[None]] | None = None, *, for_new_questions: bool = False
     ) -> None:
-        """Prepare every built stage: load models, build indexes.
-
-        Where the first turn will call everything, libraries are imported at the same time: the store is empty, or new
-        questions are expected.
+        """Prepare every built stage: load models, build indexes, and import libraries that the turns will need.
 
         Args:
             watch: a context that is entered while a stage is prepared, with what is done: "Preparing embedder=lsa".
             for_new_questions: as a server is asked, that should not keep the first one waiting.
         """
-        stages = self._list_distinct()
-        early = for_new_questions or self.store.get_last_row() == 0
-        imports = start_imports(stage for _, stage in stages if early and not isinstance(stage, Metrics))
-        for place, stage in stages:
+        for place, stage in self._list_distinct():
             with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
-                pool.prepare(stage)
-        imports.join()
+                pool.prepare(stage, for_new_questions=for_new_questions)
 
     def collect_configuration(self, groups: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return place -> option and the parameters that bear on results, of these stages and those injected into them.
@@ -259,23 +251,3 @@ class Wiring:
             return self._build(option_node(group, given), group, place)
         choices = ", ".join(self.registry.options(group))
         raise ConfigError(f"{place}={given}: this is no option of {group}; choose from: {choices}")
-
-
-def start_imports(stages: Iterable[Stage]) -> threading.Thread:
-    """Start a thread that calls `load_libraries` of each stage that has one. An import that fails is left to the calls.
-
-    Returns:
-        The thread, to be joined where nothing should go on before all is imported. It is a daemon.
-    """
-    loading = [stage for stage in stages if type(stage).load_libraries is not Stage.load_libraries]
-
-    def load() -> None:
-        for stage in loading:
-            try:
-                stage.load_libraries()
-            except Exception:
-                log.info("%s: its libraries were not imported early", type(stage).__name__, exc_info=True)
-
-    thread = threading.Thread(target=load, name="imports", daemon=True)
-    thread.start()
-    return thread

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from convrag import Clusterer, ConfigError, Embedder
@@ -73,6 +74,10 @@ class BertopicClusterer(Clusterer):
         self.min_samples = min_samples
         self.seed = seed
         self.topic_words = topic_words
+
+    def load_libraries(self) -> None:
+        """Import BERTopic, and scikit-learn with it, in one thread."""
+        import_module("bertopic")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from convrag import Clusterer, ConfigError, Embedder
@@ -33,6 +34,10 @@ class EmbeddingClusterer(Clusterer):
 
     libraries = ("numpy", "scikit-learn")
 
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("sklearn")
+
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
         import numpy as np
@@ -58,6 +63,10 @@ class TopicClusterer(Clusterer):
 
     libraries = ("numpy", "scikit-learn")
     shortest: int
+
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("sklearn")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """N texts -> (n,) labels, numbered in the order in which the topics appear; the embedder is not used."""

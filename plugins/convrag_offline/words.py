@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Embedder
@@ -33,6 +34,10 @@ class WordsEmbedder(Embedder):
         if dimensions < 1:
             raise ConfigError(f"embedder.dimensions={dimensions} must be at least 1")
         self.dimensions = dimensions
+
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("sklearn")
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Unit or zero rows, (n, dimensions) float32."""

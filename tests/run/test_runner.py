@@ -46,17 +46,6 @@ def configure(*overrides: str) -> DictConfig:
     return compose("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]", *overrides)
 
 
-@pytest.mark.parametrize("damaged", ["metrics.json", MANIFEST])
-@pytest.mark.parametrize("text", ["", "[]", '{"usage": 3}'])
-def test_damaged_files_are_no_finished_run(damaged: str, text: str, here: Path) -> None:
-    folder = here / "cell"
-    run_experiment(configure(), folder, reuse=True)
-    assert run_experiment(configure(), folder, reuse=True)[0].reused
-    (folder / damaged).write_text(text)
-    assert not run_experiment(configure(), folder, reuse=True)[0].reused
-    assert run_experiment(configure(), folder, reuse=True)[0].reused
-
-
 def test_a_run_that_ended_while_its_files_took_their_places_is_no_finished_one(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,16 +111,6 @@ def test_a_run_whose_files_are_damaged_is_run_again(
     assert message.endswith("this experiment is run again")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"usage": []}', '{"usage": {"llm": 3}}'])
-def test_damaged_metrics_make_a_run_run_again(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    run = finish(tmp_path)
-    (tmp_path / MANIFEST).write_text(json.dumps({"identity": compute_identity(run), "files": {}}))
-    assert read_finished_summary(run) is not None
-    (tmp_path / "metrics.json").write_text(text)
-    assert read_finished_summary(run) is None
-    assert "these are no metrics of a run" in caplog.text
-
-
 @pytest.mark.parametrize(("overrides", "told"), [((), False), (("metrics=[answers]",), True)])
 def test_an_answer_that_nobody_asked_for_is_not_missed(overrides: tuple[str, ...], told: bool, here: Path) -> None:
     config = compose("limit=1", "generator=none", "tracker=none", *overrides)
@@ -166,17 +145,3 @@ def test_a_data_set_without_conversations_names_the_tasks_that_need_none(here: P
     config = compose("tracker=none", *write_unjudged(here, turns=False))
     with pytest.raises(ConfigError, match=r"no conversations to run: .*task=chat or task=serve.*task=questions"):
         run_experiment(config, here / "run")
-
-
-def test_answers_are_measured_by_default(here: Path) -> None:
-    _, summary = run_experiment(compose("limit=1", "tracker=none"), here / "run")
-    assert summary.main_measures == ("nDCG@5", "ROUGE-L", "evidence_nDCG")
-    assert tuple(json.loads((here / "run/metrics.json").read_text())["main_measures"]) == summary.main_measures
-
-
-@pytest.mark.parametrize(("limit", "told"), [(4, True), (5, False)])
-def test_a_page_says_that_few_conversations_have_no_intervals(limit: int, told: bool, here: Path) -> None:
-    run_experiment(compose("generator=none", "tracker=none", f"limit={limit}"), here / "run")
-    page = (here / "run/summary.md").read_text()
-    assert ("No 95 % intervals: n < 5 conversations." in page) == told
-    assert ("95 % interval |" in page) != told

@@ -112,16 +112,6 @@ def test_files_appear_together_and_replace_former_ones(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["datasets", "run.trec"]
 
 
-def test_what_is_not_published_leaves_the_former_run(tmp_path: Path) -> None:
-    with open_run_folder(tmp_path) as files:
-        files.append("run.trec", ["good"])
-        files.publish()
-    with open_run_folder(tmp_path) as files:
-        files.append("run.trec", ["half"])
-    assert (tmp_path / "run.trec").read_text() == "good\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["run.trec"]
-
-
 def test_a_second_run_in_a_folder_leaves_the_first_alone(tmp_path: Path) -> None:
     """It deleted the first one's unfinished files, and what was published was of both."""
 

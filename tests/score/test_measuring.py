@@ -16,7 +16,7 @@ from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.config.settings import DEFAULT_METRICS
 from convrag.score.measuring import check_measures_differ, measure
-from convrag.score.reports import join_reports, keep_sound
+from convrag.score.reports import join_reports
 from convrag.score.scoring import Scores
 from convrag.score.summary import summarize
 from convrag.store.remember import remember
@@ -134,13 +134,6 @@ def test_a_metric_that_cannot_conclude_costs_its_own_scores(concluded: Any, reas
     assert list(summary.failed_metrics) == ["bad"]
     assert re.search(reason, summary.failed_metrics["bad"])
     assert summary.exit_status == 3
-
-
-def test_a_report_of_a_stage_that_cannot_be_written_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    assert keep_sound(
-        [Report("x", ("fine",)), Report("y", (), [1])]  # type: ignore[arg-type]
-    ) == [Report("x", ("fine",))]
-    assert re.search("a report was left out: the numbers of its report 'y' must be plain data", caplog.text)
 
 
 class Asking(Metrics):

@@ -99,12 +99,6 @@ def test_what_follows_from_means_follows_in_every_slice_and_has_an_interval() ->
     assert "m" not in found.compute_intervals()  # of one conversation
 
 
-def test_no_scores_at_all() -> None:
-    found = scores(Given({}))
-    assert found.score_all().scores == {}
-    assert found.score_domains() == found.score_slices() == found.compute_intervals() == {}
-
-
 def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:
     class Broken(Given):
         """Fails."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from convrag import Document
 from convrag.sdk.document_passages import cut_passage, cut_passages
 from convrag.sdk.types import Heading
@@ -81,19 +79,6 @@ def test_a_heading_is_a_line_that_can_be_read() -> None:
 def test_many_passages_are_those_cut_one_by_one() -> None:
     spans = [(place, place + 9) for place in range(0, len(TEXT) - 9, 4)]
     assert list(cut_passages(LEAVE, spans)) == [cut_passage(LEAVE, *span, n) for n, span in enumerate(spans, 1)]
-
-
-def test_the_time_grows_with_the_headings_and_not_with_their_square() -> None:
-    def measure(number: int) -> float:
-        headings = tuple(Heading(10 * place, 2, f"Part {place}") for place in range(number))
-        document = Document("long.md", "# Part 000" * number, headings=headings)
-        spans = [(10 * place, 10 * place + 10) for place in range(number)]
-        start = time.process_time()
-        assert sum(1 for _ in cut_passages(document, spans)) == number
-        return time.process_time() - start
-
-    measure(100)
-    assert measure(16_000) < 40 * min(measure(1_000) for _ in range(3)) + 0.05
 
 
 def test_a_heading_without_text_is_one_with_its_first_subheading() -> None:

@@ -41,6 +41,7 @@ assert not found, found
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_uses_convrag_keeps_its_loggers() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

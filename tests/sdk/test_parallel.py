@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -155,3 +156,20 @@ def test_what_is_paid_for_is_kept_after_an_error() -> None:
     with pytest.raises(ValueError, match="no"):
         list(map_parallel(call, range(2), "Asking", workers=2))
     assert done == [0]
+
+
+def test_the_meter_of_a_thread_that_was_left_behind_may_still_grow() -> None:
+    """It was iterated over while the thread added to it: a RuntimeError, in a finally."""
+    growing, meter = UsageMeter(), UsageMeter()
+    growing.add("call", Usage(calls=1))
+
+    class Growing(dict[str, Usage]):
+        def values(self) -> Any:
+            for number, each in enumerate(super().values()):
+                if not growing._guard.locked():
+                    self[f"later {number}"] = Usage(calls=1)
+                yield each
+
+    growing.usage = Growing(growing.usage)
+    meter.merge("metrics.x", growing)
+    assert meter.usage == {"metrics.x": Usage(calls=1)}

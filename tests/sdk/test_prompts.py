@@ -62,11 +62,6 @@ def test_a_template_that_fails_when_it_is_filled_in_is_named_with_its_line(tmp_p
     assert caught.value.line == 5
 
 
-def test_a_byte_order_mark_is_no_part_of_it(tmp_path: Path) -> None:
-    (message,) = template("\ufeff<|system|>\nBe brief.", tmp_path).render().messages
-    assert message == ("system", "Be brief.")
-
-
 def test_what_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_bytes(b"<|user|>\nfa\xe7ade")
     with pytest.raises(DataError, match=r"mine\.jinja, line 2: this is not UTF-8"):

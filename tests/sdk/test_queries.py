@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag import Query, Store, TurnRecord
-from convrag.run.writers import format_beir_line
+from convrag import Query, Store
 from convrag.sdk.queries import choose_queries, describe_query
 from convrag.testing import passages
 from convrag.turn.pipeline import PassagesDataset
@@ -50,19 +49,6 @@ def test_a_query_is_described() -> None:
         "for vectors",
         "",
     ]
-
-
-def test_a_record_and_a_file_of_rewrites_keep_all_of_it(tmp_path: Path) -> None:
-    record = TurnRecord("tea", "tea<::>1", "default", 1, "And it?", queries=(WORDS, MEANING, EITHER))
-    read = TurnRecord.from_dict(record.to_dict())
-    assert [(q.text, q.weight, q.search, q.source) for q in read.queries] == [
-        ("kettle", 0.5, "lexical", "blend"),
-        ("tea maker", 1.0, "dense", ""),
-        ("teapot", 2.0, "any", ""),
-    ]
-    file = tmp_path / "rewrites.jsonl"
-    file.write_text(format_beir_line(record) + "\n")
-    assert read_rewrites(file)["tea<::>1"] == (WORDS, MEANING, EITHER)
 
 
 @pytest.mark.parametrize("wrong", ['{"text": "x", "search": "sparse"}', '{"text": "x", "source": 1}'])

@@ -16,7 +16,6 @@ from convrag.sdk.sentences import (
     READ_AT_ONCE,
     READ_IN_FULL,
     find_sentence_spans,
-    remove_citations,
     segment_line,
     split_sentences,
 )
@@ -60,20 +59,6 @@ def test_a_long_text_has_them_too() -> None:
     assert len(text) > READ_IN_FULL
     assert find_texts(text) == ["The cat sat on the roof.", "Then it slept!", "Nobody came?"] * 2000
     assert split_sentences(text) == tuple(find_texts(text))
-
-
-@pytest.mark.parametrize("unit", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("call", [find_sentence_spans, split_sentences, remove_citations])
-def test_the_time_is_linear(call: Callable[[str], object], unit: str) -> None:
-    """Ten times as much text may take thirty times as long, and half a megabyte no more than five seconds."""
-    short, long = (unit * (size // len(unit)) for size in (READ_IN_FULL + 1000, 10 * READ_IN_FULL))
-    before = min(measure(call, f"{short}{number}") for number in range(3))
-    assert measure(call, long) < max(30 * before, 0.5)
-
-
-@pytest.mark.parametrize("unit", ODD.values(), ids=ODD)
-def test_ten_megabytes_take_seconds(unit: str) -> None:
-    assert measure(find_sentence_spans, unit * (10_000_000 // len(unit))) < 30
 
 
 @given(st.lists(st.sampled_from([*ODD.values(), "\n", *FACTS]), max_size=60).map("".join))

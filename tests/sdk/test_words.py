@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -73,8 +71,3 @@ def test_many_threads_at_once() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(stems == expected for stems in pool.map(stem, range(8)))
-
-
-def test_the_stemmer_is_imported_at_its_first_use() -> None:
-    code = "import sys, convrag.sdk.words; sys.exit('Stemmer' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

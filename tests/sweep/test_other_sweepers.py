@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-import toys
-
 optuna = pytest.mark.skipif(
     find_spec("hydra_plugins") is None or find_spec("hydra_plugins.hydra_optuna_sweeper") is None,
     reason="needs hydra-optuna-sweeper",
 )
+
+
+pytestmark = pytest.mark.slow
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -72,12 +73,3 @@ def test_jobs_of_hydras_own_sweeper_are_runs_by_themselves(tmp_path: Path) -> No
     assert sorted(path.parent.name for path in tmp_path.glob("outputs/sweeps/*/*/metrics.json")) == ["0", "0", "1", "1"]
     assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 2
     assert not list(tmp_path.glob("outputs/sweeps/*/sweep.json"))
-
-
-def test_a_partial_job_gives_its_value_and_the_command_its_exit_status(tmp_path: Path) -> None:
-    (tmp_path / "strange.py").write_text(toys.STRANGE)
-    done = convrag("hydra/sweeper=basic", "plugins=[strange.py]", "rewriter=strange,none", folder=tmp_path)
-    assert done.returncode == 3, done.stderr
-    assert done.stderr.count("the sweeper gets the value of a partial run: see ") == 1
-    assert "This run is partial: the rewriter fell back in all" in done.stdout
-    assert len(values(tmp_path, "nDCG@5")) == 2

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -235,15 +234,6 @@ def test_a_partial_cell_has_its_own_state_and_is_run_again(
     assert "partial" not in (folder_of(grid) / "leaderboard.md").read_text()
 
 
-def test_where_a_cell_failed_and_another_is_partial_the_grid_failed(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
-    with pytest.raises(CellsFailed, match=r"^1 of 3 cells failed, 1 of 3 cells partial: see") as caught:
-        run_grid(make_grid("rewriter=none,last_n,replay"))
-    assert caught.value.exit_status == 1
-
-
 def test_an_interrupted_grid_is_closed_and_goes_on(watcher: Watcher) -> None:
     overrides = ("rewriter=none,last_n,full_history",)
     grid = make_grid(*overrides)
@@ -358,11 +348,6 @@ def test_a_ready_grid_chooses_a_stage_for_a_stage_by_its_plain_name(here: Path) 
     assert [cell.state for cell in sweep.cells] == ["", ""]
 
 
-def test_every_ready_grid_is_composed(here: Path) -> None:
-    for name, factors in (("rewriters", 3), ("seeds", 1), ("design", 4)):
-        assert len(make_grid(f"+sweep={name}").params) == factors
-
-
 @pytest.mark.parametrize("metric", ["nDCG@5", "[R@5,nDCG@5]", "'R@5,nDCG@5'"])
 def test_a_metric_that_no_cell_can_have_is_refused_before_the_first_one(metric: str, watcher: Watcher) -> None:
     grid = make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]", f"sweep.metric={metric}")
@@ -372,19 +357,13 @@ def test_a_metric_that_no_cell_can_have_is_refused_before_the_first_one(metric: 
     assert not Path("outputs/sweeps").exists()
 
 
-def test_a_metric_that_some_cell_cannot_have_is_refused(here: Path) -> None:
-    grid = make_grid("rewriter=none,last_n", "metrics=[ranking],[ranking,answers]", "sweep.metric=ROUGE-L")
-    with pytest.raises(ConfigError, match=r"ROUGE-L: no metric gives it in 2 of 4 cells\. There are nDCG@5$"):
-        run_grid(grid)
-
-
-def test_a_metric_that_a_cell_did_not_measure_is_told_at_the_end(here: Path) -> None:
+def test_a_metric_that_a_cell_did_not_measure_is_told_with_its_scores(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nobody knew: the metric gives it, but these cells make no answers. What there is was compared."""
     grid = make_grid("rewriter=none,last_n", "sweep.metric=[nDCG@5,ROUGE-L]")
-    with pytest.raises(
-        ConfigError, match=r"ROUGE-L: 2 cells of 2 did not measure it; all measured nDCG@5, evidence_nDCG, "
-    ):
-        run_grid(grid)
+    run_grid(grid)
+    assert "ROUGE-L was not measured" in capsys.readouterr().err
     assert "| nDCG@5 [95 %] |" in (folder_of(grid) / "leaderboard.md").read_text()
 
 
@@ -397,12 +376,6 @@ def test_a_metric_that_the_data_set_cannot_have_is_refused_before_the_first_cell
     with pytest.raises(ConfigError, match=r"^the data set has no conversations to run"):
         run_grid(make_grid("rewriter=none,last_n", "dataset=jsonl", "dataset.corpus=p.jsonl"))
     assert not Path("outputs/sweeps").exists()
-
-
-def test_without_a_choice_the_main_measure_decides(here: Path) -> None:
-    values = run_grid(make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]"))
-    assert not any(map(isnan, values))
-    assert "| R@5 " in next(here.glob("outputs/sweeps/*/leaderboard.md")).read_text()
 
 
 @pytest.mark.parametrize("wrong", ["[R@5,R@5]", "[1]", "3", "[[R@5]]", "''"])

@@ -15,6 +15,8 @@ from convrag import Rewrite, Store
 from convrag.testing import RewriterContract
 from convrag.testing.new_process import NewProcess, start_python
 
+pytestmark = pytest.mark.slow
+
 PATCHED: list[str] = []
 """What a fixture would change in this process."""
 

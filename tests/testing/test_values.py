@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from convrag import Hit, Nugget, Passage, Query, Rewrite
-from convrag.testing import question
 from convrag.testing.values import describe_difference, freeze, overwrite
 
 
@@ -37,13 +36,6 @@ def test_rounding_is_forgiven_where_asked() -> None:
     pair = freeze([0.1 + 0.2]), freeze([0.3])
     assert describe_difference(*pair, "x", ("here", "there"))
     assert not describe_difference(*pair, "x", ("here", "there"), tolerance=1e-9)
-
-
-def test_what_a_stage_keeps_of_a_conversation_does_not_count() -> None:
-    asked = question()
-    before = freeze(asked)
-    asked.state(self := object())["seen"] = 1
-    assert freeze(asked) == before, self
 
 
 def test_a_result_is_overwritten_except_for_passages() -> None:
