@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import ConvragError
-from convrag.store.cancellation import if_abandoned
+from convrag.store.cancellation import check_cancelled, if_abandoned, is_cancelled
 from convrag.store.locks import warn_without_locks
 
 FOLDER_LOCK = ".convrag.lock"
@@ -56,8 +56,9 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     path = folder / FOLDER_LOCK
     lock = FileLock(path, is_singleton=True, poll_interval=0.1, fallback_to_soft=False, on_acquired=_write_holder)
     try:
-        lock.acquire(timeout=-1 if wait else 0)
+        lock.acquire(timeout=-1 if wait else 0, cancel_check=is_cancelled)
     except Timeout:
+        check_cancelled()
         raise FolderInUse(folder, **_read_holder(folder)) from None
     except OSError as error:
         warn_without_locks(folder, error)

@@ -5,11 +5,6 @@ as `filelock`, since that locks whole files. A file for each key would be 500 op
 files that the keys share would be a deadlock: a stage that holds the lock of its own call asks for that of a call to
 another stage, and where two calls share a lock, two processes may wait for each other. Windows has no `fcntl`: only the
 threads of one process wait for each other there, and a warning says so.
-
-A fork copies every lock of a thread as it is: one that another thread holds at that moment would stay locked in the
-child for ever. Open files with their locks, and connections, would belong to both processes. So the guards of all
-objects that have such things (`ForkAware`) are taken before a fork, and each object closes or forgets what is not the
-child's.
 """
 
 from __future__ import annotations
@@ -23,10 +18,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from convrag.store.cancellation import check_cancelled, sleep
 from convrag.store.compute_slots import waiting
+from convrag.store.forks import ForkAware, making
 
 try:
     import fcntl
@@ -40,29 +36,6 @@ LOCK_FILE = "keys.lock"
 
 _PAUSES = 0.001, 0.05
 """Seconds until it is asked again whether another process has freed a key: at first, and at most."""
-
-making = threading.RLock()
-"""Held while an object of a process is made or looked up. Take it before a guard, never while holding one."""
-
-
-class ForkAware:
-    """An object whose `_guard` is taken while the process forks. A fork waits for it: hold it for moments only."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        with making:
-            _all.add(self)
-
-    def _prepare_for_fork(self) -> None:
-        """Close what no child may inherit. The guard is held."""
-
-    def _reset_in_child(self) -> None:
-        """Forget what belongs to the parent. The guard is held, and there is no other thread."""
-
-
-_all: WeakSet[ForkAware] = WeakSet()
-_held: list[ForkAware] = []
-"""The objects whose guards are held while this process forks."""
 
 
 class KeyLocks(ForkAware):
@@ -200,27 +173,3 @@ def get_locks(folder: Path) -> KeyLocks:
         if (locks := _locks.get(folder)) is None:
             locks = _locks[folder] = KeyLocks(folder)
         return locks
-
-
-def _before_fork() -> None:
-    making.acquire()
-    for each in list(_all):
-        each._guard.acquire()
-        _held.append(each)
-        each._prepare_for_fork()
-
-
-def _after_fork_in_parent() -> None:
-    while _held:
-        _held.pop()._guard.release()
-    making.release()
-
-
-def _after_fork_in_child() -> None:
-    for each in _held:
-        each._reset_in_child()
-    _after_fork_in_parent()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Generic, TypeVar
 
-from convrag.store.cancellation import Cancellation
+from convrag.store.cancellation import Cancellation, when_cancelled
 from convrag.store.values import SurrogateMender
 
 E = TypeVar("E")
@@ -85,13 +86,14 @@ class Stream(Generic[E, T]):
         """Begin the work.
 
         Args:
-            call_in_thread: calls a function in a thread; by default in a new one, with a copy of this context.
+            call_in_thread: calls a function in a thread; by default in a new one. It has a copy of this context.
         """
         self._begun = True
+        run = partial(copy_context().run, self._run)
         if call_in_thread:
-            call_in_thread(self._run)
+            call_in_thread(run)
         else:
-            threading.Thread(target=copy_context().run, args=(self._run,), name="stream", daemon=True).start()
+            threading.Thread(target=run, name="stream", daemon=True).start()
 
     def tell(self, event: E) -> None:
         """Add an event; called by the thread. Raises Cancelled once the stream is cancelled."""
@@ -157,7 +159,7 @@ class Stream(Generic[E, T]):
 
     def _run(self) -> None:
         try:
-            with self.cancellation.apply():
+            with when_cancelled(self.cancel), self.cancellation.apply():
                 self._records.append(self._work(self.tell))
         except BaseException as error:
             self.error = error

@@ -139,7 +139,7 @@ def _evaluate(annotations: dict[str, Any], module: str) -> dict[str, Any]:
     for name, annotation in annotations.items():
         try:
             evaluated |= get_type_hints(SimpleNamespace(__annotations__={name: annotation}), globalns=names)
-        except Exception:
+        except (NameError, AttributeError):
             continue  # imported for type checkers only
     return evaluated
 

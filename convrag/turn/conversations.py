@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -14,6 +13,8 @@ from weakref import WeakValueDictionary
 
 from convrag.api.errors import ConfigError, ConversationChanged
 from convrag.api.records import TurnRecord
+from convrag.store.cancellation import hold
+from convrag.store.forks import ForkAware
 from convrag.turn.session import ConversationInfo, Session, to_turn
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ MAX_CONVERSATIONS = 10_000
 """How many conversations are kept in memory by default."""
 
 
-class Conversations:
+class Conversations(ForkAware):
     """The conversations of a pipeline by id, in memory and, if there is a database, from one process to the next.
 
         chat = Pipeline.compose(conversations=Conversations("conversations.db"))
@@ -51,7 +52,7 @@ class Conversations:
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are still referenced. A turn in progress keeps its conversation if memory drops it."""
-        self._guard = threading.Lock()
+        super().__init__()
 
     def get(self, conversation_id: str) -> Session | None:
         """Return the conversation with an id; None if there is none."""
@@ -104,7 +105,7 @@ class Conversations:
         """Like `begin`; but a new one is in the database at once, for other processes and in lists."""
         session = self.begin(conversation_id, domain, configuration=configuration, model=model)
         if self._database and session.number is None:
-            with session.lock:
+            with hold(session.lock):
                 self._database.refresh(session)
                 if session.number is None:
                     self._database.insert(session)

@@ -12,7 +12,7 @@ from pathlib import Path
 from convrag.api.errors import ConversationsUnusable
 from convrag.store.database import switch_to_wal
 from convrag.store.files import describe_disk_error
-from convrag.store.locks import ForkAware
+from convrag.store.forks import ForkAware
 
 BUSY_SECONDS = 30
 """How long a statement waits for SQLite's lock, which another process may hold."""

@@ -41,6 +41,8 @@ class StageFinished(NamedTuple):
     record: TurnRecord
 
 
+_NO_FALLBACK = (RunStopped, ImportError)  # a library that cannot be imported is a defect, whichever stage needs it
+
 Listener = Callable[[Any], None]
 """Is called with each piece of the answer, a str, and with each StageFinished where these are wanted."""
 
@@ -158,7 +160,7 @@ class TurnInProgress:
                 rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(self.question), Rewrite)
             if not any(query.text.strip() for query in rewrite.queries):
                 rewrite = Rewrite.of(text, fallback="the rewriter gave no query")
-        except RunStopped:
+        except _NO_FALLBACK:
             raise
         except Exception as error:
             rewrite = Rewrite.of(text, fallback=self._log_failure(error, "rewriter"))
@@ -272,7 +274,7 @@ class TurnInProgress:
         """Note an error of the block as the reason why a stage fell back."""
         try:
             yield
-        except RunStopped:
+        except _NO_FALLBACK:
             raise
         except Exception as error:
             self.fallbacks[stage] = self._log_failure(error, stage)

@@ -203,3 +203,20 @@ def test_labels_that_are_whole_numbers_are_integers_in_both_calls() -> None:
         decoded = codec.decode(codec.encode(labels))
         assert decoded.dtype == np.int64
         assert decoded.tolist() == [1, 2]
+
+
+class Broken:
+    """Cannot be an annotation, for another reason than that nothing has its name."""
+
+    def __class_getitem__(cls, item: object) -> None:
+        raise RuntimeError("a defect")
+
+
+def test_an_annotation_that_fails_is_an_error_and_an_unknown_name_is_none() -> None:
+    def find() -> Any: ...
+
+    find.__annotations__["return"] = "ImportedForTypeCheckers"
+    assert find_classes(find) == find_classes()
+    find.__annotations__["return"] = "Broken[int]"
+    with pytest.raises(RuntimeError, match="a defect"):
+        find_classes(find)

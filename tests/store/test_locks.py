@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 
 from convrag.store import locks
 from convrag.store.cancellation import Cancellation, Cancelled
+from convrag.store.folder_lock import hold_folder
 from convrag.store.locks import LOCK_FILE, get_locks
 from processes import process_that_holds, run_in_child
 
@@ -274,3 +276,16 @@ def test_a_wait_ends_where_it_is_cancelled(tmp_path: Path) -> None:
         other.kill()
     assert told == ["cancelled", "cancelled"]
     take(tmp_path)
+
+
+def test_a_wait_for_a_folder_ends_where_it_is_cancelled(tmp_path: Path) -> None:
+    cancellation = Cancellation()
+    cancellation.cancel()
+    with ThreadPoolExecutor(1) as other, hold_folder(tmp_path):
+
+        def wait() -> None:
+            with cancellation.apply(), hold_folder(tmp_path, wait=True):
+                pass
+
+        with pytest.raises(Cancelled):
+            other.submit(wait).result(10)

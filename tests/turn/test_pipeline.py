@@ -12,6 +12,7 @@ import toys
 from convrag.api.stages import Memory, Selector
 from convrag.api.types import Answer, Hit, MemoryView, Message, Passage, Prompt, Question, Rewrite, Selection
 from convrag.config.settings import Settings
+from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
@@ -141,6 +142,23 @@ def test_what_a_memory_gives_must_be_turns(caplog: pytest.LogCaptureFixture) -> 
     assert "view" in pipeline(memory=Loose()).turn("c", "what?").fallbacks["memory"]
 
 
+@pytest.mark.parametrize("stage", ["memory", "rewriter", "reranker", "selector"])
+def test_a_library_that_cannot_be_imported_is_no_reason_to_fall_back(stage: str) -> None:
+    """Two threads that import scikit-learn at once, say: the turn would be measured without the stage."""
+
+    class Importing(LastTurn, toys.ShoutingRewriter, toys.EvenRanker, Every):
+        def __init__(self) -> None: ...
+
+        def view(self, *_: Any) -> Any:
+            raise ImportError("cannot import name 'clone' from partially initialized module 'sklearn.base'")
+
+        rewrite = score = select = view
+
+    record = pipeline(**{stage: Importing()}).turn("c", "what?")
+    assert record.error.startswith(f"{stage}: ImportError: cannot import name 'clone'")
+    assert not record.fallbacks
+
+
 def test_an_empty_rewrite_is_the_question() -> None:
     class Empty(toys.ShoutingRewriter):
         def rewrite(self, question: Any) -> Rewrite:
@@ -208,6 +226,18 @@ def test_conversations_side_by_side_keep_apart() -> None:
         talks = list(pool.map(converse, [f"c{n}" for n in range(16)]))
     for number, queries in enumerate(talks):
         assert all(query.startswith(f"C{number} {n}?") for n, query in enumerate(queries))
+
+
+def test_a_wait_for_a_turn_of_the_same_conversation_can_be_cancelled() -> None:
+    chat, cancellation = pipeline(), Cancellation()
+    cancellation.cancel()
+
+    def ask() -> None:
+        with cancellation.apply():
+            chat.turn("c", "what?")
+
+    with ThreadPoolExecutor(1) as pool, chat.conversations.begin("c", "default").lock, pytest.raises(Cancelled):
+        pool.submit(ask).result(5)
 
 
 def test_turns_of_one_conversation_from_many_threads_are_numbered_through() -> None:
