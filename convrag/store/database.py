@@ -135,20 +135,18 @@ class SqliteEntries(ForkAware):
             StoreUnusable: the database cannot be used.
         """
         file: FileIdentity | None = None
-        try:
-            with self._guard:
-                file = identify(self._file)
-                return self._connect(file).execute(sql, values).fetchall()
-        except (OSError, sqlite3.DatabaseError) as error:
-            if not _is_damage(error):
-                raise self._make_error(error) from error
-            damage = error
-        try:
-            self._set_aside(file, damage)
-            with self._guard:
-                return self._connect(identify(self._file)).execute(sql, values).fetchall()
-        except (OSError, sqlite3.DatabaseError) as error:
-            raise self._make_error(error) from damage
+        damage: Exception | None = None
+        while True:
+            try:
+                if damage:
+                    self._set_aside(file, damage)
+                with self._guard:
+                    file = identify(self._file)
+                    return self._connect(file).execute(sql, values).fetchall()
+            except (OSError, sqlite3.DatabaseError) as error:
+                if damage or not _is_damage(error):
+                    raise self._make_error(error) from damage or error
+                damage = error
 
     def _connect(self, file: FileIdentity | None) -> sqlite3.Connection:
         """Return the connection to the database, which is `file` now; the guard must be held.

@@ -83,13 +83,12 @@ class BuiltFolders:
             holds.release()
 
     def _get_whole(self, kind: str, folder: Path, build: Callable[[Path], None]) -> None:
-        if folder.exists() and not find_damage(folder):
+        if not find_damage(folder):
             return
         with self.lock([f"{kind}/{folder.name}"]):
-            damage = find_damage(folder) if folder.exists() else ""
-            if folder.exists() and not damage:
+            if not (damage := find_damage(folder)):
                 return  # another process has built it
-            if damage:
+            if folder.exists():
                 log.warning("%s: %s; it is built again", folder, damage)
             _build(folder, build)
 

@@ -163,17 +163,14 @@ class _Results:
             kind = type(result).__name__
             raise ConvragError(f"{self.name} returned a {kind}, which is no Completion ({self._place})")
         try:
-            if self.is_paid and isinstance(result, Completion):
-                data = encode_reply(result, self.codec, self.name)
-            else:
-                data = self.codec.encode(result)
+            is_reply = self.is_paid and isinstance(result, Completion)
+            data = encode_reply(result, self.codec, self.name) if is_reply else self.codec.encode(result)
+            try:
+                return data, self.codec.decode(data)
+            except Exception as error:  # a dataclass whose constructor does not take its own fields, and says so anyhow
+                raise CannotBeKept("", f"what cannot be made again ({type(error).__name__}: {error})") from error
         except CannotBeKept as error:
             raise self._make_error(error) from error
-        try:
-            return data, self.codec.decode(data)
-        except Exception as error:  # a dataclass whose constructor does not take its own fields
-            problem = f"what cannot be made again ({type(error).__name__}: {error})"
-            raise self._make_error(CannotBeKept("", problem)) from error
 
     def split(self, rows: Any, count: int, each: str) -> list[Any]:
         """Split what a method returned for `count` items. Raises ConvragError unless there is a row for each."""
@@ -182,9 +179,8 @@ class _Results:
         except CannotBeKept as error:
             raise self._make_error(error) from error
         if len(split) != count:
-            raise ConvragError(
-                f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
-            )
+            said = f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
+            raise ConvragError(said)
         return split
 
     def join(self, rows: list[Any]) -> Any:
@@ -193,9 +189,8 @@ class _Results:
             return self.codec.join(rows)
         except ValueError as error:
             shapes = ", ".join(sorted({str(row.shape) for row in rows}))
-            raise ConvragError(
-                f"{self.name} returned rows of different shapes in different calls: {shapes}."
-            ) from error
+            said = f"{self.name} returned rows of different shapes in different calls: {shapes}."
+            raise ConvragError(said) from error
 
     def _make_error(self, error: CannotBeKept) -> ConvragError:
         place = f" at {error.place}" if error.place else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from convrag.store.cancellation import Cancellation, when_cancelled
-from convrag.store.values import SurrogateMender
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -23,12 +23,16 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listen
 @contextmanager
 def listen_with(listener: Callable[[str], None] | None) -> Iterator[None]:
     """Pass the replies that LLMs give in this thread during the block to `listener`, in pieces; None turns this off."""
-    mender = SurrogateMender(listener) if listener else None
-    token = _listener.set(mender)
+    decoder = getincrementaldecoder("utf-16-le")("replace")  # keeps half a surrogate pair until the other half comes
+
+    def tell(piece: str) -> None:
+        if listener and (text := decoder.decode(piece.encode("utf-16-le", "surrogatepass"), final=not piece)):
+            listener(text)
+
+    token = _listener.set(tell if listener else None)
     try:
         yield
-        if mender:
-            mender.flush()
+        tell("")
     finally:
         _listener.reset(token)
 

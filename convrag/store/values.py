@@ -188,24 +188,3 @@ def mend_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
-
-
-class SurrogateMender:
-    """Passes the pieces of a reply on to a listener, mended. A piece that ends within a pair waits for the next one."""
-
-    def __init__(self, listener: Callable[[str], None]) -> None:
-        self._listener = listener
-        self._held = ""
-
-    def __call__(self, piece: str) -> None:
-        """Pass a piece on."""
-        text = self._held + piece
-        self._held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        if text := text.removesuffix(self._held):
-            self._listener(mend_surrogates(text))
-
-    def flush(self) -> None:
-        """Pass on what still waits."""
-        held, self._held = self._held, ""
-        if held:
-            self._listener(mend_surrogates(held))

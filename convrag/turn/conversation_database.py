@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -23,11 +23,6 @@ from convrag.registry import plugins
 from convrag.store.strict_json import format_json, parse_json
 from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
 from convrag.turn.sqlite_transactions import OTHER, SqliteTransactions
-
-try:
-    import orjson
-except ImportError:  # it comes with task=serve
-    orjson = None
 
 VERSION = 1
 """The version of the tables. Raise it with a change of them: a database with another version is refused."""
@@ -126,12 +121,11 @@ class ConversationDatabase:
         with self._transactions.read() as connection:
             found = connection.execute(_FIND_VERSION, {"key": hash_id(session.id)}).fetchone()
             number, version = found or (None, 0)
-            if number == session.number and version == session.version:
-                return
-            if number is not None and number == session.number:
-                session.stage_state.clear()
-                self._read_turns(connection, session, after=session.version)
-                session.version = version
+            if number == session.number:
+                if version != session.version:
+                    session.stage_state.clear()
+                    self._read_turns(connection, session, after=session.version)
+                    session.version = version
                 return
         session.take_over(self.load(session.id) or Session(session.id, session.domain))
 
@@ -329,10 +323,5 @@ def _parse_configuration(text: str) -> Mapping[str, Any]:
 
 
 def _format_plain(value: Any) -> str:
-    """Format JSON, by orjson where it is installed: a tenth of the time. Half surrogate pairs are escaped as JSON does
-    it: no database takes them.
-    """
-    if orjson:
-        with suppress(TypeError):  # what it does not write: half a pair, an integer of more than 64 bits, an object
-            return str(orjson.dumps(value), "utf-8")
+    """Format JSON. Half surrogate pairs are escaped as JSON does it: no database takes them."""
     return format_json(value).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -144,7 +144,7 @@ def test_what_was_paid_for_is_taken_over_from_a_damaged_database(finished: Path,
     (aside,) = (tmp_path / "store").glob("store.damaged-*.sqlite")
     fresh = Store(tmp_path / "fresh")
     count = fresh.take_over(aside)
-    found = fresh.get_with_seconds(VALUES)
+    found = fresh.entries.find(VALUES)
     assert len(found) > len(VALUES) / 4
     assert all(found[key] == (VALUES[key], 1.5) for key in found)
     assert Store(tmp_path / "fresh").get(VALUES) == fresh.get(VALUES), "they are kept"
