@@ -15,7 +15,7 @@ from convrag.store.folder_lock import FOLDER_LOCK
 from llm_server import Server
 
 pytest.importorskip("litellm")
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
 @pytest.fixture

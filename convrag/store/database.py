@@ -143,7 +143,7 @@ class SqliteEntries(ForkAware):
                 with self._guard:
                     file = identify(self._file)
                     return self._connect(file).execute(sql, values).fetchall()
-            except (OSError, sqlite3.DatabaseError) as error:
+            except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if damage or not _is_damage(error):
                     raise self._make_error(error) from damage or error
                 damage = error
@@ -271,6 +271,8 @@ def _decode(text: bytes) -> str:
 
 
 def _is_damage(error: Exception) -> bool:
+    if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a damaged name
+        return True
     code = getattr(error, "sqlite_errorcode", None) or 0
     return code & 0xFF in _DAMAGE or code == sqlite3.SQLITE_IOERR_SHORT_READ
 

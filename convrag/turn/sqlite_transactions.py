@@ -108,7 +108,7 @@ class SqliteTransactions(ForkAware):
         """Turn errors of the database into one that says what to do."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # a message may quote a damaged name
             raise ConversationsUnusable(f"conversations: {self._describe(error)}") from error
 
     def _describe(self, error: Exception) -> str:

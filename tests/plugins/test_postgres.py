@@ -7,6 +7,7 @@ import time
 import pytest
 
 from convrag import ConfigError
+from convrag.config.compose import compose, settings_of
 
 pytest.importorskip("psycopg")
 pytestmark = pytest.mark.integration
@@ -39,3 +40,9 @@ def test_transactions_that_waited_for_each_other_are_done_again_after_pauses_a_f
     assert attempts == server.CONFLICTS + 1 == len(pauses) + 1
     assert all(pause > 0 for pause in pauses)
     assert len(set(pauses)) == len(pauses), "those that waited for each other would meet again"
+
+
+def test_an_address_with_a_password_is_refused() -> None:
+    with pytest.raises(ConfigError, match="holds a password") as caught:
+        settings_of(compose("store.url='postgresql://me:hunter2@h/db'"))
+    assert "hunter2" not in str(caught.value)

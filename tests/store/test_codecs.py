@@ -197,14 +197,6 @@ def test_numbers_are_never_changed_silently(dtype: str, value: Any, problem: str
         ArrayCodec(dtype).encode(value)
 
 
-def test_labels_that_are_whole_numbers_are_integers_in_both_calls() -> None:
-    codec = ArrayCodec("int64")
-    for labels in ([1.0, 2.0], np.array([1, 2], dtype=np.int32), [np.uint8(1), 2], (True, 2)):
-        decoded = codec.decode(codec.encode(labels))
-        assert decoded.dtype == np.int64
-        assert decoded.tolist() == [1, 2]
-
-
 class Broken:
     """Cannot be an annotation, for another reason than that nothing has its name."""
 

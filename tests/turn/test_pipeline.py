@@ -120,10 +120,6 @@ def test_a_selector_chooses_the_evidence_and_leaves_the_ranking() -> None:
     assert list(record.timings)[2:5] == ["reranker", "selector", "context"]
 
 
-def test_a_selector_is_told_how_many_the_turn_wants() -> None:
-    assert pipeline(selector=Every()).turn("c", "what?", top_k=3).trace["selector"]["wanted"] == 3
-
-
 def test_a_selector_that_invents_a_passage_costs_only_the_choice(caplog: pytest.LogCaptureFixture) -> None:
     class Inventive(Every):
         def select(self, question: Question, hits: Any, n: int) -> Selection:
@@ -132,14 +128,6 @@ def test_a_selector_that_invents_a_passage_costs_only_the_choice(caplog: pytest.
     record = pipeline(selector=Inventive()).turn("c", "what?")
     assert [item.passage.id for item in record.evidence.items] == ["p0", "p1"]
     assert "the passage 'new', which is none of those it was given" in record.fallbacks["selector"]
-
-
-def test_what_a_memory_gives_must_be_turns(caplog: pytest.LogCaptureFixture) -> None:
-    class Loose(LastTurn):
-        def view(self, question: Question) -> Any:
-            return MemoryView(("what was said",))  # type: ignore[arg-type]
-
-    assert "view" in pipeline(memory=Loose()).turn("c", "what?").fallbacks["memory"]
 
 
 @pytest.mark.parametrize("stage", ["memory", "rewriter", "reranker", "selector"])
