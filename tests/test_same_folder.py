@@ -11,7 +11,7 @@ from subprocess import PIPE
 import pytest
 
 from commands import LIBRARIES, StartedCommand
-from convrag.store.folder_lock import FOLDER_LOCK
+from convrag.store.locks import FOLDER_LOCK
 from llm_server import Server
 
 pytest.importorskip("litellm")

@@ -62,9 +62,11 @@ class ArrayCodec:
         return list(array)
 
     def join(self, rows: Sequence[Any]) -> Any:
-        """Join rows, one at least, to an array. Raises ValueError if they do not fit together."""
+        """Join rows, one at least, to an array. Raises CannotBeKept if they do not fit together."""
         import numpy as np
 
+        if len(shapes := sorted({str(row.shape) for row in rows})) > 1:
+            raise CannotBeKept("", f"rows of different shapes in different calls: {', '.join(shapes)}")
         return np.stack(rows)
 
     def _convert(self, value: Any) -> np.ndarray[Any, Any]:

@@ -16,13 +16,13 @@ import pytest
 
 from convrag.api.errors import ConvragError
 from convrag.store import locks
-from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
+from convrag.store.locks import FOLDER_LOCK, FolderInUse, hold_folder
 from processes import process_that_holds
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from convrag.store.folder_lock import hold_folder
+from convrag.store.locks import hold_folder
 with hold_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
@@ -118,7 +118,7 @@ def test_many_at_once_hold_a_folder_one_after_the_other(tmp_path: Path) -> None:
     program = """
 import sys
 from pathlib import Path
-from convrag.store.folder_lock import hold_folder
+from convrag.store.locks import hold_folder
 folder = Path(sys.argv[1])
 for _ in range(20):
     with hold_folder(folder / "held", wait=True):

@@ -20,8 +20,7 @@ import pytest
 
 from convrag.store import locks
 from convrag.store.cancellation import Cancellation, Cancelled
-from convrag.store.folder_lock import hold_folder
-from convrag.store.locks import LOCK_FILE, get_locks
+from convrag.store.locks import LOCK_FILE, get_locks, hold_folder
 from processes import process_that_holds, run_in_child
 
 HOLD = """
