@@ -147,7 +147,9 @@ class _Results:
         for key, (data, seconds) in self.store.entries.find(keys).items():
             try:
                 found[key] = self.codec.decode(data), seconds
-            except Exception as error:
+            except ImportError:
+                raise  # a library that cannot be imported is no damage
+            except Exception as error:  # damaged data may raise anything
                 self._warn(error)
         return found
 
@@ -167,7 +169,7 @@ class _Results:
             data = encode_reply(result, self.codec, self.name) if is_reply else self.codec.encode(result)
             try:
                 return data, self.codec.decode(data)
-            except Exception as error:  # a dataclass whose constructor does not take its own fields, and says so anyhow
+            except Exception as error:  # a dataclass whose constructor does not take its own fields
                 raise CannotBeKept("", f"what cannot be made again ({type(error).__name__}: {error})") from error
 
     def split(self, rows: Any, count: int, each: str) -> list[Any]:

@@ -207,7 +207,7 @@ class ConversationDatabase:
         }
         try:
             return int(connection.execute(_ADD, row).fetchone()[0])
-        except Exception as error:
+        except Exception as error:  # of the database's own kind
             if self._transactions.is_conflict(error):
                 raise ConversationChanged(session.id) from None
             raise
@@ -252,9 +252,8 @@ class ConversationDatabase:
         with self._checked(f"conversation {row[0]!r}"):
             key, title, model, domain = map(unescape, row[:4])
             created, updated = map(datetime.fromisoformat, row[5:7])
-            return ConversationInfo(
-                key, title, model, domain, int(row[4]), created, updated, _parse_configuration(row[7])
-            )
+            configuration = _parse_configuration(row[7])
+            return ConversationInfo(key, title, model, domain, int(row[4]), created, updated, configuration)
 
     def _parse_turn(self, row: Sequence[Any], conversation_id: str) -> TurnRecord:
         number, text = row
@@ -301,13 +300,8 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda found: {"\\": "\\", "0": "\0"}.get(found[1]) or chr(int(found[1][1:], 16)), text)
 
 
-def format_record(record: TurnRecord) -> str:
-    """Format a record as JSON for the database."""
-    return _format_plain(record.to_dict())
-
-
 def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
-    return {"turn_id": escape(record.turn_id), "version": version, "record": format_record(record)}
+    return {"turn_id": escape(record.turn_id), "version": version, "record": _format_plain(record.to_dict())}
 
 
 def _format_time(time: datetime | None = None) -> str:

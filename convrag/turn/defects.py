@@ -77,12 +77,13 @@ def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
 
 
 def check_items(stage: Stage, method: str, result: Any, wanted: type) -> tuple[Any, ...]:
-    """Return the items that a method returned. Raises StageFault for what is no collection of that type."""
+    """Return the items that a method returned, or any numbers. Raises StageFault for what is no such collection."""
     if isinstance(result, str | bytes) or not isinstance(result, Iterable):
-        problem = f"{method} returned {name_type(result)}, which is no list of {wanted.__name__}"
+        kind = "numbers" if wanted is float else wanted.__name__
+        problem = f"{method} returned {name_type(result)}, which is no list of {kind}"
         raise make_error(stage, problem, method)
     items = tuple(result)
-    if others := [item for item in items if not isinstance(item, wanted)]:
+    if wanted is not float and (others := [item for item in items if not isinstance(item, wanted)]):
         problem = f"{method} returned a list with {name_type(others[0])}, which is no {wanted.__name__}"
         raise make_error(stage, problem, method)
     return items
@@ -121,7 +122,7 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
         StageFault: something in it is of another type.
     """
     if isinstance(wanted, list):
-        items = check_items(stage, method, result, object if wanted == [float] else wanted[0])
+        items = check_items(stage, method, result, wanted[0])
         return tuple(check_result(stage, method, item, wanted[0]) for item in items)
     if wanted is float:
         try:

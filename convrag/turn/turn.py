@@ -125,7 +125,7 @@ class TurnInProgress:
                     step()
             except RunStopped:
                 raise
-            except Exception as error:
+            except Exception as error:  # a plugin's own: it costs this turn, and no other
                 self.error = f"{name}: {self._log_failure(error, name)}"
                 break
             if watched or listener:
@@ -274,7 +274,7 @@ class TurnInProgress:
             yield
         except _NO_FALLBACK:
             raise
-        except Exception as error:
+        except Exception as error:  # a plugin's own: it costs this stage
             self.fallbacks[stage] = self._log_failure(error, stage)
 
     def _log_failure(self, error: Exception, stage: str) -> str:

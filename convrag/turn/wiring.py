@@ -127,7 +127,7 @@ class Wiring:
             return [str(missing)]
         try:
             return [each.replace("{place}", place) for each in check_items(stage, "check", stage.check(), str)]
-        except Exception as error:
+        except Exception as error:  # a plugin's own, which is told with the other problems
             return [f"check failed: {explain_error(error, stage)}"]
 
     def prepare(
@@ -195,7 +195,7 @@ class Wiring:
         try:
             said = getattr(stage, method)(*arguments)
             return None if said is None else check_type(stage, method, said, wanted)
-        except Exception as error:
+        except Exception as error:  # a plugin's own
             log.warning("%s failed: %s", method, explain_error(error, stage), exc_info=error)
             return None
 
@@ -273,7 +273,7 @@ def start_imports(stages: Iterable[Stage]) -> threading.Thread:
         for stage in loading:
             try:
                 stage.load_libraries()
-            except Exception:
+            except Exception:  # the call that needs the library raises it again
                 log.info("%s: its libraries were not imported early", type(stage).__name__, exc_info=True)
 
     thread = threading.Thread(target=load, name="imports", daemon=True)

@@ -20,6 +20,7 @@ from convrag.store.files import write_atomically
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener, listen_with
+from convrag.store.values import ArrayCodec
 from convrag.testing import make_prompt
 from convrag.turn.conversations import Conversations
 
@@ -193,3 +194,15 @@ def test_of_a_paid_reply_with_odd_fields_the_text_is_kept(store: Store, caplog: 
     assert replies == [Completion("yes")] * 2
     assert llm.asked == 1
     assert "OddLLM.complete returned an object of builtins.object at prompt_tokens" in caplog.text
+
+
+def test_a_library_that_cannot_be_imported_is_no_damage(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = known(Giving([1.0]), store)
+    stage.score("q", ["a"])
+
+    def fail(*_: object) -> None:
+        raise ImportError("cannot import name 'stack' from partially initialized module 'numpy'")
+
+    monkeypatch.setattr(ArrayCodec, "decode", fail)
+    with pytest.raises(ImportError):
+        stage.score("q", ["a"])
