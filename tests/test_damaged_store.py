@@ -14,6 +14,8 @@ import pytest
 
 from commands import run_convrag
 
+pytestmark = pytest.mark.slow
+
 COMMAND = ["rewriter=condense", "llm=extractive", "retriever=hybrid", "embedder=lsa", "store.path=store", "limit=4"]
 
 

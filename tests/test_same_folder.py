@@ -11,11 +11,11 @@ from subprocess import PIPE
 import pytest
 
 from commands import LIBRARIES, StartedCommand
-from convrag.store.folder_lock import FOLDER_LOCK
+from convrag.store.locks import FOLDER_LOCK
 from llm_server import Server
 
 pytest.importorskip("litellm")
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
 @pytest.fixture

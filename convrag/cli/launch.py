@@ -28,7 +28,7 @@ from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, ini
 from convrag.config.messages import explained
 from convrag.config.secret_checks import refuse_secrets
 from convrag.registry import plugins
-from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
+from convrag.store.locks import FOLDER_LOCK, hold_folder
 from convrag.sweep.folders import register_folder_names
 
 

@@ -17,7 +17,7 @@ from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import DiskError, encode_name, writing
-from convrag.store.folder_lock import FolderInUse, hold_folder
+from convrag.store.locks import FolderInUse, hold_folder
 from convrag.store.strict_json import format_json
 
 UNFINISHED = ".unfinished"

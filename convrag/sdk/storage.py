@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from convrag.api.databases import Database, Entries, Rows, Statements, Transactions
 from convrag.store.database import StoreUnusable, compute_checksum, is_damaged
-from convrag.store.locks import ForkAware, get_locks
+from convrag.store.forks import ForkAware
+from convrag.store.locks import get_locks
 from convrag.store.remember import answer_again
 from convrag.store.store import BATCH, FILE, get_store
 from convrag.store.usage import UsageMeter, add_usage, current_meter

@@ -7,9 +7,9 @@
 * `marked_json`: plain data and dataclasses as JSON with marks for what JSON cannot say.
 * `fingerprint`: hashes of stages, values and files, of which keys are made.
 * `source`: hashes of the source code that the results of a class depend on.
-* `locks`: locks by key, across threads, processes and forks.
+* `locks`: locks of keys and of folders, across threads, processes and forks.
+* `forks`: what a forked child does with the locks, the open files and the connections of its parent.
 * `folders`: built folders, each built once, checked and held while it is used.
-* `folder_lock`: a folder is written by one process at a time.
 * `files`: files that are written whole or not at all, their names, and what is said where they cannot be written.
 * `strict_json`: JSON without NaN and infinities, which are no JSON.
 * `cancellation`: ends the calls of other threads, and cleans up where a process ends while a thread hangs.

@@ -86,10 +86,15 @@ class Cancellation:
 _current: ContextVar[Cancellation | None] = ContextVar("convrag_cancellation", default=None)
 
 
+def is_cancelled() -> bool:
+    """Whether the calls of this thread are cancelled."""
+    return (current := _current.get()) is not None and current.cancelled
+
+
 def check_cancelled() -> None:
     """Raise Cancelled if the calls of this thread are cancelled. Called before anything that costs time or money."""
-    if current := _current.get():
-        current.check()
+    if is_cancelled():
+        raise Cancelled
 
 
 def sleep(seconds: float) -> None:
@@ -99,6 +104,19 @@ def sleep(seconds: float) -> None:
             current.sleep(seconds)
         else:
             time.sleep(seconds)
+
+
+@contextmanager
+def hold(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock (of `threading`) during the block. Raises Cancelled where the calls are cancelled while it waits."""
+    if not lock.acquire(blocking=False):
+        with waiting():
+            while not lock.acquire(timeout=0.1):
+                check_cancelled()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from convrag.store.forks import ForkAware
+
 STUCK_SECONDS = 0.05
 """Where no slot was taken or given back for so long, those that have them may be waiting without saying so: whoever
 waits for a slot computes without.
@@ -27,7 +29,7 @@ LONGEST_WAIT = 0.5
 """Seconds after which a thread computes without a slot in any case."""
 
 
-class ComputeSlots:
+class ComputeSlots(ForkAware):
     """Slots for threads that compute, which get them in the order in which they came.
 
     Args:
@@ -35,11 +37,11 @@ class ComputeSlots:
     """
 
     def __init__(self, count: int) -> None:
-        self._guard = threading.Lock()
         self._free = count
         self._queue: deque[threading.Lock] = deque()
         """A closed lock for each thread that waits. It opens when the thread has a slot."""
         self._moved = 0.0  # when a slot was last taken or given back
+        super().__init__()
 
     @contextmanager
     def hold(self) -> Iterator[None]:

@@ -18,7 +18,8 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.store.files import describe_disk_error
-from convrag.store.locks import ForkAware, get_locks
+from convrag.store.forks import ForkAware
+from convrag.store.locks import get_locks
 
 log = logging.getLogger(__name__)
 
@@ -134,20 +135,18 @@ class SqliteEntries(ForkAware):
             StoreUnusable: the database cannot be used.
         """
         file: FileIdentity | None = None
-        try:
-            with self._guard:
-                file = identify(self._file)
-                return self._connect(file).execute(sql, values).fetchall()
-        except (OSError, sqlite3.DatabaseError) as error:
-            if not _is_damage(error):
-                raise self._make_error(error) from error
-            damage = error
-        try:
-            self._set_aside(file, damage)
-            with self._guard:
-                return self._connect(identify(self._file)).execute(sql, values).fetchall()
-        except (OSError, sqlite3.DatabaseError) as error:
-            raise self._make_error(error) from damage
+        damage: Exception | None = None
+        while True:
+            try:
+                if damage:
+                    self._set_aside(file, damage)
+                with self._guard:
+                    file = identify(self._file)
+                    return self._connect(file).execute(sql, values).fetchall()
+            except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                if damage or not _is_damage(error):
+                    raise self._make_error(error) from damage or error
+                damage = error
 
     def _connect(self, file: FileIdentity | None) -> sqlite3.Connection:
         """Return the connection to the database, which is `file` now; the guard must be held.
@@ -272,6 +271,8 @@ def _decode(text: bytes) -> str:
 
 
 def _is_damage(error: Exception) -> bool:
+    if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a damaged name
+        return True
     code = getattr(error, "sqlite_errorcode", None) or 0
     return code & 0xFF in _DAMAGE or code == sqlite3.SQLITE_IOERR_SHORT_READ
 

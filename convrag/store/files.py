@@ -25,25 +25,18 @@ _KEPT = 60  # characters of a name that is too long
 _CAPITALS, _HASHED = "%=", "%+"  # no percent-encoded text has these
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)  # devices of Windows, whatever follows
 
-_UNOPENED = -1
-"""In place of a number, which SQLite does not tell where it cannot open a file."""
-
 _ROOM = "Make room there, or choose another folder"
 _RIGHTS = "Choose a folder that you may write to"
+_OPEN = "See that its folder is there and is yours, and that this process may open more files (ulimit -n)"
 _REASONS = {
     errno.ENOSPC: ("the disk is full", _ROOM),
     errno.EDQUOT: ("the quota of the disk is used up", _ROOM),
-    errno.EFBIG: ("the file would be larger than this process may write (ulimit -f)", "Allow more"),
+    errno.EFBIG: ("the file would be larger than this process may write (ulimit -f)", _ROOM),
     errno.EROFS: ("the file system is read-only", _RIGHTS),
     errno.EACCES: ("you have no right to", _RIGHTS),
     errno.EPERM: ("you have no right to", _RIGHTS),
-    errno.EMFILE: ("this process may open no more files", "Allow more (ulimit -n), or lower `workers`"),
-    errno.ENFILE: ("the system may open no more files", "Close other programs, or lower `workers`"),
+    errno.EMFILE: ("it cannot be opened", _OPEN),
     errno.EIO: ("the disk reports an error", "Choose a folder on another disk"),
-    _UNOPENED: (
-        "SQLite cannot open it",
-        "See that its folder is there and is yours, and that this process may open more files (ulimit -n)",
-    ),
 }
 """The number of an error -> the reason, and what to do."""
 
@@ -51,7 +44,7 @@ _SQLITE = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_READONLY: errno.EROFS,
     sqlite3.SQLITE_IOERR: errno.EIO,
-    sqlite3.SQLITE_CANTOPEN: _UNOPENED,
+    sqlite3.SQLITE_CANTOPEN: errno.EMFILE,
 }
 
 
@@ -92,8 +85,9 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
         unfinished.unlink(missing_ok=True)
 
     with if_abandoned(discard):
+        how: dict[str, Any] = {} if mode == "wb" else _TEXT
         try:  # open(), because only the owner can read the files of tempfile
-            with unfinished.open("xb") if mode == "wb" else _open_text(unfinished) as file:
+            with unfinished.open(mode.replace("w", "x"), **how) as file:
                 yield file
             unfinished.replace(path)
         except OSError as error:
@@ -103,8 +97,7 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
             discard()
 
 
-def _open_text(path: Path) -> IO[str]:
-    return path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n")
+_TEXT = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"}
 
 
 @contextmanager
@@ -130,19 +123,14 @@ def describe_disk_error(error: BaseException | None, path: Path | str = "") -> s
     while error is not None:
         if isinstance(error, DiskError):
             return str(error)
-        number = error.errno if isinstance(error, OSError) else _SQLITE.get(_read_sqlite_code(error), 0)
+        code = getattr(error, "sqlite_errorcode", 0)  # a library's own error may have something else there
+        number = error.errno if isinstance(error, OSError) else _SQLITE.get(code & 0xFF if type(code) is int else 0, 0)
         if number in _REASONS:
             reason, advice = _REASONS[number]
             place = getattr(error, "filename", None) or path or "a file of this command"
             return f"{place} cannot be written: {reason}. {advice}: the same command goes on from what is kept."
         error = error.__cause__ or error.__context__
     return ""
-
-
-def _read_sqlite_code(error: BaseException) -> int:
-    """The primary code of an error of SQLite, without the digits of its extended codes; 0 of other errors."""
-    code = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF if isinstance(code, int) else 0
 
 
 def encode_name(name: str) -> str:

@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import shutil
-import threading
 import time
 import weakref
 import zlib
@@ -21,6 +20,7 @@ from typing import Any
 
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically, writing
+from convrag.store.forks import ForkAware
 from convrag.store.locks import KeyLocks
 
 try:
@@ -83,13 +83,12 @@ class BuiltFolders:
             holds.release()
 
     def _get_whole(self, kind: str, folder: Path, build: Callable[[Path], None]) -> None:
-        if folder.exists() and not find_damage(folder):
+        if not find_damage(folder):
             return
         with self.lock([f"{kind}/{folder.name}"]):
-            damage = find_damage(folder) if folder.exists() else ""
-            if folder.exists() and not damage:
+            if not (damage := find_damage(folder)):
                 return  # another process has built it
-            if damage:
+            if folder.exists():
                 log.warning("%s: %s; it is built again", folder, damage)
             _build(folder, build)
 
@@ -118,7 +117,7 @@ class BuiltFolders:
         return self._path / f"{kind}.series.json"
 
 
-class FolderHolds:
+class FolderHolds(ForkAware):
     """The folders that this object holds until it is dropped, or its process ends; several processes may hold one.
 
     A hold is a shared lock (flock) on the folder itself, which the system frees when a process is killed. Forked
@@ -127,8 +126,8 @@ class FolderHolds:
 
     def __init__(self) -> None:
         self._files: dict[Path, int] = {}
-        self._guard = threading.Lock()
         weakref.finalize(self, _close_all, self._files)
+        super().__init__()
 
     def hold(self, folder: Path) -> bool:
         """Hold a folder; False where it is not there any more, because another process has just removed it."""

@@ -1,4 +1,6 @@
-"""Locks by key, across the threads of this process and across processes: one of them computes, the others wait.
+"""Locks of keys, and of folders that one process at a time writes: those of a run, of a grid, of a cell of a grid.
+
+Locks by key work across the threads of this process and across processes: one of them computes, the others wait.
 
 A key is one byte of the lock file, at an offset that is a hash of the key. These locks use `fcntl`, and no library such
 as `filelock`, since that locks whole files. A file for each key would be 500 open files for a batch of 500 keys. A few
@@ -6,27 +8,31 @@ files that the keys share would be a deadlock: a stage that holds the lock of it
 another stage, and where two calls share a lock, two processes may wait for each other. Windows has no `fcntl`: only the
 threads of one process wait for each other there, and a warning says so.
 
-A fork copies every lock of a thread as it is: one that another thread holds at that moment would stay locked in the
-child for ever. Open files with their locks, and connections, would belong to both processes. So the guards of all
-objects that have such things (`ForkAware`) are taken before a fork, and each object closes or forgets what is not the
-child's.
+The lock of a folder is `filelock`'s, which works on Windows too, is free when its process is killed, and does not pass
+to a forked child. The lock file says who holds it, and is there only meanwhile.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
+import platform
 import struct
 import threading
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from weakref import WeakSet, WeakValueDictionary
+from typing import Any
+from weakref import WeakValueDictionary
 
-from convrag.store.cancellation import check_cancelled, sleep
+from convrag.api.errors import ConvragError
+from convrag.store.cancellation import check_cancelled, if_abandoned, is_cancelled, sleep
 from convrag.store.compute_slots import waiting
+from convrag.store.forks import ForkAware, making
 
 try:
     import fcntl
@@ -40,29 +46,6 @@ LOCK_FILE = "keys.lock"
 
 _PAUSES = 0.001, 0.05
 """Seconds until it is asked again whether another process has freed a key: at first, and at most."""
-
-making = threading.RLock()
-"""Held while an object of a process is made or looked up. Take it before a guard, never while holding one."""
-
-
-class ForkAware:
-    """An object whose `_guard` is taken while the process forks. A fork waits for it: hold it for moments only."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        with making:
-            _all.add(self)
-
-    def _prepare_for_fork(self) -> None:
-        """Close what no child may inherit. The guard is held."""
-
-    def _reset_in_child(self) -> None:
-        """Forget what belongs to the parent. The guard is held, and there is no other thread."""
-
-
-_all: WeakSet[ForkAware] = WeakSet()
-_held: list[ForkAware] = []
-"""The objects whose guards are held while this process forks."""
 
 
 class KeyLocks(ForkAware):
@@ -139,7 +122,7 @@ class KeyLocks(ForkAware):
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 return False
-            warn_without_locks(self.folder, error)
+            _warn_without_locks(self.folder, error)
         return True
 
     def _reset_in_child(self) -> None:
@@ -155,7 +138,7 @@ class KeyLocks(ForkAware):
                 raise OSError("this system has no fcntl")
             self._file = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            warn_without_locks(self.folder, error)
+            _warn_without_locks(self.folder, error)
 
     def _close(self) -> None:
         if self._file is not None:
@@ -179,7 +162,7 @@ _warned: set[Path] = set()
 """The folders about which a warning was given."""
 
 
-def warn_without_locks(folder: Path, error: OSError) -> None:
+def _warn_without_locks(folder: Path, error: OSError) -> None:
     """Warn, once for each folder, that locks do not work there."""
     if folder not in _warned:
         _warned.add(folder)
@@ -202,25 +185,78 @@ def get_locks(folder: Path) -> KeyLocks:
         return locks
 
 
-def _before_fork() -> None:
-    making.acquire()
-    for each in list(_all):
-        each._guard.acquire()
-        _held.append(each)
-        each._prepare_for_fork()
+FOLDER_LOCK = ".convrag.lock"
+"""The lock file in a folder that is held."""
 
 
-def _after_fork_in_parent() -> None:
-    while _held:
-        _held.pop()._guard.release()
-    making.release()
+class FolderInUse(ConvragError):
+    """Another process holds a folder. `pid`, `host` and `since` say which one, as far as it has said so."""
+
+    def __init__(self, folder: Path, pid: int | None = None, host: str = "", since: str = "") -> None:
+        self.folder, self.pid, self.host, self.since = folder, pid, host, since
+        holder = f"process {pid} on {host}, since {since}" if pid else "another process"
+        super().__init__(
+            f"{folder} is in use by {holder}. Wait until it has ended, or stop it: the same command then goes on from "
+            "what is remembered. Or choose another folder: hydra.run.dir=..., for a grid hydra.sweep.dir=..."
+        )
 
 
-def _after_fork_in_child() -> None:
-    for each in _held:
-        each._reset_in_child()
-    _after_fork_in_parent()
+@contextmanager
+def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold a folder, which is made where it is missing, during the block. A thread that holds it may hold it again.
+
+    Where the file system has no locks, a warning says so once and nobody is kept apart.
+
+    Args:
+        folder: the folder.
+        wait: whether to wait for another process, or thread, that holds it.
+
+    Raises:
+        FolderInUse: another process, or thread, holds it, and `wait` is False.
+        OSError: the folder cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FOLDER_LOCK
+    lock = FileLock(path, is_singleton=True, poll_interval=0.1, fallback_to_soft=False, on_acquired=_write_holder)
+    try:
+        lock.acquire(timeout=-1 if wait else 0, cancel_check=is_cancelled)
+    except Timeout:
+        check_cancelled()
+        raise FolderInUse(folder, **_read_holder(folder)) from None
+    except OSError as error:
+        _warn_without_locks(folder, error)
+    is_held = lock.is_locked  # which another thread could not ask
+
+    def remove() -> None:
+        if is_held:
+            with suppress(OSError):  # Windows removes no open file
+                path.unlink()
+
+    with if_abandoned(remove):
+        try:
+            yield
+        finally:
+            if lock.lock_counter == 1:
+                remove()
+            lock.release()
 
 
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+def _write_holder(file: int) -> None:
+    """Write who holds the folder into its lock file, after a first byte that others cannot read on Windows."""
+    holder = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    os.ftruncate(file, 0)
+    os.write(file, f"\n{json.dumps(holder)}".encode())
+
+
+def _read_holder(folder: Path) -> dict[str, Any]:
+    """Read who holds a folder; empty where that is not written yet, or not any more."""
+    try:
+        with (folder / FOLDER_LOCK).open("rb") as file:
+            file.seek(1)
+            holder = json.loads(file.read())
+        return {name: holder[name] for name in ("pid", "host", "since")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

@@ -1,9 +1,9 @@
 """JSON with marks for what JSON cannot say: `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again.
 
 Kept as they are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists,
-tuples, sets, dicts with any keys, paths, numpy's numbers and arrays, and objects of known dataclasses, named tuples and
-enums. An object of another class that is derived from a plain type (an OrderedDict, say) comes back as one of the plain
-type.
+tuples, sets, dicts with any keys, paths of this system, numpy's numbers and arrays, and objects of known dataclasses,
+named tuples and enums. An object of another class that is derived from a plain type (an OrderedDict, say) comes back as
+one of the plain type.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
-from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 _MARK = "~"
 _FIRST_BYTE = b"1"
 """Of data that `encode` has made."""
 
-_SCALARS = frozenset({str, float, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 """The types whose values are written as they are."""
-_LONG = 4096  # bits of an integer; Python refuses to read more than 4300 decimal digits
 _PLAIN: Mapping[type, Callable[[Any], Any]] = {
     str: str.__str__,
     int: int.__int__,
@@ -33,7 +32,6 @@ _PLAIN: Mapping[type, Callable[[Any], Any]] = {
     list: list,
     tuple: tuple,
 }
-_PATHS = {cls.__name__: cls for cls in (Path, PurePosixPath, PureWindowsPath)}
 
 
 class CannotBeKept(Exception):
@@ -62,10 +60,9 @@ class MarkedJson:
         converter = _Converter(self._names)
         try:
             text = json.dumps(converter.convert(value), ensure_ascii=False, separators=(",", ":"))
-        except RecursionError as error:
-            raise CannotBeKept(
-                _format_place(converter.place[:3]), "a value that contains itself, or is nested too deeply"
-            ) from error
+        except (RecursionError, ValueError) as error:
+            problem = "a value that contains itself, or is nested too deeply, or too long a number"
+            raise CannotBeKept(_format_place(converter.place[:3]), problem) from error
         return text.encode("utf-8", "surrogatepass")  # as \ud83d\ude00, two halves would be read as one character
 
     def read(self, data: bytes) -> Any:
@@ -109,8 +106,6 @@ class _Converter:
         kind = type(value)
         if kind in _SCALARS:
             return value
-        if kind is int:
-            return {"~int": hex(value)} if value.bit_length() > _LONG else value
         if kind is list:
             return self._convert_items(value)
         if kind is dict:
@@ -149,14 +144,13 @@ class _Converter:
     def _convert_other(self, value: Any) -> Any:
         if (numpy := sys.modules.get("numpy")) and isinstance(value, numpy.generic | numpy.ndarray):
             return self._convert_numpy(value, numpy)
-        if isinstance(value, bytes | bytearray):
-            return {"~bytearray" if isinstance(value, bytearray) else "~bytes": b64encode(value).decode()}
+        if isinstance(value, bytes):
+            return {"~bytes": b64encode(value).decode()}
         if isinstance(value, set | frozenset):
             items = sorted(self._convert_items(value), key=lambda item: json.dumps(item, sort_keys=True))
             return {"~set" if isinstance(value, set) else "~frozenset": items}
         if isinstance(value, PurePath):
-            windows = "PureWindowsPath" if isinstance(value, PureWindowsPath) else "PurePosixPath"
-            return {"~path": ["Path" if isinstance(value, Path) else windows, str(value)]}
+            return {"~path": ["Path" if isinstance(value, Path) else "PurePosixPath", str(value)]}
         if isinstance(value, Enum) or is_dataclass(value) or hasattr(value, "_fields"):
             self._refuse(f"an object of {type(value).__name__}, a class that the return annotation does not name")
         for plain, make in _PLAIN.items():
@@ -168,7 +162,7 @@ class _Converter:
 
     def _convert_numpy(self, value: Any, numpy: Any) -> dict[str, Any]:
         array = numpy.asarray(value)
-        if array.dtype.kind in "OV" or isinstance(value, numpy.ma.MaskedArray):
+        if array.dtype.kind in "OV":
             self._refuse(f"an array of {array.dtype}")
         row = [array.dtype.str, list(array.shape), b64encode(array.tobytes()).decode()]
         return {"~array" if isinstance(value, numpy.ndarray) else "~scalar": row}
@@ -179,11 +173,7 @@ class _Converter:
 
 def _format_place(steps: Iterable[Any]) -> str:
     """Format the keys, fields and positions that lead to a value."""
-    return "".join(f".{step}" if isinstance(step, str) else f"[{_shorten(step)}]" for step in steps).removeprefix(".")
-
-
-def _shorten(step: Any) -> str:
-    return "a long integer" if isinstance(step, int) and step.bit_length() > _LONG else f"{step!r:.60}"
+    return "".join(f".{step}" if isinstance(step, str) else f"[{step!r:.60}]" for step in steps).removeprefix(".")
 
 
 def _read_array(row: tuple[str, list[int], str]) -> Any:
@@ -221,14 +211,12 @@ def _make_dataclass(cls: type, row: Mapping[str, Any]) -> Any:
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
-    "~int": lambda digits: int(digits, 16),
     "~tuple": tuple,
     "~dict": dict,
     "~set": set,
     "~frozenset": frozenset,
     "~bytes": b64decode,
-    "~bytearray": lambda data: bytearray(b64decode(data)),
-    "~path": lambda row: _PATHS[row[0]](row[1]),
+    "~path": lambda row: Path(row[1]) if row[0] == "Path" else PurePosixPath(row[1]),
     "~array": _read_array,
     "~scalar": lambda row: _read_array(row)[()],
 }

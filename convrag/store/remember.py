@@ -165,7 +165,9 @@ class _Results:
         for key, (data, seconds) in self.store.entries.find(keys).items():
             try:
                 found[key] = self.codec.decode(data), seconds
-            except Exception as error:
+            except ImportError:
+                raise  # a library that cannot be imported is no damage
+            except Exception as error:  # damaged data may raise anything
                 self._warn(error)
         return found
 
@@ -180,48 +182,40 @@ class _Results:
         if self.is_paid and self.name.endswith(".complete") and not isinstance(result, Completion):
             kind = type(result).__name__
             raise ConvragError(f"{self.name} returned a {kind}, which is no Completion ({self._place})")
-        try:
-            if self.is_paid and isinstance(result, Completion):
-                data = encode_reply(result, self.codec, self.name)
-            else:
-                data = self.codec.encode(result)
-        except CannotBeKept as error:
-            raise self._make_error(error) from error
-        try:
-            return data, self.codec.decode(data)
-        except Exception as error:  # a dataclass whose constructor does not take its own fields
-            problem = f"what cannot be made again ({type(error).__name__}: {error})"
-            raise self._make_error(CannotBeKept("", problem)) from error
+        with self._explained():
+            is_reply = self.is_paid and isinstance(result, Completion)
+            data = encode_reply(result, self.codec, self.name) if is_reply else self.codec.encode(result)
+            try:
+                return data, self.codec.decode(data)
+            except Exception as error:  # a dataclass whose constructor does not take its own fields
+                raise CannotBeKept("", f"what cannot be made again ({type(error).__name__}: {error})") from error
 
     def split(self, rows: Any, count: int, each: str) -> list[Any]:
         """Split what a method returned for `count` items. Raises ConvragError unless there is a row for each."""
-        try:
+        with self._explained():
             split = self.codec.split(rows)
-        except CannotBeKept as error:
-            raise self._make_error(error) from error
         if len(split) != count:
-            raise ConvragError(
-                f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
-            )
+            said = f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
+            raise ConvragError(said)
         return split
 
     def join(self, rows: list[Any]) -> Any:
         """Join rows to what the method returns. Raises ConvragError if they do not fit together."""
-        try:
+        with self._explained():
             return self.codec.join(rows)
-        except ValueError as error:
-            shapes = ", ".join(sorted({str(row.shape) for row in rows}))
-            raise ConvragError(
-                f"{self.name} returned rows of different shapes in different calls: {shapes}."
-            ) from error
 
-    def _make_error(self, error: CannotBeKept) -> ConvragError:
-        place = f" at {error.place}" if error.place else ""
-        return ConvragError(
-            f"{self.name} returned {error.problem}{place}: the store cannot keep that. Return plain data, numpy values "
-            "and arrays, and objects of convrag's types or of dataclasses that the return annotation names "
-            f"({self._place})."
-        )
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say which method returned what cannot be kept."""
+        try:
+            yield
+        except CannotBeKept as error:
+            place = f" at {error.place}" if error.place else ""
+            raise ConvragError(
+                f"{self.name} returned {error.problem}{place}: the store cannot keep that. Return plain data, numpy "
+                "values and arrays, and objects of convrag's types or of dataclasses that the return annotation names "
+                f"({self._place})."
+            ) from error
 
     def _warn(self, error: Exception) -> None:
         if self.store.name not in _warned:

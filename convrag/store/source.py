@@ -145,26 +145,18 @@ def _combine(hashes: dict[str, str]) -> str:
 
 def _hash_functions(cls: type) -> str:
     """Hash the functions of a class that has no source file, since it was defined at a prompt or in a notebook."""
-    return blake2b(repr(sorted(_describe_functions(cls))).encode(), digest_size=16).hexdigest()
+    members = ((name, getattr(each, "__func__", getattr(each, "fget", each))) for name, each in vars(cls).items())
+    codes = {name: code for name, each in members if isinstance(code := getattr(each, "__code__", None), CodeType)}
+    return _combine({name: repr(_describe_code(code)) for name, code in codes.items()})
 
 
-def _describe_functions(cls: type) -> Iterator[tuple[str, str]]:
-    for name, member in vars(cls).items():
-        function = getattr(member, "__func__", getattr(member, "fget", member))
-        if isinstance(code := getattr(function, "__code__", None), CodeType):
-            yield name, repr(_describe_code(code))
-
-
-def _describe_code(code: CodeType) -> list[Any]:
-    return [code.co_code.hex(), code.co_names, code.co_varnames, [_describe_constant(each) for each in code.co_consts]]
-
-
-def _describe_constant(value: Any) -> Any:
+def _describe_code(value: Any) -> Any:
+    """Describe the code of a function, or a constant in it, without the place where it was typed."""
     if isinstance(value, CodeType):
-        return _describe_code(value)
-    return (
-        sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
-    )  # a set has another order each time
+        constants = [_describe_code(each) for each in value.co_consts]
+        return [value.co_code.hex(), value.co_names, value.co_varnames, constants]
+    # a set has another order each time
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 
 def find_imported_modules(names: Iterable[str]) -> list[str]:

@@ -12,7 +12,8 @@ from convrag.api.databases import Database, Entries
 from convrag.api.errors import ConfigError
 from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
-from convrag.store.locks import get_locks, making
+from convrag.store.forks import making
+from convrag.store.locks import get_locks
 
 __all__ = ["BATCH", "FILE", "OpenDatabase", "Store", "get_store"]
 
@@ -60,11 +61,7 @@ class Store:
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key -> value. Keys without a value are absent."""
-        return {key: value for key, (value, _) in self.get_with_seconds(keys).items()}
-
-    def get_with_seconds(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """Return key -> (value, seconds it took to compute, 0 if not known). Keys without a value are absent."""
-        return self.entries.find(keys)
+        return {key: value for key, (value, _) in self.entries.find(keys).items()}
 
     def take_over(self, damaged: Path) -> int:
         """Keep the entries of a damaged database that can be read, and are missing here; return how many there are.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Generic, TypeVar
 
-from convrag.store.cancellation import Cancellation
-from convrag.store.values import SurrogateMender
+from convrag.store.cancellation import Cancellation, when_cancelled
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -22,12 +23,16 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listen
 @contextmanager
 def listen_with(listener: Callable[[str], None] | None) -> Iterator[None]:
     """Pass the replies that LLMs give in this thread during the block to `listener`, in pieces; None turns this off."""
-    mender = SurrogateMender(listener) if listener else None
-    token = _listener.set(mender)
+    decoder = getincrementaldecoder("utf-16-le")("replace")  # keeps half a surrogate pair until the other half comes
+
+    def tell(piece: str) -> None:
+        if listener and (text := decoder.decode(piece.encode("utf-16-le", "surrogatepass"), final=not piece)):
+            listener(text)
+
+    token = _listener.set(tell if listener else None)
     try:
         yield
-        if mender:
-            mender.flush()
+        tell("")
     finally:
         _listener.reset(token)
 
@@ -85,13 +90,14 @@ class Stream(Generic[E, T]):
         """Begin the work.
 
         Args:
-            call_in_thread: calls a function in a thread; by default in a new one, with a copy of this context.
+            call_in_thread: calls a function in a thread; by default in a new one. It has a copy of this context.
         """
         self._begun = True
+        run = partial(copy_context().run, self._run)
         if call_in_thread:
-            call_in_thread(self._run)
+            call_in_thread(run)
         else:
-            threading.Thread(target=copy_context().run, args=(self._run,), name="stream", daemon=True).start()
+            threading.Thread(target=run, name="stream", daemon=True).start()
 
     def tell(self, event: E) -> None:
         """Add an event; called by the thread. Raises Cancelled once the stream is cancelled."""
@@ -157,7 +163,7 @@ class Stream(Generic[E, T]):
 
     def _run(self) -> None:
         try:
-            with self.cancellation.apply():
+            with when_cancelled(self.cancel), self.cancellation.apply():
                 self._records.append(self._work(self.tell))
         except BaseException as error:
             self.error = error

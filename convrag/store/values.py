@@ -62,9 +62,11 @@ class ArrayCodec:
         return list(array)
 
     def join(self, rows: Sequence[Any]) -> Any:
-        """Join rows, one at least, to an array. Raises ValueError if they do not fit together."""
+        """Join rows, one at least, to an array. Raises CannotBeKept if they do not fit together."""
         import numpy as np
 
+        if len(shapes := sorted({str(row.shape) for row in rows})) > 1:
+            raise CannotBeKept("", f"rows of different shapes in different calls: {', '.join(shapes)}")
         return np.stack(rows)
 
     def _convert(self, value: Any) -> np.ndarray[Any, Any]:
@@ -139,7 +141,7 @@ def _evaluate(annotations: dict[str, Any], module: str) -> dict[str, Any]:
     for name, annotation in annotations.items():
         try:
             evaluated |= get_type_hints(SimpleNamespace(__annotations__={name: annotation}), globalns=names)
-        except Exception:
+        except (NameError, AttributeError):
             continue  # imported for type checkers only
     return evaluated
 
@@ -188,24 +190,3 @@ def mend_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
-
-
-class SurrogateMender:
-    """Passes the pieces of a reply on to a listener, mended. A piece that ends within a pair waits for the next one."""
-
-    def __init__(self, listener: Callable[[str], None]) -> None:
-        self._listener = listener
-        self._held = ""
-
-    def __call__(self, piece: str) -> None:
-        """Pass a piece on."""
-        text = self._held + piece
-        self._held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        if text := text.removesuffix(self._held):
-            self._listener(mend_surrogates(text))
-
-    def flush(self) -> None:
-        """Pass on what still waits."""
-        held, self._held = self._held, ""
-        if held:
-            self._listener(mend_surrogates(held))

@@ -21,7 +21,7 @@ from convrag.score.summary import read_summary
 from convrag.sdk.progress import within_grid
 from convrag.sdk.progress_lines import format_duration
 from convrag.store.files import DiskError, describe_disk_error
-from convrag.store.folder_lock import hold_folder
+from convrag.store.locks import hold_folder
 from convrag.sweep.sweep_file import (
     CELL_FILE,
     METRICS_FILE,

@@ -24,7 +24,7 @@ from convrag.run.writers import discard_unfinished
 from convrag.sdk.printable import count
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically
-from convrag.store.folder_lock import hold_folder
+from convrag.store.locks import hold_folder
 from convrag.sweep.cell import note_lost
 from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -23,11 +23,6 @@ from convrag.registry import plugins
 from convrag.store.strict_json import format_json, parse_json
 from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
 from convrag.turn.sqlite_transactions import OTHER, SqliteTransactions
-
-try:
-    import orjson
-except ImportError:  # it comes with task=serve
-    orjson = None
 
 VERSION = 1
 """The version of the tables. Raise it with a change of them: a database with another version is refused."""
@@ -126,12 +121,11 @@ class ConversationDatabase:
         with self._transactions.read() as connection:
             found = connection.execute(_FIND_VERSION, {"key": hash_id(session.id)}).fetchone()
             number, version = found or (None, 0)
-            if number == session.number and version == session.version:
-                return
-            if number is not None and number == session.number:
-                session.stage_state.clear()
-                self._read_turns(connection, session, after=session.version)
-                session.version = version
+            if number == session.number:
+                if version != session.version:
+                    session.stage_state.clear()
+                    self._read_turns(connection, session, after=session.version)
+                    session.version = version
                 return
         session.take_over(self.load(session.id) or Session(session.id, session.domain))
 
@@ -213,7 +207,7 @@ class ConversationDatabase:
         }
         try:
             return int(connection.execute(_ADD, row).fetchone()[0])
-        except Exception as error:
+        except Exception as error:  # of the database's own kind
             if self._transactions.is_conflict(error):
                 raise ConversationChanged(session.id) from None
             raise
@@ -258,9 +252,8 @@ class ConversationDatabase:
         with self._checked(f"conversation {row[0]!r}"):
             key, title, model, domain = map(unescape, row[:4])
             created, updated = map(datetime.fromisoformat, row[5:7])
-            return ConversationInfo(
-                key, title, model, domain, int(row[4]), created, updated, _parse_configuration(row[7])
-            )
+            configuration = _parse_configuration(row[7])
+            return ConversationInfo(key, title, model, domain, int(row[4]), created, updated, configuration)
 
     def _parse_turn(self, row: Sequence[Any], conversation_id: str) -> TurnRecord:
         number, text = row
@@ -307,13 +300,8 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda found: {"\\": "\\", "0": "\0"}.get(found[1]) or chr(int(found[1][1:], 16)), text)
 
 
-def format_record(record: TurnRecord) -> str:
-    """Format a record as JSON for the database."""
-    return _format_plain(record.to_dict())
-
-
 def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
-    return {"turn_id": escape(record.turn_id), "version": version, "record": format_record(record)}
+    return {"turn_id": escape(record.turn_id), "version": version, "record": _format_plain(record.to_dict())}
 
 
 def _format_time(time: datetime | None = None) -> str:
@@ -329,10 +317,5 @@ def _parse_configuration(text: str) -> Mapping[str, Any]:
 
 
 def _format_plain(value: Any) -> str:
-    """Format JSON, by orjson where it is installed: a tenth of the time. Half surrogate pairs are escaped as JSON does
-    it: no database takes them.
-    """
-    if orjson:
-        with suppress(TypeError):  # what it does not write: half a pair, an integer of more than 64 bits, an object
-            return str(orjson.dumps(value), "utf-8")
+    """Format JSON. Half surrogate pairs are escaped as JSON does it: no database takes them."""
     return format_json(value).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import builtins
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from convrag.api.errors import ConfigError, ConversationChanged
 from convrag.api.records import TurnRecord
+from convrag.store.cancellation import hold
+from convrag.store.forks import ForkAware
+from convrag.turn.conversation_database import ConversationDatabase
 from convrag.turn.session import ConversationInfo, Session, to_turn
-
-if TYPE_CHECKING:
-    from convrag.turn.conversation_database import ConversationDatabase
 
 MAX_CONVERSATIONS = 10_000
 """How many conversations are kept in memory by default."""
 
 
-class Conversations:
+class Conversations(ForkAware):
     """The conversations of a pipeline by id, in memory and, if there is a database, from one process to the next.
 
         chat = Pipeline.compose(conversations=Conversations("conversations.db"))
@@ -47,11 +46,11 @@ class Conversations:
     ) -> None:
         self.limit = limit
         self.ttl = ttl
-        self._database = None if database is None else _open_database(database)
+        self._database = None if database is None else ConversationDatabase(database)
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are still referenced. A turn in progress keeps its conversation if memory drops it."""
-        self._guard = threading.Lock()
+        super().__init__()
 
     def get(self, conversation_id: str) -> Session | None:
         """Return the conversation with an id; None if there is none."""
@@ -74,12 +73,7 @@ class Conversations:
         return self._keep(session)
 
     def begin(
-        self,
-        conversation_id: str,
-        domain: str,
-        *,
-        configuration: Mapping[str, Any] | None = None,
-        model: str = "",
+        self, conversation_id: str, domain: str, *, configuration: Mapping[str, Any] | None = None, model: str = ""
     ) -> Session:
         """Return the conversation with an id; if there is none, begin one. Its first turn brings it into the database.
 
@@ -94,17 +88,12 @@ class Conversations:
         return self._keep(Session(conversation_id, domain, configuration=configuration or {}, model=model))
 
     def open(
-        self,
-        conversation_id: str,
-        domain: str,
-        *,
-        configuration: Mapping[str, Any] | None = None,
-        model: str = "",
+        self, conversation_id: str, domain: str, *, configuration: Mapping[str, Any] | None = None, model: str = ""
     ) -> Session:
         """Like `begin`; but a new one is in the database at once, for other processes and in lists."""
         session = self.begin(conversation_id, domain, configuration=configuration, model=model)
         if self._database and session.number is None:
-            with session.lock:
+            with hold(session.lock):
                 self._database.refresh(session)
                 if session.number is None:
                     self._database.insert(session)
@@ -214,9 +203,3 @@ class Conversations:
             if session is not None:
                 session.dropped = True
             return session
-
-
-def _open_database(database: Path | str) -> ConversationDatabase:
-    from convrag.turn.conversation_database import ConversationDatabase
-
-    return ConversationDatabase(database)

@@ -77,15 +77,15 @@ def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
 
 
 def check_items(stage: Stage, method: str, result: Any, wanted: type) -> tuple[Any, ...]:
-    """Return the items that a method returned. Raises StageFault for what is no collection of that type."""
+    """Return the items that a method returned, or any numbers. Raises StageFault for what is no such collection."""
     if isinstance(result, str | bytes) or not isinstance(result, Iterable):
-        problem = f"{method} returned {name_type(result)}, which is no list of {wanted.__name__}"
+        kind = "numbers" if wanted is float else wanted.__name__
+        problem = f"{method} returned {name_type(result)}, which is no list of {kind}"
         raise make_error(stage, problem, method)
     items = tuple(result)
-    for item in items:
-        if not isinstance(item, wanted):
-            problem = f"{method} returned a list with {name_type(item)}, which is no {wanted.__name__}"
-            raise make_error(stage, problem, method)
+    if wanted is not float and (others := [item for item in items if not isinstance(item, wanted)]):
+        problem = f"{method} returned a list with {name_type(others[0])}, which is no {wanted.__name__}"
+        raise make_error(stage, problem, method)
     return items
 
 
@@ -115,17 +115,21 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
         stage: whose method it is.
         method: its name.
         result: what it returned.
-        wanted: the type that it should have; [type] for a collection: its items are returned as a tuple.
+        wanted: the type that it should have; float for a score, which is returned as one; [type] for a collection: its
+            items are returned as a tuple.
 
     Raises:
         StageFault: something in it is of another type.
     """
     if isinstance(wanted, list):
-        return tuple(
-            check_result(stage, method, item, wanted[0]) for item in check_items(stage, method, result, wanted[0])
-        )
+        items = check_items(stage, method, result, wanted[0])
+        return tuple(check_result(stage, method, item, wanted[0]) for item in items)
     if wanted is float:
-        return _check_score(stage, method, result)
+        try:
+            return float(result)
+        except (TypeError, ValueError) as error:
+            said = f"{method} returned {name_type(result)} as a score, which is no number"
+            raise make_error(stage, said, method) from error
     check_type(stage, method, result, wanted)
     for name, kind in _FIELDS.get(wanted, {}).items():
         check_result(stage, method, getattr(result, name), kind)
@@ -134,19 +138,7 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
 
 def check_scores(stage: Stage, result: Any) -> list[float]:
     """Return a ranker's scores as numbers. Raises StageFault."""
-    try:
-        scores = result.tolist() if hasattr(result, "tolist") else list(result)
-    except TypeError as error:
-        raise make_error(stage, f"score returned {name_type(result)}, which is no list of numbers", "score") from error
-    return [_check_score(stage, "score", score) for score in scores]
-
-
-def _check_score(stage: Stage, method: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        said = f"{method} returned {name_type(value)} as a score, which is no number"
-        raise make_error(stage, said, method) from error
+    return list(check_result(stage, "score", result.tolist() if hasattr(result, "tolist") else result, [float]))
 
 
 def name_type(value: object) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 from collections import OrderedDict
 
 from convrag.api.errors import ConvragError
 from convrag.api.printable import make_printable
 from convrag.api.secrets import redact
+from convrag.store.forks import ForkAware
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class LogFile(logging.FileHandler):
             super().handleError(record)
 
 
-class FailureLog:
+class FailureLog(ForkAware):
     """Logs failures: a warning for the first one with a reason, and INFO records, for the log file, for repetitions.
 
     It knows the last `MAX_REASONS` reasons; an older one is a warning again.
@@ -56,7 +56,7 @@ class FailureLog:
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, None] = OrderedDict()
-        self._lock = threading.Lock()
+        super().__init__()
 
     def log_failure(self, reason: str, message: str, *arguments: object, error: Exception) -> None:
         """Log a failure; the traceback is added unless the error is a ConvragError, which explains itself."""
@@ -65,7 +65,7 @@ class FailureLog:
 
     def _note(self, reason: str) -> bool:
         """Whether a reason is known; from now on it is."""
-        with self._lock:
+        with self._guard:
             known = reason in self._seen
             self._seen[reason] = None
             self._seen.move_to_end(reason)

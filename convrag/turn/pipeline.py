@@ -14,7 +14,7 @@ from convrag.api.stages import Context, Dataset, Generator, Memory, Ranker, Retr
 from convrag.api.types import Conversation, Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
-from convrag.store.cancellation import check_cancelled
+from convrag.store.cancellation import check_cancelled, hold
 from convrag.store.streaming import Stream
 from convrag.turn.configuration import SETTINGS, check_configuration, describe_settings
 from convrag.turn.conversations import Conversations
@@ -285,7 +285,7 @@ class Pipeline:
         """
         while True:
             conversation = self.conversations.find(conversation_id) or self._begin(conversation_id, domain)
-            with conversation.lock:
+            with hold(conversation.lock):
                 if conversation.dropped:  # by another thread, while this one waited
                     continue
                 self.conversations.refresh(conversation)

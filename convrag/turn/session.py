@@ -76,16 +76,8 @@ class Session:
 
     def make_last_question(self, *, hide_history: bool = False) -> Question:
         """Make the last question again, as if it had not been answered: stages may keep notes on the turn."""
-        last = self.history[-1]
-        return Question(
-            text=last.question,
-            conversation_id=self.id,
-            turn_id=last.id,
-            domain=self.domain,
-            number=len(self.history),
-            history=() if hide_history else tuple(self.history[:-1]),
-            profile=self.profile,
-        )
+        last, before = self.history[-1], Session(self.id, self.domain, self.history[:-1], profile=self.profile)
+        return before.make_question(last.question, last.id, hide_history=hide_history)
 
     def add_turn(self, turn: Turn) -> None:
         """Append a finished turn, without its labels: later turns must not see them."""
@@ -93,27 +85,15 @@ class Session:
 
     def take_over(self, other: Session) -> None:
         """Become what another session of the same conversation is: another process has begun it anew."""
-        for name in (
-            "history",
-            "attempt",
-            "domain",
-            "model",
-            "configuration",
-            "created",
-            "updated",
-            "number",
-            "version",
-        ):
-            setattr(self, name, getattr(other, name))
+        kept = {name: getattr(self, name) for name in ("lock", "profile", "dropped", "stage_state")}
+        vars(self).update({**vars(other), **kept})
         self.stage_state.clear()
 
     def describe(self) -> ConversationInfo:
         """Describe the conversation for a list."""
-        title = make_title(self.history[0].question) if self.history else ""
-        turns, configuration = len(self.history), self.configuration
-        return ConversationInfo(
-            self.id, title, self.model, self.domain, turns, self.created, self.updated, configuration
-        )
+        title, turns = make_title(self.history[0].question) if self.history else "", len(self.history)
+        place, times = (self.model, self.domain), (self.created, self.updated)
+        return ConversationInfo(self.id, title, *place, turns, *times, self.configuration)
 
 
 def to_turn(record: TurnRecord) -> Turn:

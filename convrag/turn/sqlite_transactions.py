@@ -12,7 +12,7 @@ from pathlib import Path
 from convrag.api.errors import ConversationsUnusable
 from convrag.store.database import switch_to_wal
 from convrag.store.files import describe_disk_error
-from convrag.store.locks import ForkAware
+from convrag.store.forks import ForkAware
 
 BUSY_SECONDS = 30
 """How long a statement waits for SQLite's lock, which another process may hold."""
@@ -108,7 +108,7 @@ class SqliteTransactions(ForkAware):
         """Turn errors of the database into one that says what to do."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # a message may quote a damaged name
             raise ConversationsUnusable(f"conversations: {self._describe(error)}") from error
 
     def _describe(self, error: Exception) -> str:

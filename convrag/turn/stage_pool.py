@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from convrag.api.errors import ConfigError, ConvragError, StageFault
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
+from convrag.store.cancellation import hold
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
+from convrag.store.forks import ForkAware
 from convrag.store.remember import find_marked_methods, load_libraries, note_injected, remember
 from convrag.store.store import Store
 from convrag.turn.configuration import replace_paths
@@ -26,13 +28,14 @@ LIMIT = 64
 """The number of stages that are kept after their run: enough for the runs of a grid to share, few enough for memory."""
 
 
-class StagePool:
+class StagePool(ForkAware):
     """The stages of this process. Two stages are the same object if their class, configuration and files are equal."""
 
     def __init__(self) -> None:
         self._stages: OrderedDict[str, Stage] = OrderedDict()
         self._prepared: WeakSet[Stage] = WeakSet()
-        self._lock = threading.RLock()
+        super().__init__()
+        self._reset_in_child()
 
     def get(
         self, option: Option, values: dict[str, Any], injected: Mapping[str, Stage | None], store: Store, place: str
@@ -51,7 +54,7 @@ class StagePool:
             StageFault: its constructor raised what no constructor should raise, such as a KeyError.
         """
         stores = {parameter.name: store for parameter in option.parameters.values() if parameter.injects_store}
-        with self._lock:
+        with self._building:
             what = f"{place}={option.name} cannot be built"
             with _explained(what, lambda error: explain_build_error(error, option), refusals=_REFUSALS):
                 try:
@@ -76,16 +79,22 @@ class StagePool:
             return self._stages[key]
 
     def prepare(self, stage: Stage, *, for_new_questions: bool = False) -> None:
-        """Prepare a stage, unless that has been done.
+        """Prepare a stage, unless that has been done; an unrelated one does not wait for it.
 
         Its libraries are imported where it will be called: nothing of it is remembered, or new questions come.
         """
-        with self._lock, _explained("prepare failed", lambda error: explain_error(error, stage)):
+        with self._guard:
+            preparing = self._preparing.setdefault(stage, threading.Lock())
+        with hold(preparing), _explained("prepare failed", lambda error: explain_error(error, stage)):
             if for_new_questions or not find_marked_methods(type(stage)):
                 load_libraries(stage)
             if stage not in self._prepared:
                 stage.prepare()
                 self._prepared.add(stage)
+
+    def _reset_in_child(self) -> None:
+        self._building = threading.RLock()
+        self._preparing: WeakKeyDictionary[Stage, threading.Lock] = WeakKeyDictionary()
 
 
 pool = StagePool()

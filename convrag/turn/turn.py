@@ -41,6 +41,8 @@ class StageFinished(NamedTuple):
     record: TurnRecord
 
 
+_NO_FALLBACK = (RunStopped, ImportError)  # a library that cannot be imported is a defect, whichever stage needs it
+
 Listener = Callable[[Any], None]
 """Is called with each piece of the answer, a str, and with each StageFinished where these are wanted."""
 
@@ -123,7 +125,7 @@ class TurnInProgress:
                     step()
             except RunStopped:
                 raise
-            except Exception as error:
+            except Exception as error:  # a plugin's own: it costs this turn, and no other
                 self.error = f"{name}: {self._log_failure(error, name)}"
                 break
             if watched or listener:
@@ -150,18 +152,16 @@ class TurnInProgress:
     def rewrite_question(self) -> Rewrite:
         """Rewrite the question as standalone queries; if that fails, the question is the query."""
         rewriter, text = self.stages.rewriter, self.question.text
-        rewrite: Rewrite
-        try:
+        rewrite = Rewrite.of(text)
+        with self._falling_back("rewriter"):
             if self.options.query is not None:
                 rewrite = Rewrite.of(self.options.query, edited=True)
             else:
                 rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(self.question), Rewrite)
             if not any(query.text.strip() for query in rewrite.queries):
                 rewrite = Rewrite.of(text, fallback="the rewriter gave no query")
-        except RunStopped:
-            raise
-        except Exception as error:
-            rewrite = Rewrite.of(text, fallback=self._log_failure(error, "rewriter"))
+        if reason := self.fallbacks.get("rewriter"):
+            rewrite = Rewrite.of(text, fallback=reason)
         turn, domain = self.question.turn_id, self.question.domain
         self.queries = tuple(replace(q, turn_id=turn, domain=domain) for q in rewrite.queries if q.text.strip())
         self.question = replace(self.question, standalone=self.queries[0].text, queries=self.queries)
@@ -272,9 +272,9 @@ class TurnInProgress:
         """Note an error of the block as the reason why a stage fell back."""
         try:
             yield
-        except RunStopped:
+        except _NO_FALLBACK:
             raise
-        except Exception as error:
+        except Exception as error:  # a plugin's own: it costs this stage
             self.fallbacks[stage] = self._log_failure(error, stage)
 
     def _log_failure(self, error: Exception, stage: str) -> str:

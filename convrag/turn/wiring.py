@@ -126,7 +126,7 @@ class Wiring:
             return [str(missing)]
         try:
             return [each.replace("{place}", place) for each in check_items(stage, "check", stage.check(), str)]
-        except Exception as error:
+        except Exception as error:  # a plugin's own, which is told with the other problems
             return [f"check failed: {explain_error(error, stage)}"]
 
     def prepare(
@@ -187,7 +187,7 @@ class Wiring:
         try:
             said = getattr(stage, method)(*arguments)
             return None if said is None else check_type(stage, method, said, wanted)
-        except Exception as error:
+        except Exception as error:  # a plugin's own
             log.warning("%s failed: %s", method, explain_error(error, stage), exc_info=error)
             return None
 

@@ -101,9 +101,9 @@ def test_values_come_back(store: Store, open_store: Callable[[], Store]) -> None
     values = {str(n): bytes([n % 256]) * (n % 5) for n in range(1200)}
     store.put("test", values, 1.5)
     assert store.get(map(str, range(1300))) == values
-    assert open_store().get_with_seconds(["7", "none"]) == {"7": (b"\x07\x07", 1.5)}
+    assert open_store().entries.find(["7", "none"]) == {"7": (b"\x07\x07", 1.5)}
     store.put("test", {"7": b"another"})
-    assert store.get_with_seconds(["7"]) == {"7": (b"another", 0.0)}
+    assert store.entries.find(["7"]) == {"7": (b"another", 0.0)}
 
 
 def test_values_of_megabytes(store: Store) -> None:

@@ -64,10 +64,6 @@ def test_threads_without_one_wait_as_ever() -> None:
         check_cancelled()
 
 
-def test_it_is_no_failure_of_a_stage() -> None:
-    assert not issubclass(Cancelled, Exception)
-
-
 def test_blocks_that_have_ended_leave_nothing_to_clean_up() -> None:
     called: list[str] = []
     with if_abandoned(lambda: called.append("ended")):

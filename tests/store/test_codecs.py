@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -68,11 +68,11 @@ def are_same(one: Any, other: Any) -> bool:
 texts = st.text(st.characters(codec=None, categories=None), max_size=8) | st.sampled_from(
     ["~tuple", "~", "\ud800", "\ude00x", "\ud83d\ude00", "😀", "\x00", ""]
 )
-numbers = st.floats() | st.integers() | st.integers(4999, 5001).map(lambda digits: -(10**digits))
+numbers = st.floats() | st.integers()
 scalars = (
     st.none() | st.booleans() | numbers | texts | st.binary(max_size=5) | st.sampled_from(list(Colour))
-    | st.builds(Path, st.just("a/b")) | st.sampled_from([PurePosixPath("/x"), PureWindowsPath("c:\\x")])
-    | st.builds(bytearray, st.binary(max_size=5)) | st.builds(Message, st.just("user"), texts)
+    | st.builds(Path, st.just("a/b")) | st.sampled_from([PurePosixPath("/x")])
+    | st.builds(Message, st.just("user"), texts)
     | nps.arrays(st.sampled_from(["f4", "i8", ">i2", "?", "c16", "U3", "M8[s]"]), nps.array_shapes(min_side=0))
     | st.sampled_from([np.float32(0.1), np.float64("nan"), np.int64(3), np.bool_(True), np.str_("")])
 )  # fmt: skip
@@ -197,9 +197,18 @@ def test_numbers_are_never_changed_silently(dtype: str, value: Any, problem: str
         ArrayCodec(dtype).encode(value)
 
 
-def test_labels_that_are_whole_numbers_are_integers_in_both_calls() -> None:
-    codec = ArrayCodec("int64")
-    for labels in ([1.0, 2.0], np.array([1, 2], dtype=np.int32), [np.uint8(1), 2], (True, 2)):
-        decoded = codec.decode(codec.encode(labels))
-        assert decoded.dtype == np.int64
-        assert decoded.tolist() == [1, 2]
+class Broken:
+    """Cannot be an annotation, for another reason than that nothing has its name."""
+
+    def __class_getitem__(cls, item: object) -> None:
+        raise RuntimeError("a defect")
+
+
+def test_an_annotation_that_fails_is_an_error_and_an_unknown_name_is_none() -> None:
+    def find() -> Any: ...
+
+    find.__annotations__["return"] = "ImportedForTypeCheckers"
+    assert find_classes(find) == find_classes()
+    find.__annotations__["return"] = "Broken[int]"
+    with pytest.raises(RuntimeError, match="a defect"):
+        find_classes(find)

@@ -135,8 +135,3 @@ def test_one_that_waits_without_saying_so_keeps_nobody_for_long(limit: str, monk
     end.set()
     blocked.join()
     assert slots._free == 1
-
-
-def test_without_a_slot_nothing_is_given_back() -> None:
-    with waiting():
-        pass

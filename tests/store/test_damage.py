@@ -144,7 +144,7 @@ def test_what_was_paid_for_is_taken_over_from_a_damaged_database(finished: Path,
     (aside,) = (tmp_path / "store").glob("store.damaged-*.sqlite")
     fresh = Store(tmp_path / "fresh")
     count = fresh.take_over(aside)
-    found = fresh.get_with_seconds(VALUES)
+    found = fresh.entries.find(VALUES)
     assert len(found) > len(VALUES) / 4
     assert all(found[key] == (VALUES[key], 1.5) for key in found)
     assert Store(tmp_path / "fresh").get(VALUES) == fresh.get(VALUES), "they are kept"
@@ -167,6 +167,7 @@ for number in range(600):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_meet_damage_at_once_replace_the_database_once(tmp_path: Path) -> None:
     """Some of them have it open already, and go on writing into it until they see that it was replaced."""
     store = Store(tmp_path / "s")
@@ -203,14 +204,6 @@ def test_processes_that_meet_damage_at_once_replace_the_database_once(tmp_path: 
     with sqlite3.connect(file) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
-
-
-def test_a_database_that_was_deleted_is_made_anew(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s")
-    store.put("test", {"a": b"1"})
-    shutil.rmtree(tmp_path / "s")
-    store.put("test", {"b": b"2"})
-    assert Store(tmp_path / "s").get(["a", "b"]) == store.get(["a", "b"]) == {"b": b"2"}
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])

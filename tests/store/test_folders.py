@@ -73,6 +73,7 @@ def test_what_this_process_uses_stays_until_the_next_command(tmp_path: Path) -> 
     assert command(tmp_path, "two", "s") == ["two"]
 
 
+@pytest.mark.slow
 def test_what_another_process_uses_stays_until_it_ends_or_is_killed(tmp_path: Path) -> None:
     with process_that_holds(HOLD, tmp_path) as process:
         assert command(tmp_path, "two", "s") == ["one", "two"]
@@ -81,6 +82,7 @@ def test_what_another_process_uses_stays_until_it_ends_or_is_killed(tmp_path: Pa
         assert command(tmp_path, "two", "s") == ["two"]
 
 
+@pytest.mark.slow
 def test_a_forked_child_holds_what_its_parent_held(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.folder("indexes", "one", lambda folder: folder.joinpath("rows").write_text("1"), series="s")
@@ -134,11 +136,6 @@ def test_a_folder_that_is_removed_before_it_is_held_is_built_again(
     monkeypatch.setattr(folders_module.FolderHolds, "hold", remove_first)
     assert command(tmp_path, "one", "s") == ["one"]
     assert removed == [True]
-
-
-def test_a_folder_that_is_gone_cannot_be_held(tmp_path: Path) -> None:
-    assert not FolderHolds().hold(tmp_path / "nothing")
-    assert FolderHolds().hold(tmp_path)
 
 
 def test_where_nothing_can_be_locked_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

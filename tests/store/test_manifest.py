@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -97,86 +93,3 @@ def test_what_a_failing_disk_changes_is_found_on_the_next_day(tmp_path: Path) ->
     assert find_damage(folder) == "rows.npy is damaged"
     Store(tmp_path).folder("indexes", "key", build)
     assert build.built == 2
-
-
-def test_a_sound_folder_is_trusted_for_another_day(tmp_path: Path) -> None:
-    folder = Store(tmp_path).folder("indexes", "key", Builder())
-    yesterday = time.time() - TRUSTED - 1
-    os.utime(folder / MANIFEST, (yesterday, yesterday))
-    assert find_damage(folder) == ""
-    assert time.time() - (folder / MANIFEST).stat().st_mtime < 60
-
-
-def test_threads_build_a_damaged_folder_again_once(tmp_path: Path) -> None:
-    build = Builder()
-    folder = Store(tmp_path).folder("indexes", "key", build)
-    flip(folder / "rows.npy")
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: Store(tmp_path).folder("indexes", "key", build), range(16)))
-    assert build.built == 2
-
-
-def test_a_build_that_fails_leaves_the_damaged_folder_to_the_next(tmp_path: Path) -> None:
-    build = Builder()
-    store = Store(tmp_path)
-    folder = store.folder("indexes", "key", build)
-    flip(folder / "rows.npy")
-
-    def fail(_: Path) -> None:
-        raise RuntimeError("the data set is gone")
-
-    with pytest.raises(RuntimeError, match="gone"):
-        store.folder("indexes", "key", fail)
-    store.folder("indexes", "key", build)
-    assert (build.built, find_damage(folder)) == (2, "")
-
-
-READ = """
-import sys, time
-from pathlib import Path
-import numpy as np
-from convrag.store.store import Store
-
-def build(folder):
-    np.save(folder / "rows.npy", np.arange(50000.0))
-    (folder / "words.json").write_text("[1, 2]")
-
-end = time.time() + float(sys.argv[2])
-rounds = 0
-while time.time() < end:
-    folder = Store(sys.argv[1]).folder("indexes", "key", build)
-    try:
-        rows = np.load(folder / "rows.npy", mmap_mode="r")
-        words = (folder / "words.json").read_text()
-    except FileNotFoundError:
-        continue  # it was replaced between the check and the reading
-    rounds += 1
-    held = rows
-print(rounds)
-"""
-
-
-def test_processes_read_while_the_folder_is_damaged_and_replaced(tmp_path: Path) -> None:
-    readers = [
-        subprocess.Popen(
-            [sys.executable, "-c", READ, str(tmp_path), "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
-    ]
-    chance = random.Random(0)
-    folder = tmp_path / "indexes" / "key"
-    while any(reader.poll() is None for reader in readers):
-        time.sleep(0.05)
-        name = chance.choice(["rows.npy", "words.json", MANIFEST])
-        try:
-            data = bytearray((folder / name).read_bytes())
-            data[chance.randrange(len(data))] ^= 16
-            unfinished = tmp_path / "damaged"
-            unfinished.write_bytes(data)
-            unfinished.replace(folder / name)
-        except OSError:
-            continue  # it is being replaced
-    outputs = [reader.communicate() for reader in readers]
-    assert [reader.returncode for reader in readers] == [0, 0, 0], outputs
-    assert all(int(rounds) > 5 for rounds, _ in outputs)
-    assert "built again" in "".join(warnings for _, warnings in outputs)

@@ -10,12 +10,9 @@ import pytest
 
 import toys
 from convrag.api.records import Usage
-from convrag.api.stage import remembered
-from convrag.api.types import Hit, Passage
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag.store.values import ArrayCodec
 from convrag.testing import make_prompt
 
 
@@ -64,65 +61,6 @@ def test_embeddings_are_remembered_text_by_text(store: Store) -> None:
     assert embedder.embed([]).shape == (0, 8)
     embedder.embed(["abc"], query=True)
     assert embedder.seen[-1] == "abc", "a query is not a passage"
-
-
-class Shapes(toys.ReverseRanker):
-    """Gives a number, a matrix, and a mark for each text."""
-
-    @remembered(each="texts", array="float64")
-    def lengths(self, texts: list[str]) -> Any:
-        return np.array([len(text) for text in texts], dtype=np.float64)
-
-    @remembered(each="texts", array="int64")
-    def tables(self, texts: list[str]) -> Any:
-        return np.array([[[len(text), 1, 2], [3, 4, 5]] for text in texts])
-
-    @remembered(array="bool")
-    def blank(self, texts: list[str]) -> Any:
-        return np.array([not text for text in texts])
-
-    @remembered(array="float32")
-    def distances(self, texts: list[str]) -> Any:
-        return np.array([[len(a) - len(b) for a in texts] for b in texts], dtype=np.float32)
-
-
-def test_arrays_come_back_in_their_shape(store: Store) -> None:
-    """Also where items have one number each, or many; also where all were known."""
-    texts = ["a", "bcd", "a", ""]
-    fresh = Shapes()
-    for stage in (known(Shapes(), store), known(Shapes(), store)):
-        for some in (texts[:2], texts, texts[3:]):
-            for method in ("lengths", "tables", "blank", "distances"):
-                expected, found = getattr(fresh, method)(some), getattr(stage, method)(some)
-                assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-                assert np.array_equal(found, expected)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "int8", "bool", "complex128"])
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (5,), (0, 3), (2, 3), (1, 1, 4)])
-def test_an_array_is_coded_and_decoded(dtype: str, shape: tuple[int, ...]) -> None:
-    array = (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2).astype(dtype)
-    decoded = ArrayCodec(dtype).decode(ArrayCodec(dtype).encode(array))
-    assert (decoded.shape, decoded.dtype) == (shape, dtype)
-    assert np.array_equal(decoded, array)
-
-
-def test_rankings_and_scores_come_back_whole(store: Store) -> None:
-    passage = Passage("p", "ein Text — 茶", "T", "http://x", {"authors": ["A"]})
-
-    class One(toys.ListRetriever):
-        def retrieve(self, queries: Any, k: int) -> list[Hit]:
-            return [Hit(passage, 1.5)]
-
-    retriever = known(One(), store)
-    assert retriever.retrieve([toys.query("q")], 5) == [Hit(passage, 1.5)]
-    assert retriever.retrieve([toys.query("q")], 5) == [Hit(passage, 1.5)]
-    ranker = known(toys.ReverseRanker(), store)
-    for _ in range(2):
-        assert ranker.score("q", ["a", "b"]).tolist() == [0.0, 1.0]
-        assert ranker.score("q", []).tolist() == []
-    labels = known(toys.PairClusterer(), store).cluster(["a", "b", "c"], known(toys.LetterEmbedder(), store))
-    assert labels.tolist() == [0, 0, 1]
 
 
 def test_an_llm_that_works_by_rules_uses_no_tokens(store: Store) -> None:

@@ -111,6 +111,7 @@ def test_a_store_that_was_deleted_is_made_anew(tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_eight_threads_in_each_of_four_processes_compute_each_result_once(tmp_path: Path) -> None:
     """Three of them are forked from the first while its threads compute."""
     store, asked = get_store(tmp_path / "store"), tmp_path / "asked.txt"
@@ -129,6 +130,7 @@ def test_eight_threads_in_each_of_four_processes_compute_each_result_once(tmp_pa
     database.close()
 
 
+@pytest.mark.slow
 def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_path: Path) -> None:
     """SQLite's own locks are copied by a fork: one that a writing thread had would be held in the child for ever."""
     store = Store(tmp_path / "store")
@@ -162,6 +164,7 @@ def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_
     assert len(store.get(f"child {number}" for number in range(30))) == 30
 
 
+@pytest.mark.slow
 def test_a_child_keeps_what_it_writes_after_its_parent_has_ended(tmp_path: Path) -> None:
     """The last one to close a database removes its log: the child must count as one that has it open."""
     store = Store(tmp_path / "store")
@@ -184,6 +187,7 @@ def test_a_child_keeps_what_it_writes_after_its_parent_has_ended(tmp_path: Path)
         os.close(end)
 
 
+@pytest.mark.slow
 def test_a_child_counts_usage_whatever_its_parents_threads_did_when_it_was_forked() -> None:
     meter = UsageMeter()
     stop = threading.Event()

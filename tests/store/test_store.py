@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -77,48 +75,6 @@ def test_a_fresh_store_is_opened_by_many_at_once(shared: bool, tmp_path: Path) -
         assert len(one.get(map(str, range(8)))) == 8
 
 
-def test_a_killed_process_lets_go(tmp_path: Path) -> None:
-    ready = tmp_path / "ready"
-    code = f"from tests_hold import hold; hold({str(tmp_path / 'store')!r}, {str(ready)!r})"
-    (tmp_path / "tests_hold.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom convrag import Store\n"
-        "def hold(path, ready):\n    with Store(path).lock(['key']):\n"
-        "        Path(ready).touch()\n        time.sleep(60)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
-    while not ready.exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    got = threading.Event()
-
-    def take() -> None:
-        with Store(tmp_path / "store").lock(["key"]):
-            got.set()
-
-    waiting = threading.Thread(target=take)
-    waiting.start()
-    assert not got.wait(0.3), "the claim of a living process was ignored"
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert got.wait(10)
-    waiting.join()
-
-
-WRITE = """
-import sys
-from convrag.store.store import Store
-store = Store(sys.argv[1])
-for number in range(int(sys.argv[2]), int(sys.argv[2]) + 50):
-    store.put("test", {str(number): b"x" * 100})
-"""
-
-
-def test_processes_write_side_by_side(tmp_path: Path) -> None:
-    writers = [subprocess.Popen([sys.executable, "-c", WRITE, str(tmp_path), str(n)]) for n in (0, 50, 100)]
-    assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
-    assert len(Store(tmp_path).get(map(str, range(150)))) == 150
-
-
 CROSSED = """
 import sys, threading, time
 from convrag.store.store import Store
@@ -136,6 +92,7 @@ with store.lock(["count"]):
 """
 
 
+@pytest.mark.slow
 def test_threads_of_two_processes_are_no_deadlock(tmp_path: Path) -> None:
     """Each process holds what a thread of the other waits for, while no thread waits for itself."""
     count = tmp_path / "count"

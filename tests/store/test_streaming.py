@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import toys
 from convrag.api.errors import RunStopped
 from convrag.api.types import Answer, Completion
 from convrag.config.settings import Settings
+from convrag.store.cancellation import Cancellation, Cancelled, sleep
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.streaming import Stream, current_listener
@@ -101,3 +103,22 @@ def test_a_run_that_is_stopped_keeps_what_was_done() -> None:
     records = list(conversing.records())
     assert [record.turn_id for record in records] == ["c0<::>1", "c0<::>2"]
     assert conversing.stopped == "the limit of 1.00 USD is reached"
+
+
+@pytest.mark.parametrize("how", ["a thread of its own", "a given thread"])
+def test_a_stream_ends_where_the_calls_of_its_thread_are_cancelled(how: str) -> None:
+    """It had a cancellation of its own in place of the one that applied where it was begun."""
+    cancellation = Cancellation()
+
+    def work(tell: Any) -> str:
+        for _ in range(1000):
+            tell("piece")
+            sleep(0.01)
+        return "all"
+
+    stream: Stream[str, str] = Stream(work)
+    with cancellation.apply(), ThreadPoolExecutor(1) as pool:
+        stream.start(pool.submit if how == "a given thread" else None)
+        cancellation.cancel()
+        with pytest.raises(Cancelled):
+            _ = stream.record

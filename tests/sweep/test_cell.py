@@ -17,7 +17,7 @@ from convrag.api.records import RunSummary
 from convrag.api.sweeps import Cell, Sweep
 from convrag.score.summary import format_summary
 from convrag.sdk import progress
-from convrag.store.folder_lock import hold_folder
+from convrag.store.locks import hold_folder
 from convrag.sweep.cell import run_cell
 from convrag.sweep.sweep_file import find_cell_name, find_sweep_id, read_ending, read_metric, write_sweep
 

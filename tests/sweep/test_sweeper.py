@@ -26,7 +26,7 @@ from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
 from convrag.sdk.errors import NotReady
 from convrag.sdk.types import Sweep
-from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
+from convrag.store.locks import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
 from convrag.sweep.cells import CellsFailed, CellsPartial
 from convrag.sweep.folders import cell_id, register_folder_names

@@ -60,6 +60,7 @@ def test_pieces_and_the_record() -> None:
     asyncio.run(talk())
 
 
+@pytest.mark.slow
 def test_many_at_once_and_the_loop_stays_free() -> None:
     async def talk() -> int:
         chat = pipeline(generator=Speaking(5, 0.05))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import shutil
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -194,6 +193,7 @@ print(len(Conversations("small/c.db").records("c")))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_one_turn_alone(tmp_path: Path) -> None:
     tests = str(Path(__file__).parents[1])
     done = run_on_small_disk(tmp_path, [sys.executable, "-c", FILL, tests], size="900k")
@@ -204,6 +204,7 @@ def test_a_full_disk_costs_one_turn_alone(tmp_path: Path) -> None:
     assert turns == kept == remembered == int(reread) > 2
 
 
+@pytest.mark.slow
 def test_a_read_only_disk(tmp_path: Path) -> None:
     (tmp_path / "planted").mkdir()
     pipeline(conversations=Conversations(tmp_path / "planted" / "c.db")).turn("c", "one?")
@@ -213,17 +214,7 @@ def test_a_read_only_disk(tmp_path: Path) -> None:
     assert "small/c.db cannot be written: the file system is read-only. Choose" in done.stdout
 
 
-def test_the_command_ends_with_2_and_one_message(tmp_path: Path) -> None:
-    from commands import run_convrag
-
-    (tmp_path / "outputs" / "store" / "conversations.db").mkdir(parents=True)
-    done = run_convrag(["task=chat"], tmp_path, stdin="")
-    assert done.returncode == 2
-    assert "conversations.db is a folder" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.integration
+@pytest.mark.cluster
 def test_a_server_that_is_away_or_says_no(postgres: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:  # noqa: F811
     caplog.set_level(logging.DEBUG)
     address = postgres.make_database()
@@ -254,7 +245,7 @@ def test_a_server_that_is_away_or_says_no(postgres: PostgresServer, caplog: pyte
     assert all("\n" not in message for message in messages)
 
 
-@pytest.mark.integration
+@pytest.mark.cluster
 def test_a_turn_that_is_lost_with_the_connection_is_not_half_there(postgres: PostgresServer) -> None:  # noqa: F811
     address = postgres.make_database()
     chat = pipeline(conversations=Conversations(address))
@@ -268,13 +259,6 @@ def test_a_turn_that_is_lost_with_the_connection_is_not_half_there(postgres: Pos
     assert len(Conversations(address).records("c")) == len(chat.conversations.open("c", "").history) == 2
     postgres.execute("ALTER TABLE convrag_turns DROP CONSTRAINT short", name)
     assert chat.turn("c", "three?").number == 3
-
-
-def test_the_planted_copy_is_whole(tmp_path: Path) -> None:
-    """A backup by copying the file, while nobody writes, is a database like any other."""
-    pipeline(conversations=Conversations(tmp_path / "c.db")).turn("c", "one?")
-    shutil.copy(tmp_path / "c.db", tmp_path / "copy.db")
-    assert Conversations(tmp_path / "copy.db").ids() == ["c"]
 
 
 def test_what_was_said_stands_in_no_message(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import stat
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -40,7 +38,7 @@ STRANGE_IDS = [
 ]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.cluster)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """The path of a file that is not there yet, and the address of an empty database."""
     if request.param == "sqlite":
@@ -244,11 +242,6 @@ def test_records_of_memory_are_not_kept() -> None:
     with pytest.raises(ConfigError, match="records are kept in a database alone"):
         chat.conversations.records("c")
     assert not any(isinstance(each, TurnRecord) for each in vars(chat.conversations.open("c", "")).values())
-
-
-def test_without_a_database_no_library_for_one_is_imported() -> None:
-    code = "import sys, convrag; convrag.Pipeline, convrag.Conversations(); sys.exit('sqlalchemy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConversationChanged
 from convrag.turn.conversations import Conversations
 from postgres_server import postgres  # noqa: F401 - a fixture
 from processes import run_in_child
@@ -45,7 +44,7 @@ with ThreadPoolExecutor(4) as pool:
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.cluster)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "conversations.db")
@@ -53,6 +52,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return address
 
 
+@pytest.mark.slow
 def test_four_processes_of_four_threads_lose_nothing(database: str) -> None:
     """All start at once, so they make the tables at once too; one conversation is shared by all sixteen threads."""
     tests = str(Path(__file__).parents[1])
@@ -111,6 +111,7 @@ def test_readers_do_not_wait_for_a_turn_in_progress(database: str) -> None:
     assert len(other.conversations.records("c")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_forked_child_opens_its_own_connection(database: str) -> None:
     import os
@@ -122,15 +123,3 @@ def test_a_forked_child_opens_its_own_connection(database: str) -> None:
     assert status == 0
     assert chat.turn("c", "three?").number == 3
     assert multiprocessing.active_children() == []
-
-
-def test_a_turn_is_refused_and_asked_again(database: str) -> None:
-    """What a client does with ConversationChanged."""
-    first, second = (pipeline(conversations=Conversations(database)) for _ in range(2))
-    session = first.conversations.begin("c", "default")
-    record = first.answer(session.make_question("one?"))
-    second.turn("c", "theirs?")
-    with pytest.raises(ConversationChanged):
-        first.conversations.append(session, record)
-    assert session.history == []
-    assert first.turn("c", "one?").number == 2

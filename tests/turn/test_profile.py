@@ -17,7 +17,6 @@ from convrag.api.types import Conversation, Message, Passage, Prompt, Question, 
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk.profiles import INTRODUCTION, add_profile
-from convrag.store.fingerprint import digest
 from convrag.testing import RecordedLLM, TinyDataset, question
 from convrag.testing.samples import make_evidence
 from convrag_baselines.full_history import FullHistoryRewriter
@@ -122,10 +121,6 @@ def test_a_prompt_without_a_system_message_begins_with_the_profile() -> None:
     assert add_profile(prompt, PROFILE).messages == (Message("user", f"{LISTED}\n\nRewrite this."),)
     assert add_profile(prompt, ()) is prompt
     assert add_profile(prompt, ("  ",)) is prompt
-
-
-def test_questions_with_other_profiles_are_other_questions() -> None:
-    assert digest(replace(question(), profile=PROFILE)) != digest(question())
 
 
 def test_a_caller_gives_the_profile_of_a_turn() -> None:

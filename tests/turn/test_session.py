@@ -12,13 +12,6 @@ from convrag.turn.logs import FailureLog
 from toys import pipeline
 
 
-def test_memory_is_bounded() -> None:
-    forgetful = pipeline(conversations=Conversations(limit=2))
-    for name in "abc":
-        forgetful.turn(name, "one?")
-    assert forgetful.turn("a", "one?").number == 1
-
-
 def test_memory_has_a_bound_by_default() -> None:
     held = Conversations()
     for number in range(10_003):

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -17,9 +22,11 @@ from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.parameters import operational, use
 from convrag.registry.plugins import Plugins
+from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.store import Store
-from convrag.turn.stage_pool import fingerprint_stage, pool
+from convrag.turn.stage_pool import StagePool, fingerprint_stage, pool
 from convrag.turn.wiring import Wiring
+from processes import run_in_child
 
 
 class Injected(Rewriter):
@@ -117,19 +124,6 @@ def test_stages_are_injected_by_annotation_and_shared(wire: Any) -> None:
     assert wire(llm={"_option_": "echo", "mark": "!"}).get("rewriter") is not rewriter
 
 
-def test_a_hundred_wirings_use_one_database(wire: Any) -> None:
-    """Each opened its own: 61 descriptors after 30 cells."""
-    first = wire()
-    first.check()
-    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    kept = [wire(llm={"_option_": "echo", "mark": str(number)}) for number in range(100)]
-    for wiring in kept:
-        wiring.get("rewriter")
-        wiring.check()
-        assert wiring.store is first.store
-    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
-
-
 def test_a_stage_can_be_given_its_own(wire: Any) -> None:
     own = {
         "_option_": "injected",
@@ -140,11 +134,6 @@ def test_a_stage_can_be_given_its_own(wire: Any) -> None:
     rewriter = wiring.get("rewriter")
     assert (rewriter.llm.mark, rewriter.second.mark, wiring.get("llm").mark) == ("own", "2", "")
     assert list(wiring.stages)[:2] == ["rewriter.llm", "embedder"]
-
-
-def test_a_name_stands_for_a_stage_of_its_own(wire: Any) -> None:
-    wiring = wire(rewriter={"_option_": "injected", "llm": "echo"})
-    assert wiring.get("rewriter").llm is wiring.stages["rewriter.llm"]
 
 
 @pytest.mark.parametrize(
@@ -288,3 +277,86 @@ def test_a_constructor_that_raises_is_named_with_file_and_line(tmp_path: Path) -
     assert raised.value.exit_status == 1
     with pytest.raises(ConfigError, match=rf"two is too many \(.*test_wiring.py, line {line + 2}\)"):
         pool.get(option, {"words": "two"}, {}, store, "rewriter")
+
+
+class Preparing(toys.EchoLLM):
+    """Prepares as long as a test wants."""
+
+    def __init__(self, *, mark: str = "") -> None:
+        super().__init__(mark=mark)
+        self.begun, self.end = threading.Event(), threading.Event()
+        self.prepared = 0
+
+    def prepare(self) -> None:
+        self.begun.set()
+        assert self.end.wait(10)
+        self.prepared += 1
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[tuple[StagePool, Preparing]]:
+    """A stage that another thread is preparing, and its pool."""
+    stages = StagePool()
+    stage: Any = stages.get(PREPARING, {"mark": "slow"}, {}, Store(tmp_path), "llm")
+    thread = threading.Thread(target=stages.prepare, args=[stage])
+    thread.start()
+    assert stage.begun.wait(10)
+    yield stages, stage
+    stage.end.set()
+    thread.join()
+
+
+PREPARING = Option("llm", "preparing", Preparing, "toy", "toy")
+
+
+def test_nobody_waits_for_a_stage_of_others_that_is_being_prepared(
+    slow: tuple[StagePool, Preparing], tmp_path: Path
+) -> None:
+    stages, stage = slow
+
+    def prepare_another() -> None:
+        other: Any = stages.get(PREPARING, {"mark": "other"}, {}, Store(tmp_path), "llm")
+        other.end.set()
+        stages.prepare(other)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(prepare_another).result(5)
+        same = pool.submit(stages.prepare, stage)
+        with pytest.raises(TimeoutError):
+            same.result(0.2)
+        stage.end.set()
+        same.result(10)
+    assert stage.prepared == 1
+
+
+def test_a_wait_for_a_stage_that_is_being_prepared_can_be_cancelled(slow: tuple[StagePool, Preparing]) -> None:
+    stages, stage = slow
+    cancellation = Cancellation()
+    cancellation.cancel()
+
+    def wait() -> None:
+        with cancellation.apply():
+            stages.prepare(stage)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(Cancelled):
+        pool.submit(wait).result(5)
+
+
+@pytest.mark.slow
+def test_a_child_prepares_what_a_thread_of_its_parent_was_preparing(
+    slow: tuple[StagePool, Preparing], tmp_path: Path
+) -> None:
+    stages, stage = slow
+
+    def prepare() -> None:
+        stage.end.set()
+        stages.prepare(stage)
+        stages.get(PREPARING, {"mark": "new"}, {}, Store(tmp_path), "llm")
+
+    child = run_in_child(prepare)
+    deadline = time.monotonic() + 10
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+    assert ended == (child, 0)
