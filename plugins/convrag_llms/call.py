@@ -19,13 +19,23 @@ from convrag.sdk.cancelling import Cancelled, sleep
 from convrag.sdk.streaming import current_listener
 from convrag_llms.connections import deadline
 from convrag_llms.endpoint import Endpoint
-from convrag_llms.errors import EmptyReply, may_have_cost, may_pass, read_retry_after
+from convrag_llms.errors import (
+    ConnectionFailed,
+    ConnectionRefused,
+    EmptyReply,
+    may_have_cost,
+    may_pass,
+    read_retry_after,
+)
 from convrag_llms.limits import Limits
 from convrag_llms.prices import TokenPrices
 from convrag_llms.reply import Reply
 
 FIRST_WAIT = 1.0
 """Seconds before the second request, and the most that jitter adds to a wait; each wait is twice the one before."""
+
+QUICK_WAITS = (0.3, 0.6)
+"""Seconds before the first repetitions where there was no connection; where it was refused, there are no others."""
 
 LONGEST_WAIT = 60.0
 """The longest wait in seconds where the server names none: the window of most providers' rate limits."""
@@ -102,6 +112,9 @@ class Call:
         return reply
 
     def _exceeds_patience(self, state: RetryCallState) -> bool:
+        refused = state.outcome is not None and isinstance(state.outcome.exception(), ConnectionRefused)
+        if refused and state.attempt_number > len(QUICK_WAITS):
+            return True
         return bool(state.idle_for + state.upcoming_sleep > self.limits.retry_seconds)
 
     def _may_repeat(self, error: BaseException) -> bool:
@@ -145,6 +158,9 @@ class Call:
 
 def _compute_wait(state: RetryCallState) -> float:
     """Seconds until the next request; with jitter also after Retry-After, which told all who wait the same time."""
-    retry_after = read_retry_after(state.outcome.exception()) if state.outcome else None
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, ConnectionFailed) and state.attempt_number <= len(QUICK_WAITS):
+        return QUICK_WAITS[state.attempt_number - 1]
+    retry_after = read_retry_after(error)
     wait = wait_exponential(FIRST_WAIT, max=LONGEST_WAIT)(state) if retry_after is None else retry_after
     return float(wait + wait_random(0, FIRST_WAIT)(state))

@@ -10,6 +10,7 @@ from convrag_llms.call import Call
 from convrag_llms.endpoint import KEY_VARIABLES
 from convrag_llms.errors import (
     ConnectionFailed,
+    ConnectionRefused,
     EmptyReply,
     ReplyTooLong,
     UntrustedServer,
@@ -39,6 +40,7 @@ _EMPTY_REPLIES = {
 
 _KINDS: dict[type[Exception], str] = {
     ConnectionFailed: "no connection",
+    ConnectionRefused: "connection refused",
     EmptyReply: "empty",
     ReplyTooLong: "too long",
     UntrustedServer: "no trusted connection",
@@ -82,6 +84,8 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
         return "A part of it was shown already, so it was not asked again."
     if isinstance(error, ReplyTooLong):
         return f"No more of it is read, and it is not asked again. Is there a language model{where} (llm.api_base)?"
+    if isinstance(error, ConnectionRefused):
+        return f"Start the model server{where}, or set llm.api_base, and ask again: what was answered is kept."
     if isinstance(error, UntrustedServer):
         return "SSL_CERT_FILE names a file of certificates to trust instead of the usual ones."
     if isinstance(error, EmptyReply):

@@ -40,7 +40,7 @@ class OpenAICompatible(HttpLLM):
         concurrency: requests in flight at a time; None does not limit them.
         requests_per_minute: requests begun in any 60 seconds; None does not limit them.
         retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each with up to a second
-            of jitter, outlast an outage of half a minute.
+            of jitter, outlast an outage of half a minute. Where nothing listens at the address, 2 waits of a second.
         retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
             asks for a longer wait.
         max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done

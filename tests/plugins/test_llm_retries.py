@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from email.utils import formatdate
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
+from convrag.turn.pipeline import Pipeline
 from convrag_llms import call
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client
@@ -104,9 +107,36 @@ def test_claude_is_asked_as_often(server: Server, status: int) -> None:
 
 
 @every_option
-def test_a_server_that_is_not_there(server: Server) -> None:
-    with pytest.raises(LLMError, match=r"no connection.*Connection refused.*http://127\.0\.0\.1:9/v1 running"):
-        make_client(server, api_base="http://127.0.0.1:9/v1", retries=1).complete(PROMPT)
+@pytest.mark.parametrize(("retries", "waits"), [(0, []), (1, [0.3]), (5, [0.3, 0.6])])
+def test_a_server_that_has_ended_is_said_soon(
+    server: Server, retries: int, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(call, "sleep", waited.append)
+    server.stop_listening()
+    address = re.escape(server.address)
+    with pytest.raises(
+        LLMError, match=rf"\(connection refused\): .*Start the model server at {address}, or set llm\.api"
+    ):
+        make_client(server, retries=retries).complete(PROMPT)
+    assert waited == waits
+
+
+@pytest.mark.parametrize("system", [("rewriter=condense", "generator=chat"), ("rewriter=mmr",)])
+def test_a_whole_turn_says_it_within_three_seconds(
+    server: Server, system: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
+    """The chat, the page and the API ask through the pipeline, and so does a run."""
+    server.plan_replies(Step(body=make_reply(), headers=(("connection", "close"),)))
+    chosen = ("llm=openai_compatible", f"llm.api_base={server.address}", "tracker=none", "detector=llm")
+    pipeline = Pipeline.compose(*system, *chosen)
+    pipeline.turn("c", "What is a dog?")
+    server.stop_listening()
+    waited: list[float] = []
+    monkeypatch.setattr(call, "sleep", waited.append)
+    record = pipeline.turn("c", "How old can it be?")
+    assert "connection refused" in record.error
+    assert 0 < sum(waited) < 3
 
 
 def test_a_model_without_a_provider() -> None:
