@@ -230,10 +230,6 @@ class Engine:
             mapping = index.kind(given["field"], "semantic_text")
             self.infer(mapping["inference_id"])
             return _dot(expand(given["query"]), index.searchable, lambda document: expand(document["content"]))
-        if kind == "text_expansion":
-            ((name, wanted),) = given.items()
-            self.infer(wanted["model_id"])
-            return self._tokens(index, name, expand(wanted["model_text"]))
         assert kind == "sparse_vector", f"the stand-in knows no query {kind!r}"
         if "inference_id" in given:
             self.infer(given["inference_id"])

@@ -10,10 +10,10 @@ from convrag import DataError, Dataset, Hit, Passage, Query, Retriever, Store
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy
-from convrag_elasticsearch.aliases import build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES, Connection
 from convrag_elasticsearch.documents import VECTOR_FIELDS, base_mapping_properties
 from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.index_builder import build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.settings import FusionSettings, OperationSettings, check_settings
 from convrag_elasticsearch.subqueries import Subquery
 
@@ -56,9 +56,8 @@ class ClusterRetriever(Retriever):
     ) -> None:
         from convrag_elasticsearch.cluster import Cluster
         from convrag_elasticsearch.licence import Licence
-        from convrag_elasticsearch.msearch import MultiSearch
         from convrag_elasticsearch.retries import RetryPolicy
-        from convrag_elasticsearch.search import IndexSearcher
+        from convrag_elasticsearch.search import IndexSearcher, MultiSearch
 
         check_settings(option, fusion, operation)
         self.option = option

@@ -40,7 +40,7 @@ def translate_error(error: Exception, connection: Connection) -> ConvragError:
     if kind == "UnsupportedProductError":
         return ClusterError(
             f"what answers at {connection.shown_address} does not say that it is Elasticsearch (OpenSearch does not, "
-            "nor does a proxy that drops headers): set ES_URL to an Elasticsearch cluster of version 8 or 9",
+            "nor does a proxy that drops headers): set ES_URL to an Elasticsearch cluster of version 8.17 or later",
             400,
         )
     status = _read_status(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tenacity import (
     RetryCallState,
@@ -28,7 +28,6 @@ from convrag_llms.errors import (
     read_retry_after,
 )
 from convrag_llms.limits import Limits
-from convrag_llms.prices import TokenPrices
 from convrag_llms.reply import Reply
 
 FIRST_WAIT = 1.0
@@ -41,33 +40,6 @@ LONGEST_WAIT = 60.0
 """The longest wait in seconds where the server names none: the window of most providers' rate limits."""
 
 
-class ModelClient(Protocol):
-    """Asks one model, without repeating anything."""
-
-    endpoint: Endpoint
-
-    def load(self) -> None:
-        """Import the libraries of the first request: that takes seconds, which are not the server's."""
-
-    def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
-        """Send one request and read its reply, within the deadline of this thread.
-
-        Args:
-            body: the request, without address and key.
-            timeout: seconds for the whole of it, for libraries that want to be told.
-            on_piece: is given the pieces of the text as they arrive; None asks for the reply in one piece.
-
-        Raises:
-            Exception: one of errors.py, or what a library raises and errors.py can read.
-        """
-
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text, or estimate them."""
-
-    def find_prices(self) -> TokenPrices | None:
-        """The highest prices of the model's tokens; None where none is known."""
-
-
 class Call:
     """The call for one prompt: a request, and its repetitions.
 
@@ -76,16 +48,23 @@ class Call:
     hear two replies as one.
 
     Args:
-        client: asks the model.
+        ask: sends one request (see `HttpLLM.ask`).
+        endpoint: where the model is.
         body: the request, without address and key.
         messages: the prompt's.
         limits: the stage's.
     """
 
     def __init__(
-        self, client: ModelClient, body: Mapping[str, Any], messages: Sequence[Message], limits: Limits
+        self,
+        ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply],
+        endpoint: Endpoint,
+        body: Mapping[str, Any],
+        messages: Sequence[Message],
+        limits: Limits,
     ) -> None:
-        self.client = client
+        self.ask = ask
+        self.endpoint = endpoint
         self.body = body
         self.messages = messages
         self.limits = limits
@@ -100,7 +79,6 @@ class Call:
         Where the server asks for a longer wait than `retry_seconds`, its error is raised at once: a request before that
         would be in vain. Raises whatever the last try raised, and Cancelled.
         """
-        self.client.load()
         retrying = Retrying(
             stop=stop_after_attempt(self.limits.retries + 1) | self._exceeds_patience,
             wait=_compute_wait,
@@ -129,7 +107,7 @@ class Call:
         ):
             self.tries += 1
             try:
-                reply = self.client.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
+                reply = self.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
             except EmptyReply as error:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0

@@ -52,7 +52,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     """Any error of a call -> an LLMError without secrets, whose message says what to do."""
     if isinstance(error, LLMError):
         return error
-    endpoint, status = call.client.endpoint, read_status(error)
+    endpoint, status = call.endpoint, read_status(error)
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
     kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
@@ -74,12 +74,12 @@ def shorten_error(text: str) -> str:
 
 
 def _redact(message: str, call: Call) -> str:
-    endpoint = call.client.endpoint
+    endpoint = call.endpoint
     return redact(message, endpoint.api_key(), *find_secret_values(call.body), address=endpoint.address())
 
 
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
-    limits, endpoint = call.limits, call.client.endpoint
+    limits, endpoint = call.limits, call.endpoint
     if call.has_streamed:
         return "A part of it was shown already, so it was not asked again."
     if isinstance(error, ReplyTooLong):

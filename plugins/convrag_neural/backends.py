@@ -12,6 +12,7 @@ from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.libraries import is_installed, missing_extra
 from convrag.sdk.model_files import find_local_folder
+from convrag_neural.devices import find_device
 
 Backend = Literal["auto", "torch", "openvino", "openvino_bf16", "onnx"]
 Computing = Literal["torch", "openvino", "openvino_bf16", "onnx"]
@@ -27,8 +28,6 @@ REQUIRED: Mapping[Library, Mapping[str, str]] = {
 
 EXPORTED = frozenset({"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"})
 """The architectures (`model_type` in config.json) that `auto` exports: those that the tests compare with torch."""
-
-_MODULES = "convrag_neural.exporting", "convrag_neural.compiled"
 
 
 def check_backend(group: str, backend: Backend, device: str) -> None:
@@ -72,7 +71,9 @@ def identify_backend(backend: Computing) -> str:
 
 def identify_export(library: Library) -> str:
     """Hash what bears on an exported network beside the model: the library, and how it is exported."""
-    return digest([library, [find_version(name) for name in REQUIRED[library]], hash_modules(*_MODULES)])
+    return digest(
+        [library, [find_version(name) for name in REQUIRED[library]], hash_modules("convrag_neural.exporting")]
+    )
 
 
 def find_missing_extra(backend: Computing) -> MissingExtra | None:
@@ -89,8 +90,6 @@ def _has_gpu() -> bool:
     """Whether torch would choose a GPU; torch is not imported where its build is for CPUs alone."""
     if find_version("torch").endswith("+cpu"):
         return False
-    from convrag_neural.devices import find_device
-
     return find_device("auto") != "cpu"
 
 

@@ -248,16 +248,6 @@ def test_elser_asks_the_endpoint(query: str, server: Server, store: Store) -> No
         )
 
 
-def test_older_clusters_are_asked_by_text_expansion(server: Server, store: Store) -> None:
-    server.engine.deployed.add(".elser_model_2")
-    stage = elser(store, query="text_expansion", create_endpoint=False)
-    stage.prepare()
-    assert ids(stage.retrieve([Query("copper")], 2))[0] == "tea-3"
-    asked = server.searches()[-1][1]["query"]
-    assert asked == {"text_expansion": {"tokens": {"model_id": ".elser_model_2", "model_text": "copper"}}}
-    assert not server.paths("/_inference")
-
-
 def test_an_endpoint_that_is_there_is_not_created(server: Server, store: Store) -> None:
     config = {"service": "elasticsearch", "service_settings": {"model_id": ".elser_model_2"}}
     server.engine.deploy("mine", config)

@@ -31,14 +31,13 @@ from convrag.run.records import read_records
 from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing.samples import passages
-from convrag_elasticsearch.aliases import build_alias, build_index_name, parse_generation
-from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.index_builder import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.retries import backoff_seconds, read_retry_after
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
-from convrag_elasticsearch.search import fuse_rankings
+from convrag_elasticsearch.search import Batcher, fuse_rankings
 from convrag_tasks.index import IndexTask
 from elasticsearch_server import Fault, Server, read_specification, running_server
 from elasticsearch_toys import Corpora, Hashed
@@ -378,8 +377,9 @@ def test_an_error_that_repeats_a_key_is_redacted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("ES_URL", "http://me:hunter2-planted@a,http://other:second%21@b")
     monkeypatch.setenv("ES_API_KEY", "planted-api-key-0123")
     connection = Connection.from_environment()
-    message = "ApiKey planted-api-key-0123, http://me:hunter2-planted@a, second!, Basic bWU6aHVudGVy, second%21"
-    assert connection.redact(message) == "ApiKey ***, http://a, ***, Basic ***, ***"
+    message = "ApiKey planted-api-key-0123, http://me:hunter2-planted@a, second!, second%21"
+    redacted = connection.redact(message)
+    assert not [secret for secret in ("planted", "hunter2", "second") if secret in redacted], redacted
 
 
 # Parts ------------------------------------------------------------------------------------------------------------

@@ -247,7 +247,7 @@ def need(backend: Any) -> None:
 
 
 def has_bf16() -> bool:
-    from convrag_neural import compiled
+    from convrag_neural import exporting as compiled
 
     return "BF16" in compiled.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
@@ -303,7 +303,7 @@ def test_auto_gives_the_vectors_of_torch(store: Store, plain: Any, caplog: pytes
 def test_torch_and_the_compiled_network_use_the_same_number_of_threads(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from convrag_neural import compiled
+    from convrag_neural import exporting as compiled
 
     need("openvino")
     openvino = compiled.import_openvino()
@@ -323,7 +323,7 @@ def test_torch_and_the_compiled_network_use_the_same_number_of_threads(
 
 
 def test_a_processor_without_bfloat16_is_said(store: Store, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convrag_neural import compiled
+    from convrag_neural import exporting as compiled
 
     need("openvino_bf16")
     SentenceTransformersEmbedder(model=str(tiny), backend="openvino", store=store).prepare()  # exported from here on

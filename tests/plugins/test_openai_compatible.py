@@ -25,8 +25,7 @@ from convrag.store.streaming import listen_with
 from convrag.testing import LLMContract
 from convrag_llms.connections import CONNECTIONS
 from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.openai_client import estimate_tokens, is_private
-from convrag_llms.openai_compatible import OpenAICompatible
+from convrag_llms.openai_compatible import OpenAICompatible, estimate_tokens, is_private
 from convrag_llms.openai_protocol import Event, read_events
 from llm_client import make_client
 from llm_server import Server, Step, make_reply
@@ -265,8 +264,8 @@ def test_a_provider_costs_what_it_lists(
 ) -> None:
     server.plan_replies(make_reply(prompt_tokens_details={"cached_tokens": 4}))
     stage = OpenAICompatible(model=model, api_base=server.address, max_cost_usd=1)
-    monkeypatch.setattr(stage.client, "_find_address", lambda: address)
-    monkeypatch.setattr(stage.client, "_find_target", lambda: (f"{server.address}/chat/completions", {}))
+    monkeypatch.setattr(stage, "_find_address", lambda: address)
+    monkeypatch.setattr(stage, "_find_target", lambda: (f"{server.address}/chat/completions", {}))
     assert bool(stage.limits.prices.problem(512)) == (cost is None)
     if cost is not None:
         assert stage.complete(PROMPT).cost_usd == pytest.approx(cost)
