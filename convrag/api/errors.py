@@ -96,7 +96,7 @@ class LauncherFailed(ConvragError):
     exit_status = 1
 
 
-_WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "neural", "onnx", "openvino"))
+_WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "neural", "openvino"))
 
 
 class MissingExtra(ConvragError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from convrag import ConvragError, Store
 from convrag.sdk.identity import digest
 from convrag.sdk.progress import show_step
-from convrag_neural.backends import Computing, Library, identify_export, name_library
+from convrag_neural.backends import Computing, identify_export
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,10 +35,7 @@ class CompiledNetwork:
     """
 
     def __init__(self, folder: Path, backend: Computing) -> None:
-        path = folder / name_file(name_library(backend))
-        self._compute, self._names, self._output = (
-            _compile_onnx(path) if backend == "onnx" else _compile_openvino(path, backend)
-        )
+        self._compute, self._names, self._output = _compile(folder / _FILE, backend)
 
     def __call__(self, **inputs: Any) -> Any:
         """Compute the output of a batch; inputs that the network was not traced with are options of transformers."""
@@ -47,11 +44,6 @@ class CompiledNetwork:
 
         rows = self._compute({name: _to_array(inputs[name]) for name in self._names})
         return ModelOutput({self._output: torch.from_numpy(rows)})
-
-
-def name_file(library: Library) -> str:
-    """Name the file of an exported network."""
-    return "network.xml" if library == "openvino" else "network.onnx"
 
 
 def import_openvino() -> Any:
@@ -66,7 +58,7 @@ def import_openvino() -> Any:
             del sys.modules["openvino_telemetry"]
 
 
-def _compile_openvino(path: Path, backend: Computing) -> tuple[Callable[[Arrays], NDArray[np.float32]], list[str], str]:
+def _compile(path: Path, backend: Computing) -> tuple[Callable[[Arrays], NDArray[np.float32]], list[str], str]:
     import torch
 
     # By itself OpenVINO computes in bfloat16 where the processor can, so that vectors would depend on the machine.
@@ -87,29 +79,13 @@ def _compile_openvino(path: Path, backend: Computing) -> tuple[Callable[[Arrays]
     return compute, names, "logits" if len(compiled.output(0).partial_shape) == 2 else "last_hidden_state"
 
 
-def _compile_onnx(path: Path) -> tuple[Callable[[Arrays], NDArray[np.float32]], list[str], str]:
-    import onnxruntime
-    import torch
-
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = torch.get_num_threads()
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    output = session.get_outputs()[0].name
-
-    def compute(arrays: Arrays) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = session.run([output], dict(arrays))[0]
-        return found
-
-    return compute, [each.name for each in session.get_inputs()], output
-
-
 def _to_array(values: Tensor) -> NDArray[np.int64]:
     import numpy as np
 
     return np.ascontiguousarray(values.numpy(), dtype=np.int64)
 
 
+_FILE = "network.xml"
 _PADDED = "What is a passage?", "A passage is a piece of a text, of some sentences, that answers a question."
 _CHECKED = "Three texts", "of other lengths than those that", "the network was traced with. " * 8
 _TOLERANCE = 1e-3
@@ -131,18 +107,17 @@ def replace_network(model: Any, backend: Computing, store: Store | None, key: st
         ConvragError: the network cannot be exported, or computes something else then.
     """
     network = _find_network(model)
-    library = name_library(backend)
 
     def export(folder: Path) -> None:
-        with show_step(f"Exporting the model for {library}"):
-            _export(model, network, library, folder)
+        with show_step("Exporting the model for openvino"):
+            _export(model, network, folder)
 
     if store is None:
         with TemporaryDirectory(prefix="convrag-") as name:
             export(Path(name))
             compiled = CompiledNetwork(Path(name), backend)
     else:
-        exported = digest([type(model).__name__, key, identify_export(library)])
+        exported = digest([type(model).__name__, key, identify_export()])
         compiled = CompiledNetwork(store.folder("models", exported, export), backend)
     network.forward = compiled
     for weights in network.parameters():  # the exported network has its own
@@ -158,7 +133,7 @@ def _find_network(model: Any) -> Any:
     return networks[0].float().eval()
 
 
-def _export(model: Any, network: Any, library: Library, folder: Path) -> None:
+def _export(model: Any, network: Any, folder: Path) -> None:
     """Export a network into a folder, and compare it with torch on texts of other lengths."""
     import torch
 
@@ -167,18 +142,17 @@ def _export(model: Any, network: Any, library: Library, folder: Path) -> None:
         with _quiet(), torch.no_grad():
             output = next(name for name in ("logits", "last_hidden_state") if name in network(**inputs))
             traced = _wrap(network, list(inputs), output)
-            save = _save_openvino if library == "openvino" else _save_onnx
-            save(traced, inputs, output, folder / name_file(library))
+            _save_openvino(traced, inputs, folder / _FILE)
             expected = network(**others)[output]
-            found = CompiledNetwork(folder, library)(**others)[output]
+            found = CompiledNetwork(folder, "openvino")(**others)[output]
     except Exception as error:  # the libraries document no common exception
         why = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise ConvragError(f"the model cannot be exported for {library} ({why}): choose backend=torch") from error
+        raise ConvragError(f"the model cannot be exported for openvino ({why}): choose backend=torch") from error
     mask = others["attention_mask"].bool() if output == "last_hidden_state" else slice(None)
     difference = float((expected - found)[mask].abs().max())
     if not difference <= _TOLERANCE:  # a nan is not
         raise ConvragError(
-            f"the exported model differs from torch by {difference:.2g} with {library}: choose backend=torch"
+            f"the exported model differs from torch by {difference:.2g} with openvino: choose backend=torch"
         )
 
 
@@ -202,7 +176,7 @@ def _wrap(network: Any, names: list[str], output: str) -> nn.Module:
     return Traced().eval()
 
 
-def _save_openvino(traced: nn.Module, inputs: Mapping[str, Tensor], output: str, path: Path) -> None:
+def _save_openvino(traced: nn.Module, inputs: Mapping[str, Tensor], path: Path) -> None:
     import torch
 
     openvino = import_openvino()
@@ -213,25 +187,10 @@ def _save_openvino(traced: nn.Module, inputs: Mapping[str, Tensor], output: str,
     openvino.save_model(converted, path, compress_to_fp16=False)  # what it does by itself costs three digits
 
 
-def _save_onnx(traced: nn.Module, inputs: Mapping[str, Tensor], output: str, path: Path) -> None:
-    import torch
-
-    torch.onnx.export(
-        traced,
-        tuple(inputs.values()),
-        str(path),
-        dynamo=False,  # the other way needs one more package, onnxscript
-        opset_version=17,
-        input_names=list(inputs),
-        output_names=[output],
-        dynamic_axes={name: {0: "texts", 1: "tokens"} for name in inputs} | {output: {0: "texts"}},
-    )
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the libraries' advice on tracing and their own future off the terminal."""
-    names = "transformers", "torch.onnx", "openvino"
+    names = "transformers", "openvino"
     levels = {name: logging.getLogger(name).level for name in names}
     try:
         for name in names:

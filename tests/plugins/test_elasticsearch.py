@@ -25,7 +25,6 @@ from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag_elasticsearch.documents import build_document, build_document_id, build_passage
 from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_tasks.index import IndexTask
@@ -117,13 +116,6 @@ def test_passages_come_back_as_they_went(mode: str, server: Server, store: Store
     ]
     hits = made(store, *given, mode=mode).retrieve([Query("tea")], 10)
     assert sorted((hit.passage for hit in hits), key=str) == sorted(given, key=str)
-
-
-def test_a_document_and_back() -> None:
-    for passage in (*passages(), Passage("e", ""), Passage("t", "text", title="title"), Passage("s", "same", "same")):
-        assert build_passage(build_document(passage)) == passage
-    assert len(build_document_id("ä" * 400).encode()) <= 512
-    assert build_document_id("ä" * 400) != build_document_id("ä" * 401)
 
 
 def test_bm25_adds_weighted_scores(server: Server, store: Store) -> None:
@@ -391,12 +383,6 @@ def test_an_analyzer_that_the_cluster_lacks(server: Server, store: Store) -> Non
         made(store, analyzer="klingon")
 
 
-def test_shards_are_said_only_where_they_are_wanted(server: Server, store: Store) -> None:
-    made(store)
-    made(store, shards=3)
-    assert [index.settings.get("number_of_shards") for index in server.engine.indexes.values()] == [None, 3]
-
-
 # The command ------------------------------------------------------------------------------------------------------
 
 
@@ -404,6 +390,7 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     return run_convrag(["tracker=none", *arguments], Path.cwd(), environment={**os.environ, **environment})
 
 
+@pytest.mark.slow
 def test_three_commands(server: Server, here: Path) -> None:
     chosen = ["+system=mmr", "llm=extractive", "embedder=lsa", "limit=1"]
     early = command(*chosen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sqlite3
 import subprocess
@@ -73,6 +72,7 @@ def find_span(trace: Any, name: str) -> Any:
     return span
 
 
+@pytest.mark.slow
 def test_the_turns_of_a_chat_are_traces_in_a_session(here: Path) -> None:
     done = chat("rewriter=last_n", folder=here, stdin="How far is the Moon?\nAnd its age?\n/again\n/exit\n")
     assert done.stderr == ""
@@ -94,6 +94,7 @@ def test_the_turns_of_a_chat_are_traces_in_a_session(here: Path) -> None:
     assert shown == {"question": "How far is the Moon?", "answer": first.data.spans[0].outputs["answer"]}
 
 
+@pytest.mark.slow
 def test_the_same_turn_of_a_conversation_that_began_anew_is_another_trace(here: Path) -> None:
     for _ in range(2):
         chat(folder=here, stdin="How far is the Moon?\n")
@@ -101,12 +102,7 @@ def test_the_same_turn_of_a_conversation_that_began_anew_is_another_trace(here: 
     assert len({trace.info.trace_id for trace in read_traces(here)}) == 2
 
 
-def test_without_the_parameter_nothing_is_logged(here: Path) -> None:
-    before = (here / "outputs/mlflow.db").read_bytes()
-    chat("tracker.traces=false", folder=here, stdin="How far is the Moon?\n")
-    assert (here / "outputs/mlflow.db").read_bytes() == before
-
-
+@pytest.mark.slow
 def test_no_tracker_that_logs_turns_is_one_error(here: Path) -> None:
     done = chat("tracker=none", folder=here, stdin="", status=2)
     (line,) = done.stderr.splitlines()
@@ -121,6 +117,7 @@ def test_traces_without_mlflow_are_one_error(here: Path, monkeypatch: pytest.Mon
         Pipeline.compose("generator=none", "tracker=auto", "tracker.traces=true")
 
 
+@pytest.mark.slow
 def test_a_database_that_takes_no_traces_costs_a_chat_one_warning(here: Path) -> None:
     with sqlite3.connect(here / "outputs/mlflow.db") as connection:
         connection.execute("DROP TABLE spans")
@@ -132,16 +129,7 @@ def test_a_database_that_takes_no_traces_costs_a_chat_one_warning(here: Path) ->
     assert "Logged to MLflow" not in done.stdout
 
 
-def test_keys_and_control_characters_stay_out(here: Path) -> None:
-    held = "held-by-the-environment-77"
-    chat(folder=here, stdin=f"How far is the Moon? {held} \u202e\n", MY_API_KEY=held)
-    (trace,) = read_traces(here)
-    text = json.dumps([trace.info.to_dict(), [span.to_dict() for span in trace.data.spans]], ensure_ascii=False)
-    assert "How far is the Moon? ***" in text
-    assert held not in text
-    assert "\u202e" not in text
-
-
+@pytest.mark.slow
 @pytest.mark.skipif(not find_spec("uvicorn"), reason="needs uvicorn")
 def test_a_servers_turns_have_their_models_and_are_written_before_it_ends(here: Path) -> None:
     models = 'task.models={short: "rewriter=last_n", plain: "rewriter=none"}'
@@ -165,6 +153,7 @@ def test_a_servers_turns_have_their_models_and_are_written_before_it_ends(here: 
     assert len(set(sessions)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
 def test_a_turn_of_a_server_that_fails_is_a_trace(here: Path) -> None:
     llm = Server()
@@ -191,6 +180,7 @@ assert chat.turn("mine", "How far is the Moon?").answer.text
 """
 
 
+@pytest.mark.slow
 def test_a_programs_turns_are_written_before_it_ends(here: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=here, env=ENVIRONMENT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -217,6 +207,7 @@ def test_the_configuration_in_a_tag_is_of_the_stages_of_a_turn() -> None:
     assert describe_options({**config, "top_k": 3, "metrics": {}}) == "dataset=sample generator=direct"
 
 
+@pytest.mark.slow
 def test_a_chat_that_a_signal_ends_writes_its_turns_first(here: Path) -> None:
     pipe = subprocess.PIPE
     with StartedCommand(
@@ -234,6 +225,7 @@ def test_a_chat_that_a_signal_ends_writes_its_turns_first(here: Path) -> None:
     assert len(read_traces(here)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
 def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> None:
     llm = Server()
@@ -259,6 +251,7 @@ def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> 
     assert root.end_time_ns >= generator.end_time_ns
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_a_server_of_mlflow_gets_the_turns_of_a_chat(database: Path, tmp_path: Path) -> None:
     from mlflow import MlflowClient

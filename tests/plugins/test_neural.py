@@ -32,7 +32,7 @@ def embedder(**parameters: Any) -> SentenceTransformersEmbedder:
 
 
 class TestContract(EmbedderContract):
-    without_results = ("huggingface_hub", "onnxruntime", "openvino")
+    without_results = ("huggingface_hub", "openvino")
 
     def make(self) -> SentenceTransformersEmbedder:
         return SentenceTransformersEmbedder(model=FOLDER)
