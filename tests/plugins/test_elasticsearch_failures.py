@@ -34,7 +34,7 @@ from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.index_builder import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
-from convrag_elasticsearch.search import Batcher, fuse_rankings
+from convrag_elasticsearch.search import Batcher
 from convrag_tasks.index import IndexTask
 from elasticsearch_server import Fault, Server, read_specification, running_server
 from elasticsearch_toys import Corpora, Hashed
@@ -393,12 +393,6 @@ def test_everybody_gets_their_own_answers(wanted: list[list[int]], max_size: int
             assert answer == [2 * item for item in items]
 
 
-def test_a_full_batch_goes_at_once() -> None:
-    start = time.monotonic()
-    assert submit_all(Batcher(doubled, window=5, max_size=4), [[n] for n in range(8)]) == [[2 * n] for n in range(8)]
-    assert time.monotonic() - start < 2
-
-
 def test_a_batch_that_fails_as_a_whole_leaves_nobody_waiting() -> None:
     def broken(items: Sequence[int]) -> list[int | Exception]:
         raise OSError("broken")
@@ -429,18 +423,6 @@ def test_an_interruption_of_the_sender_leaves_nobody_waiting() -> None:
     for thread in threads:
         thread.join(timeout=5)
     assert len(interrupted) == 4
-
-
-def test_fused_rankings_have_their_ties_by_id() -> None:
-    from convrag.api.types import Hit, Passage
-
-    def ranking(*ids: str) -> list[Hit]:
-        return [Hit(Passage(id_, ""), 1.0) for id_ in ids]
-
-    fused = fuse_rankings([ranking("b", "a"), ranking("a", "b")], [1.0, 1.0], 60)
-    assert [hit.passage.id for hit in fused] == ["a", "b"]
-    assert fused[0].score == fused[1].score == pytest.approx(1 / 61 + 1 / 62)
-    assert fuse_rankings([], [], 60) == []
 
 
 @given(st.text(max_size=200))

@@ -155,12 +155,6 @@ def test_auto_is_the_fastest_that_is_installed_and_torch_on_a_gpu(
     assert list(stage.check()) == [] or device == "cuda"
 
 
-def test_a_torch_for_cpus_is_not_imported_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "find_version", lambda name: "2.13.0+cpu" if name == "torch" else "1")
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert not backends._has_gpu()
-
-
 def test_the_identity_says_which_backend_auto_has_chosen(
     tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,11 +166,6 @@ def test_the_identity_says_which_backend_auto_has_chosen(
         hashes.append(stage.content_hash())
     assert hashes[0] != hashes[1]
     assert hashes[1] == SentenceTransformersEmbedder(model=str(tiny), backend="torch").content_hash()
-
-
-def test_auto_is_torch_where_the_export_could_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    give_libraries(monkeypatch, *ALL)
-    assert SentenceTransformersEmbedder(model=FOLDER, backend="auto").computing == "torch"
 
 
 @pytest.mark.parametrize(
@@ -287,28 +276,6 @@ def test_auto_gives_the_vectors_of_torch(store: Store, plain: Any, caplog: pytes
     assert np.allclose(stage.embed(TEXTS), plain, atol=1e-5)
     assert stage.note().startswith("backend=auto: model was computed by openvino 20")
     assert f"{FOLDER} is computed by openvino" in caplog.text
-
-
-def test_torch_and_the_compiled_network_use_the_same_number_of_threads(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from convrag_neural import exporting as compiled
-
-    need("openvino")
-    openvino = compiled.import_openvino()
-    asked: list[Any] = []
-    real = openvino.Core
-
-    class Core(real):  # type: ignore[misc]
-        def compile_model(self, path: Any, device: str, options: Any) -> Any:
-            asked.append(options)
-            return super().compile_model(path, device, options)
-
-    embedder("openvino", store).prepare()  # exported from here on
-    monkeypatch.setattr(compiled, "import_openvino", lambda: SimpleNamespace(Core=Core))
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    embedder("openvino", store).prepare()
-    assert asked == [{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}]
 
 
 def test_a_processor_without_bfloat16_is_said(store: Store, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

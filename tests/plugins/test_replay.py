@@ -341,14 +341,6 @@ def test_two_runs_for_one_turn_do_not_blend(tmp_path: Path, store: Store) -> Non
     assert "absent" in message
 
 
-def test_the_identity_of_a_run_follows_the_content(tmp_path: Path, store: Store) -> None:
-    path = write(tmp_path / "x.trec", "t Q0 a 1 2.0 s")
-    retriever = RunRetriever(path=path, dataset=CORPUS, store=store)
-    before = retriever.content_hash()
-    write(path, "t Q0 a 1 3.0 s")
-    assert before != retriever.content_hash() != ""
-
-
 def test_elser_on_mtrag_scores_as_published(mtrag_path: Path, store: Store) -> None:
     path = mtrag_path / "runs/elser_clapnq_rewrite.trec"
     retriever = RunRetriever(
