@@ -99,7 +99,7 @@ def _advise(status: int, reason: str) -> str:
     if "index_not_found_exception" in reason:
         return "Build the index: the same command with task=index."
     if "non-compliant" in reason:
-        return "The cluster's licence does not cover this: start a trial, or use fusion=client and a mode without ML."
+        return "The cluster's licence does not cover this: start a trial, or use a mode without machine learning."
     if "max_result_window" in reason or "num_candidates" in reason:
         return "Fewer passages: top_k, retriever.depth or retriever.candidates."
     by_status = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -149,9 +149,7 @@ class MultiSearch:
 def complete_body(body: Body, size: int) -> Body:
     """Add to a search's body what all searches share: the number of hits, their fields, and ties broken by id."""
     shared: Body = {"size": size, "_source": {"includes": SOURCE_FIELDS}, "track_total_hits": False}
-    if "retriever" not in body:  # it sorts by itself, and allows no `sort`
-        shared["sort"] = ["_score", "id"]  # scores falling, ids rising
-    return body | shared
+    return body | shared | {"sort": ["_score", "id"]}  # scores falling, ids rising
 
 
 def _build_header(index: str) -> dict[str, Any]:
@@ -170,7 +168,6 @@ class IndexSearcher:
         subqueries: the ways to search.
         fusion: how rankings are fused.
         multi_search: sends the searches.
-        fuses_on_server: whether the cluster is to fuse the rankings of two subqueries.
     """
 
     def __init__(
@@ -178,12 +175,10 @@ class IndexSearcher:
         subqueries: Sequence[Subquery],
         fusion: FusionSettings,
         multi_search: MultiSearch,
-        fuses_on_server: Callable[[], bool],
     ) -> None:
         self.subqueries = subqueries
         self.fusion = fusion
         self.multi_search = multi_search
-        self.fuses_on_server = fuses_on_server
 
     def search(self, alias: str, queries: Sequence[Query], k: int) -> list[Hit]:
         """Return at most k hits, best first.
@@ -206,9 +201,6 @@ class IndexSearcher:
         searches = [
             each.build_searches(own, size) for each, own, size in zip(self.subqueries, chosen, sizes, strict=True)
         ]
-        if hybrid and all(len(own) == 1 for own in searches) and self.fuses_on_server():
-            body = _build_rrf_body([own[0].body for own in searches], self.fusion.rrf_k, depth)
-            return self.multi_search.search([SearchRequest(alias, complete_body(body, k))])[0]
         requests = [
             SearchRequest(alias, complete_body(search.body, size))
             for own, size in zip(searches, sizes, strict=True)
@@ -236,9 +228,3 @@ def fuse_rankings(rankings: Sequence[Sequence[Hit]], weights: Sequence[float], r
     scores = reciprocal_rank_fusion([[hit.passage.id for hit in hits] for hits in rankings], rrf_k, weights)
     passages = {hit.passage.id: hit.passage for hits in rankings for hit in hits}
     return [Hit(passages[id_], scores[id_]) for id_ in sorted(scores, key=lambda id_: (-scores[id_], id_))]
-
-
-def _build_rrf_body(bodies: Sequence[Mapping[str, Any]], rrf_k: int, depth: int) -> dict[str, Any]:
-    """Build the body of a search that lets the cluster fuse the rankings of several."""
-    retrievers = [{"knn": body["knn"]} if "knn" in body else {"standard": {"query": body["query"]}} for body in bodies]
-    return {"retriever": {"rrf": {"retrievers": retrievers, "rank_constant": rrf_k, "rank_window_size": depth}}}

@@ -140,7 +140,7 @@ def test_dense_adds_weighted_vectors_and_scores_are_cosines(server: Server, stor
 
 
 def test_each_side_of_a_hybrid_searches_for_its_own_queries(server: Server, store: Store) -> None:
-    stage = made(store, mode="hybrid", fusion="client")
+    stage = made(store, mode="hybrid")
     stage.retrieve([Query("copper kettle", search="lexical"), Query("green tea", search="dense")], 4)
     lexical, dense = server.searches()[-1][1::2]
     assert "copper kettle" in str(lexical)
@@ -158,29 +158,6 @@ def test_sparse_fuses_ranks_by_weight(server: Server, store: Store) -> None:
             wanted[id_] = wanted.get(id_, 0.0) + weight / (60 + rank)
     assert {hit.passage.id: hit.score for hit in hits} == pytest.approx(wanted)
     assert len(server.searches()[-1]) == 4  # two searches, one request
-
-
-def test_the_cluster_fuses_as_we_do(server: Server, store: Store) -> None:
-    queries = [Query("copper kettle and tea")]
-    ours = made(store, mode="hybrid", fusion="client").retrieve(queries, 4)
-    theirs = made(store, mode="hybrid", fusion="server").retrieve(queries, 4)
-    assert "retriever" in server.searches()[-1][1]
-    assert [(hit.passage.id, pytest.approx(hit.score)) for hit in theirs] == [(h.passage.id, h.score) for h in ours]
-
-
-@pytest.mark.parametrize(("licence", "on_server"), [("trial", True), ("enterprise", True), ("basic", False)])
-def test_rank_fusion_is_where_the_licence_has_it(licence: str, on_server: bool, server: Server, store: Store) -> None:
-    server.engine.licence = licence
-    stage = made(store, mode="hybrid")
-    assert ids(stage.retrieve([Query("kettle")], 2))
-    assert ("retriever" in server.searches()[-1][1]) == on_server
-    assert ("cluster" in stage.note()) == on_server
-
-
-def test_fusion_by_a_cluster_without_the_licence_is_said_before_the_first_turn(server: Server, store: Store) -> None:
-    server.engine.licence = "basic"
-    with pytest.raises(NotReady, match="fusion=server needs a trial or enterprise licence; fusion=client"):
-        made(store, mode="hybrid", fusion="server").prepare()
 
 
 def test_a_hybrid_of_words_and_tokens(server: Server, store: Store) -> None:
