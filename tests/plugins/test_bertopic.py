@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from convrag import Pipeline
-from convrag.api.errors import ConfigError, NotReady
+from convrag.api.errors import ConfigError, MissingExtra
 from convrag.api.models import Embedder
 from convrag.testing import ClustererContract
 from convrag_bertopic.clusterer import BertopicClusterer
@@ -180,7 +180,7 @@ def test_few_texts_need_no_library() -> None:
 
 @pytest.mark.usefixtures("absent")
 def test_what_is_missing_is_said(here: Path) -> None:
-    with pytest.raises(NotReady, match=r"bertopic.*pip install 'convrag\[bertopic\]'"):
+    with pytest.raises(MissingExtra, match=r"bertopic.*pip install .*'convrag\[bertopic\]'"):
         Pipeline.compose("clusterer=bertopic", "generator=ginger")
 
 
