@@ -187,24 +187,9 @@ class Engine:
         return hit | ({"sort": [score, source["id"]]} if sorts else {})
 
     def _scores(self, index: Index, body: Json) -> dict[str, float]:
-        if "retriever" in body:
-            return self._rrf(index, body["retriever"]["rrf"])
         if "knn" in body:
             return self._knn(index, body["knn"])
         return self._query(index, body["query"])
-
-    def _rrf(self, index: Index, wanted: Json) -> dict[str, float]:
-        if self.licence not in ("trial", "enterprise"):
-            reason = "current license is non-compliant for [Reciprocal Rank Fusion (RRF)]"
-            raise ApiError(403, "security_exception", reason)
-        fused: dict[str, float] = {}
-        for retriever in wanted["retrievers"]:
-            body = {"knn": retriever["knn"]} if "knn" in retriever else retriever["standard"]
-            scores = self._scores(index, body)
-            best = sorted(scores, key=lambda id_: (-scores[id_], id_))[: wanted["rank_window_size"]]
-            for rank, id_ in enumerate(best, 1):
-                fused[id_] = fused.get(id_, 0.0) + 1 / (wanted["rank_constant"] + rank)
-        return fused
 
     def _knn(self, index: Index, wanted: Json) -> dict[str, float]:
         if not wanted["k"] <= wanted["num_candidates"] <= 10_000:
@@ -230,10 +215,6 @@ class Engine:
             mapping = index.kind(given["field"], "semantic_text")
             self.infer(mapping["inference_id"])
             return _dot(expand(given["query"]), index.searchable, lambda document: expand(document["content"]))
-        if kind == "text_expansion":
-            ((name, wanted),) = given.items()
-            self.infer(wanted["model_id"])
-            return self._tokens(index, name, expand(wanted["model_text"]))
         assert kind == "sparse_vector", f"the stand-in knows no query {kind!r}"
         if "inference_id" in given:
             self.infer(given["inference_id"])

@@ -59,6 +59,7 @@ def test_a_reply_with_its_usage_whole_and_in_pieces(option: str, tmp_path: Path)
     assert "".join(heard).strip() == streamed.text
 
 
+@pytest.mark.slow
 def test_a_conversation(option: str, tmp_path: Path) -> None:
     chosen = [*overrides(option), "llm.max_tokens=300", "rewriter=condense", "generator=chat", "limit=1"]
     command = [sys.executable, "-m", "convrag", *chosen, "tracker=none"]

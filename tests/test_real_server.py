@@ -68,6 +68,7 @@ def _wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None
     raise AssertionError(f"the server did not start:\n{log.read_text()[-2000:]}")
 
 
+@pytest.mark.slow
 def test_a_run(server: tuple[str, Path], tmp_path: Path) -> None:
     address, model = server
     chosen = ["llm=openai_compatible", f"llm.api_base={address}", f"llm.model='openai/{model}'", "llm.max_tokens=12"]
@@ -84,6 +85,7 @@ def test_a_run(server: tuple[str, Path], tmp_path: Path) -> None:
         assert record["usage"]["generator"]["prompt_tokens"] > len(record["original_query"])  # a token a character
 
 
+@pytest.mark.slow
 def test_a_streamed_reply(server: tuple[str, Path]) -> None:
     from convrag_llms.litellm_llm import LiteLLM
 

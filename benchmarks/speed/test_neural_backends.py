@@ -32,7 +32,7 @@ pytest.importorskip("sentence_transformers")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 MODEL = str(minilm.get_model_path())
-BACKENDS: tuple[Computing, ...] = ("torch", "openvino", "openvino_bf16", "onnx")
+BACKENDS: tuple[Computing, ...] = ("torch", "openvino", "openvino_bf16")
 INSTALLED = [name for name in BACKENDS if find_missing_extra(name) is None]
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -96,6 +96,9 @@ class LauncherFailed(ConvragError):
     exit_status = 1
 
 
+_WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "neural", "openvino"))
+
+
 class MissingExtra(ConvragError):
     """A library that an option needs is not installed. `Stage.requires` raises it for you before the first turn.
 
@@ -113,7 +116,10 @@ class MissingExtra(ConvragError):
         self.module = module
         self.install = install
         absent = "are" if " and " in module else "is"
-        super().__init__(f"{needed_by} needs {module}, which {absent} not installed: pip install {install!r}")
+        how = f"pip install {install!r}"
+        if any(extra in install for extra in _WITH_TORCH):
+            how = f"pip install -c constraints.txt {install!r} (from a clone: it pins torch to a CPU build)"
+        super().__init__(f"{needed_by} needs {module}, which {absent} not installed: {how}")
 
 
 class NotReady(ConvragError):

@@ -50,19 +50,17 @@ class StagePool(ForkAware):
             place: where it was chosen ("rewriter.embedder"), for messages.
 
         Raises:
+            MissingExtra: a library that it requires is not installed.
             ConfigError: it cannot be built.
             StageFault: its constructor raised what no constructor should raise, such as a KeyError.
         """
+        if missing := option.missing_extra(place):  # first: a fingerprint may ask one of the libraries
+            raise missing
         stores = {parameter.name: store for parameter in option.parameters.values() if parameter.injects_store}
         with self._building:
             what = f"{place}={option.name} cannot be built"
             with _explained(what, lambda error: explain_build_error(error, option), refusals=_REFUSALS):
-                try:
-                    stage = option.cls(**values, **injected, **stores)
-                except ImportError as error:
-                    if missing := option.missing_extra(place):
-                        raise missing from error
-                    raise
+                stage = option.cls(**values, **injected, **stores)
             note_origin(stage, place, option)
             with _explained(f"{place}={option.name} cannot be identified", lambda error: explain_error(error, stage)):
                 stage.fingerprint = fingerprint_stage(option, values, injected, stage)

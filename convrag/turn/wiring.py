@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.api.errors import ConfigError, NotReady, missing_extra
+from convrag.api.errors import ConfigError, NotReady
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
@@ -76,6 +76,7 @@ class Wiring:
 
         Raises:
             ConfigError: no option is chosen, or the stage cannot be built.
+            MissingExtra: a library that it requires is not installed.
         """
         if group not in self.stages:
             if not isinstance(node := self.config.get(group), Mapping):
@@ -116,14 +117,8 @@ class Wiring:
                 log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
-        """Return messages about the stage at a place: about missing libraries, or else from its own check.
-
-        A check that fails is a problem, too.
-        """
+        """Return messages about the stage at a place, from its own check; a check that fails is a problem, too."""
         stage = self.stages[place]
-        missing = missing_extra(stage.requires, "it")
-        if missing:
-            return [str(missing)]
         try:
             return [each.replace("{place}", place) for each in check_items(stage, "check", stage.check(), str)]
         except Exception as error:  # a plugin's own, which is told with the other problems

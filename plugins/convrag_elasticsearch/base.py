@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from convrag import DataError, Dataset, Hit, Passage, Query, Retriever, Store
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
-from convrag.sdk.lazy import Lazy
-from convrag_elasticsearch.aliases import build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES, Connection
 from convrag_elasticsearch.documents import VECTOR_FIELDS, base_mapping_properties
 from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.index_builder import build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.settings import FusionSettings, OperationSettings, check_settings
 from convrag_elasticsearch.subqueries import Subquery
 
@@ -55,10 +54,8 @@ class ClusterRetriever(Retriever):
         operation: OperationSettings,
     ) -> None:
         from convrag_elasticsearch.cluster import Cluster
-        from convrag_elasticsearch.licence import Licence
-        from convrag_elasticsearch.msearch import MultiSearch
         from convrag_elasticsearch.retries import RetryPolicy
-        from convrag_elasticsearch.search import IndexSearcher
+        from convrag_elasticsearch.search import IndexSearcher, MultiSearch
 
         check_settings(option, fusion, operation)
         self.option = option
@@ -70,10 +67,9 @@ class ClusterRetriever(Retriever):
         self.operation = operation
         self.cluster = Cluster(RetryPolicy(operation.timeout, operation.retries, operation.retry_seconds))
         multi_search = MultiSearch(self.cluster, operation.window, operation.batch)
-        self._searcher = IndexSearcher(self.subqueries, fusion, multi_search, self._fuses_on_server)
+        self._searcher = IndexSearcher(self.subqueries, fusion, multi_search)
         self._lock = threading.Lock()
         self._aliases: dict[str, str] = {}
-        self._licence = Lazy(lambda: Licence.fetch(self.cluster))
 
     def check(self) -> Iterator[str]:
         for domain in self.dataset.domains():
@@ -96,8 +92,6 @@ class ClusterRetriever(Retriever):
         problems = [problem for domain in self.dataset.domains() if (problem := self._find_index_problem(domain))]
         if missing := [each for subquery in self.subqueries for each in subquery.find_cluster_problems(self.cluster)]:
             problems.append(_join_problems(missing))
-        if self.fusion.fusion == "server" and len(self.subqueries) > 1 and not self._licence().covers_rank_fusion:
-            problems.append("fusion=server needs a trial or enterprise licence; fusion=client computes the same here")
         if problems:
             raise NotReady([f"retriever={self.option}: {problem}" for problem in problems])
 
@@ -108,11 +102,7 @@ class ClusterRetriever(Retriever):
         return [self._build_index(domain) for domain in self.dataset.domains()]
 
     def note(self) -> str:
-        sentences = [subquery.note() for subquery in self.subqueries]
-        if len(self.subqueries) > 1:
-            fused = "The cluster fuses the rankings." if self._fuses_on_server() else "The rankings are fused here."
-            sentences.append(fused)
-        return " ".join(filter(None, sentences))
+        return " ".join(filter(None, (subquery.note() for subquery in self.subqueries)))
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = [query for query in queries if query.weight > 0 and query.text.strip()]
@@ -124,12 +114,6 @@ class ClusterRetriever(Retriever):
             if error.unavailable and self.operation.on_failure == "stop":
                 raise RunStopped(f"{error} The same command goes on from here.") from error
             raise
-
-    def _fuses_on_server(self) -> bool:
-        """Whether the cluster is to fuse the rankings of two subqueries."""
-        if len(self.subqueries) < 2 or self.fusion.fusion == "client":
-            return False
-        return self.fusion.fusion == "server" or self._licence().covers_rank_fusion
 
     def _find_index_problem(self, domain: str) -> str:
         """Say why a domain cannot be searched; empty where it can."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from convrag.sdk.secrets import redact
+
 _PORTS = {"http": 9200, "https": 443}
-_USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
-_AUTHORIZATION = re.compile(r"\b(ApiKey|Basic|Bearer)\s+[A-Za-z0-9+/=_\-.]+")
-_MIN_SECRET_LENGTH = 4  # a shorter one may be part of any word
 _EXAMPLE = "export ES_URL=http://localhost:9200 (compose.yaml starts a cluster there)"
 
 
@@ -76,9 +73,9 @@ class Connection:
 
     def redact(self, message: str) -> str:
         """Remove keys, users and passwords from a message."""
-        in_urls = [part for url in self.urls for part in (urlsplit(url).username, urlsplit(url).password) if part]
-        users = [value for value in in_urls if value] + [unquote(value) for value in in_urls]
-        return redact_secrets(message, self.api_key, self.password, *users)
+        for url in self.urls or ("",):
+            message = redact(message, self.api_key, self.password, address=url)
+        return message
 
     def _hosts(self) -> list[str]:
         return [_format_host(urlsplit(url)) for url in self.urls]
@@ -112,12 +109,3 @@ def _find_url_problem(url: str) -> str:
     except ValueError:
         good = False
     return "" if good else f"ES_URL: {shown!r} is no address: {_EXAMPLE}"
-
-
-def redact_secrets(message: str, *secrets: str) -> str:
-    """Remove secrets from a message (as they are, and in base64), users in addresses, and authorization headers."""
-    hidden = [secret for secret in secrets if len(secret) >= _MIN_SECRET_LENGTH]
-    hidden += [b64encode(secret.encode()).decode().rstrip("=") for secret in hidden]
-    for secret in sorted(hidden, key=len, reverse=True):
-        message = message.replace(secret, "***")
-    return _AUTHORIZATION.sub(r"\1 ***", _USER_IN_URL.sub("", message))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from convrag import ConfigError, Dataset, Store, operational
+from convrag import Dataset, Store, operational
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
 from convrag_elasticsearch.settings import FusionSettings, OnFailure, OperationSettings
@@ -23,12 +23,11 @@ class ElserRetriever(ClusterRetriever):
     Args:
         dataset: whose corpora are searched.
         store: whose locks keep two commands from building one index at the same time.
-        inference_id: the cluster's inference endpoint; ".elser-2-elasticsearch" is there from version 8.17 on.
-        query: the type of query: "sparse_vector" (one vector for each passage), "semantic_text" (the cluster splits
-            passages into chunks, and the best one counts), or "text_expansion" (for older clusters: uses the deployed
-            `model`, no endpoint).
+        inference_id: the cluster's inference endpoint; ".elser-2-elasticsearch" is there by itself.
+        query: the type of query: "sparse_vector" (one vector for each passage) or "semantic_text" (the cluster splits
+            passages into chunks, and the best one counts).
         prune: leave tokens with small weights out of "sparse_vector" queries: faster, and a little worse.
-        model: what the endpoint is created with, or the model itself for "text_expansion".
+        model: what the endpoint is created with.
         create_endpoint: let task=index create the endpoint where it is missing.
         endpoint_wait: seconds that task=index waits for the model to be downloaded and started.
         rrf_k: the constant k of reciprocal rank fusion, for several queries: the larger, the less the first ranks stand
@@ -81,19 +80,7 @@ class ElserRetriever(ClusterRetriever):
         index_timeout: Annotated[float, operational] = 300.0,
     ) -> None:
         operation = OperationSettings.pick(locals())
-        expands = query == "text_expansion"
-        if expands and create_endpoint:
-            raise ConfigError(
-                "retriever=elser: query=text_expansion uses a model that is deployed on the cluster (Kibana: Machine "
-                "Learning, Trained Models), and no endpoint: leave create_endpoint out"
-            )
-        endpoint = InferenceEndpoint(
-            inference_id,
-            model=model,
-            create=create_endpoint,
-            wait=endpoint_wait,
-            kind="model" if expands else "endpoint",
-        )
+        endpoint = InferenceEndpoint(inference_id, model=model, create=create_endpoint, wait=endpoint_wait)
         super().__init__(
             option="elser",
             kind="elser",

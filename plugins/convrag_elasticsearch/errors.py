@@ -40,7 +40,7 @@ def translate_error(error: Exception, connection: Connection) -> ConvragError:
     if kind == "UnsupportedProductError":
         return ClusterError(
             f"what answers at {connection.shown_address} does not say that it is Elasticsearch (OpenSearch does not, "
-            "nor does a proxy that drops headers): set ES_URL to an Elasticsearch cluster of version 8 or 9",
+            "nor does a proxy that drops headers): set ES_URL to an Elasticsearch cluster of version 8.17 or later",
             400,
         )
     status = _read_status(error)
@@ -99,7 +99,7 @@ def _advise(status: int, reason: str) -> str:
     if "index_not_found_exception" in reason:
         return "Build the index: the same command with task=index."
     if "non-compliant" in reason:
-        return "The cluster's licence does not cover this: start a trial, or use fusion=client and a mode without ML."
+        return "The cluster's licence does not cover this: start a trial, or use a mode without machine learning."
     if "max_result_window" in reason or "num_candidates" in reason:
         return "Fewer passages: top_k, retriever.depth or retriever.candidates."
     by_status = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from convrag_elasticsearch.errors import ClusterError
 
@@ -25,23 +25,13 @@ class InferenceEndpoint:
         model: the model behind it.
         create: whether `task=index` creates it where it is missing.
         wait: seconds that the model may take to start, the download included.
-        kind: "endpoint", or "model" for clusters that have models but no endpoints (text_expansion).
     """
 
-    def __init__(
-        self,
-        inference_id: str,
-        *,
-        model: str,
-        create: bool,
-        wait: float,
-        kind: Literal["endpoint", "model"] = "endpoint",
-    ) -> None:
+    def __init__(self, inference_id: str, *, model: str, create: bool, wait: float) -> None:
         self.inference_id = inference_id
         self.model = model
         self.create = create
         self.wait = wait
-        self.kind = kind
 
     def find_problems(self, cluster: Cluster) -> list[str]:
         """Return why the endpoint does not work; nothing where it does."""
@@ -61,9 +51,6 @@ class InferenceEndpoint:
 
     def _test(self, cluster: Cluster) -> ClusterError | None:
         """Run inference on a text, the only proof that the endpoint works; return the error."""
-        if self.kind == "model":
-            started = self._fetch_deployment(cluster).get("state") == "started"
-            return None if started else ClusterError(f"the model {self.model} is not started", 409)
         try:
             cluster.request(
                 lambda client: client.inference.inference(
@@ -99,9 +86,7 @@ class InferenceEndpoint:
         return bool(found)
 
     def _may_be_starting(self, cluster: Cluster) -> bool:
-        if self.kind == "model" or not self._exists(cluster):
-            return False
-        return self._fetch_deployment(cluster).get("state") != "failed"
+        return self._exists(cluster) and self._fetch_deployment(cluster).get("state") != "failed"
 
     def _fetch_deployment(self, cluster: Cluster) -> Mapping[str, Any]:
         """Fetch the statistics of the model's deployment: `state`, `reason`, `nodes`; empty where there is none."""
@@ -120,7 +105,7 @@ class InferenceEndpoint:
         problems = Licence.fetch(cluster).find_machine_learning_problems()
         if "ml node" in str(failure).lower():
             problems.append("it has no node with the role `ml` and memory to spare (about 4 GB for ELSER)")
-        if self.kind == "endpoint" and not self._exists(cluster):
+        if not self._exists(cluster):
             problems.append(
                 f"it has no inference endpoint {self.inference_id!r}: the same command with task=index "
                 "retriever.create_endpoint=true makes it, or retriever.inference_id=... names another"

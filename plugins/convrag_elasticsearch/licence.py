@@ -10,7 +10,6 @@ from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.errors import ClusterError
 
 _MACHINE_LEARNING = ("trial", "platinum", "enterprise")
-_RANK_FUSION = ("trial", "enterprise")
 _START_TRIAL = "start a trial (30 days, once: POST /_license/start_trial?acknowledge=true; compose.yaml does)"
 
 
@@ -31,11 +30,6 @@ class Licence:
                 raise
             return cls()
         return cls(str(found["type"]), str(found["status"]))
-
-    @property
-    def covers_rank_fusion(self) -> bool:
-        """Whether the cluster may fuse rankings by its `rrf` retriever."""
-        return self.type in _RANK_FUSION and self._valid
 
     def find_machine_learning_problems(self) -> list[str]:
         """Say why the licence does not cover ELSER; nothing where it does, or cannot be read."""

@@ -12,7 +12,7 @@ from convrag.sdk.queries import combine_vectors, embed_uncached
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.documents import CONTENT
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
-from convrag_elasticsearch.settings import Fusion, FusionSettings, OnFailure, OperationSettings, check_ranges
+from convrag_elasticsearch.settings import FusionSettings, OnFailure, OperationSettings, check_ranges
 from convrag_elasticsearch.sparse import SparseSubquery
 from convrag_elasticsearch.sparse_vector_files import PassageVectorFile, QueryVectorFile
 from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
@@ -53,8 +53,6 @@ class ElasticsearchRetriever(ClusterRetriever):
         create_endpoint: let task=index create the endpoint, with `model`, where it is missing.
         model: Elasticsearch's name of the model that the endpoint is created with.
         endpoint_wait: seconds that task=index waits for a model to be downloaded and started.
-        fusion: who fuses the two rankings of "hybrid": "server" (needs an enterprise or trial licence), "client", or
-            "auto", which asks for the licence. They compute the same scores.
         rrf_k: the constant k of reciprocal rank fusion: the larger, the less the first ranks stand out. Default: the
             seed's, and that of Cormack et al. 2009.
         depth: passages of each ranking that is fused. Default: as in most papers on fusion.
@@ -99,7 +97,6 @@ class ElasticsearchRetriever(ClusterRetriever):
         create_endpoint: Annotated[bool, operational] = False,
         model: str = ".elser_model_2",
         endpoint_wait: Annotated[float, operational] = 600.0,
-        fusion: Fusion = "auto",
         rrf_k: int = 60,
         depth: int = 100,
         shards: int = 1,
@@ -141,7 +138,7 @@ class ElasticsearchRetriever(ClusterRetriever):
             dataset=dataset,
             store=store,
             subqueries=[by_name[name] for name in names],
-            fusion=FusionSettings(rrf_k, depth, fusion),
+            fusion=FusionSettings(rrf_k, depth),
             operation=operation,
         )
 

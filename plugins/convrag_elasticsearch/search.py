@@ -2,15 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from convrag import Hit, Query
+from convrag.sdk.cancelling import waiting
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.sdk.queries import choose_queries
-from convrag_elasticsearch.msearch import MultiSearch, SearchRequest, complete_body
+from convrag_elasticsearch.cluster import Cluster
+from convrag_elasticsearch.documents import SOURCE_FIELDS, build_passage
+from convrag_elasticsearch.errors import TRANSIENT_STATUSES, ClusterError, build_cluster_error
+from convrag_elasticsearch.retries import send_items
 from convrag_elasticsearch.settings import FusionSettings
-from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
+from convrag_elasticsearch.subqueries import Body, Subquery, WeightedSearch
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class Batcher(Generic[A, R]):
+    """Collects the items of several threads. The first thread waits for the others, and sends the batch for all.
+
+    There is no background thread, and nobody holds a lock while waiting: the thread that sends a batch answers every
+    item of it, or passes its own error on to the others.
+
+    Args:
+        send: items -> a result, or an error, for each, in the same order.
+        window: seconds that the first thread waits.
+        max_size: a batch of so many items is sent at once; the items of one call stay together.
+    """
+
+    def __init__(self, send: Callable[[Sequence[A]], Sequence[R | Exception]], window: float, max_size: int) -> None:
+        self._send = send
+        self._window = window
+        self._max_size = max_size
+        self._lock = threading.Lock()
+        self._open: _Batch[A, R] | None = None
+
+    def submit(self, items: Sequence[A]) -> list[R]:
+        """Send items, and return their results in the same order. Raises the error of the first item that has one."""
+        with self._lock:
+            is_first = self._open is None
+            batch = self._open = self._open or _Batch()
+            futures = batch.add(items)
+            if len(batch.items) >= self._max_size:
+                self._open = None
+                batch.full.set()
+        if is_first:
+            self._send_batch(batch)
+        with waiting():
+            return [future.result() for future in futures]
+
+    def _send_batch(self, batch: _Batch[A, R]) -> None:
+        """Wait for other threads, send, and set the results. An interruption reaches the others as an error."""
+        try:
+            batch.full.wait(self._window)
+            self._close(batch)
+            for future, result in zip(batch.futures, self._send(batch.items), strict=True):
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+        except BaseException as error:
+            self._close(batch)
+            for future in batch.futures:
+                if not future.done():
+                    future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+
+    def _close(self, batch: _Batch[A, R]) -> None:
+        """Admit no further items."""
+        with self._lock:
+            if self._open is batch:
+                self._open = None
+
+
+class _Batch(Generic[A, R]):
+    """Items that are sent together, with a future for the result of each."""
+
+    def __init__(self) -> None:
+        self.items: list[A] = []
+        self.futures: list[Future[R]] = []
+        self.full = threading.Event()
+
+    def add(self, items: Sequence[A]) -> list[Future[R]]:
+        futures: list[Future[R]] = [Future() for _ in items]
+        self.items += items
+        self.futures += futures
+        return futures
+
+
+_SPLIT_STATUSES = (400, 413)
+"""Statuses of a whole batch that a single one of its searches may have caused."""
+
+
+class SearchRequest(NamedTuple):
+    """A search of one index: its alias, and the body."""
+
+    alias: str
+    body: Body
+
+
+class MultiSearch:
+    """Collects the searches of several threads, and sends them as one request.
+
+    Args:
+        cluster: receives the requests.
+        window: seconds that a search waits for others.
+        max_size: searches in a request, at most.
+    """
+
+    def __init__(self, cluster: Cluster, window: float, max_size: int) -> None:
+        self.cluster = cluster
+        self._batcher: Batcher[SearchRequest, list[Hit]] = Batcher(self._send, window, max_size)
+
+    def search(self, requests: Sequence[SearchRequest]) -> list[list[Hit]]:
+        """Return the hits of each search, best first. Raises ClusterError."""
+        return self._batcher.submit(requests) if requests else []
+
+    def _send(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | Exception]:
+        try:
+            return send_items(self._msearch, requests, self.cluster.policy, _is_transient)
+        except ClusterError as error:
+            if len(requests) > 1 and error.status in _SPLIT_STATUSES:
+                return [result for request in requests for result in self._send([request])]
+            return [ClusterError(str(error), error.status) for _ in requests]  # one each: every thread raises its own
+
+    def _msearch(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | Exception]:
+        searches = [line for request in requests for line in (_build_header(request.alias), request.body)]
+        reply = self.cluster.request(lambda client: client.msearch(searches=searches))
+        return [self._read_item(item) for item in reply["responses"]]
+
+    def _read_item(self, item: dict[str, Any]) -> list[Hit] | Exception:
+        if "error" in item:
+            return build_cluster_error(item, self.cluster.connection)
+        shards = item["_shards"]
+        if item["timed_out"] or shards["failed"]:
+            partial = f"only {shards['successful']} of {shards['total']} shards answered"
+            return build_cluster_error({"error": partial, "status": 503}, self.cluster.connection)
+        return [Hit(build_passage(hit["_source"]), float(hit["_score"])) for hit in item["hits"]["hits"]]
+
+
+def complete_body(body: Body, size: int) -> Body:
+    """Add to a search's body what all searches share: the number of hits, their fields, and ties broken by id."""
+    shared: Body = {"size": size, "_source": {"includes": SOURCE_FIELDS}, "track_total_hits": False}
+    return body | shared | {"sort": ["_score", "id"]}  # scores falling, ids rising
+
+
+def _build_header(index: str) -> dict[str, Any]:
+    """Build the header of a search. Hits from some of the shards only would be wrong, so they are not allowed."""
+    return {"index": index, "allow_partial_search_results": False}
+
+
+def _is_transient(result: object) -> bool:
+    return isinstance(result, ClusterError) and result.status in TRANSIENT_STATUSES
 
 
 class IndexSearcher:
@@ -20,7 +168,6 @@ class IndexSearcher:
         subqueries: the ways to search.
         fusion: how rankings are fused.
         multi_search: sends the searches.
-        fuses_on_server: whether the cluster is to fuse the rankings of two subqueries.
     """
 
     def __init__(
@@ -28,12 +175,10 @@ class IndexSearcher:
         subqueries: Sequence[Subquery],
         fusion: FusionSettings,
         multi_search: MultiSearch,
-        fuses_on_server: Callable[[], bool],
     ) -> None:
         self.subqueries = subqueries
         self.fusion = fusion
         self.multi_search = multi_search
-        self.fuses_on_server = fuses_on_server
 
     def search(self, alias: str, queries: Sequence[Query], k: int) -> list[Hit]:
         """Return at most k hits, best first.
@@ -56,9 +201,6 @@ class IndexSearcher:
         searches = [
             each.build_searches(own, size) for each, own, size in zip(self.subqueries, chosen, sizes, strict=True)
         ]
-        if hybrid and all(len(own) == 1 for own in searches) and self.fuses_on_server():
-            body = _build_rrf_body([own[0].body for own in searches], self.fusion.rrf_k, depth)
-            return self.multi_search.search([SearchRequest(alias, complete_body(body, k))])[0]
         requests = [
             SearchRequest(alias, complete_body(search.body, size))
             for own, size in zip(searches, sizes, strict=True)
@@ -86,9 +228,3 @@ def fuse_rankings(rankings: Sequence[Sequence[Hit]], weights: Sequence[float], r
     scores = reciprocal_rank_fusion([[hit.passage.id for hit in hits] for hits in rankings], rrf_k, weights)
     passages = {hit.passage.id: hit.passage for hits in rankings for hit in hits}
     return [Hit(passages[id_], scores[id_]) for id_ in sorted(scores, key=lambda id_: (-scores[id_], id_))]
-
-
-def _build_rrf_body(bodies: Sequence[Mapping[str, Any]], rrf_k: int, depth: int) -> dict[str, Any]:
-    """Build the body of a search that lets the cluster fuse the rankings of several."""
-    retrievers = [{"knn": body["knn"]} if "knn" in body else {"standard": {"query": body["query"]}} for body in bodies]
-    return {"retriever": {"rrf": {"retrievers": retrievers, "rank_constant": rrf_k, "rank_window_size": depth}}}

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from convrag import ConfigError
 
-Fusion = Literal["auto", "server", "client"]
 OnFailure = Literal["go_on", "stop"]
 
 _FORBIDDEN_CHARACTERS = '\\/*?"<>| ,#:'
@@ -20,7 +19,6 @@ class FusionSettings:
 
     rrf_k: int
     depth: int
-    fusion: Fusion = "client"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
 if TYPE_CHECKING:
     from convrag_elasticsearch.cluster import Cluster
 
-QueryType = Literal["sparse_vector", "semantic_text", "text_expansion"]
+QueryType = Literal["sparse_vector", "semantic_text"]
 
 
 class SparseSubquery(Subquery):
@@ -49,8 +49,7 @@ class SparseSubquery(Subquery):
         if self.passage_file is not None:
             return {"leg": "tokens", "file": self.passage_file.fingerprint}
         assert self.endpoint is not None
-        kind = "semantic_text" if self.query_type == "semantic_text" else "sparse_vector"
-        return {"leg": kind, "model": self._model_id}
+        return {"leg": self.query_type, "model": self.endpoint.inference_id}
 
     def mapping_properties(self) -> dict[str, Any]:
         if self.query_type != "semantic_text":
@@ -64,8 +63,9 @@ class SparseSubquery(Subquery):
     def ingest_processors(self) -> list[dict[str, Any]]:
         if self.passage_file is not None or self.query_type == "semantic_text":
             return []
+        assert self.endpoint is not None
         tokens = {"input_field": CONTENT, "output_field": "tokens"}
-        return [{"inference": {"model_id": self._model_id, "input_output": [tokens]}}]
+        return [{"inference": {"model_id": self.endpoint.inference_id, "input_output": [tokens]}}]
 
     def build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
         if self.passage_file is None:
@@ -90,20 +90,13 @@ class SparseSubquery(Subquery):
     def set_up_cluster(self, cluster: Cluster) -> list[str]:
         return self.endpoint.set_up(cluster) if self.endpoint else []
 
-    @property
-    def _model_id(self) -> str:
-        """The id of what makes the tokens: an endpoint, or for older clusters a model."""
-        assert self.endpoint is not None
-        return self.endpoint.model if self.query_type == "text_expansion" else self.endpoint.inference_id
-
     def _build_query(self, query: Query, *, is_only: bool) -> dict[str, Any] | None:
         """Build the query of a search; None where the file has no tokens for it."""
         if self.query_type == "semantic_text":
             return {"semantic": {"field": "semantic", "query": query.text}}
-        if self.query_type == "text_expansion":
-            return {"text_expansion": {"tokens": {"model_id": self._model_id, "model_text": query.text}}}
         parameters: dict[str, Any] = {"field": "tokens", "prune": self.prune}
         if self.query_file is None:
-            return {"sparse_vector": parameters | {"inference_id": self._model_id, "query": query.text}}
+            assert self.endpoint is not None
+            return {"sparse_vector": parameters | {"inference_id": self.endpoint.inference_id, "query": query.text}}
         tokens = self.query_file.get_vector(query, is_only=is_only)
         return {"sparse_vector": parameters | {"query_vector": tokens}} if tokens else None

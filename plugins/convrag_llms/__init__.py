@@ -3,8 +3,7 @@
 What both options share: http_llm.py (the stage), call.py (a prompt's requests, repeated where that may help),
 limits.py (money, requests at a time and in a minute), prices.py, endpoint.py (address and key), parameters.py,
 connections.py (HTTP, deadlines, cancellation, the limit on a reply's size), reply.py, errors.py, error_messages.py. The
-options openai_compatible.py and litellm_llm.py differ in the client: openai_client.py with openai_protocol.py, or
-litellm_client.py with _litellm.py.
+options send a request in their own way: openai_compatible.py with openai_protocol.py, litellm_llm.py with _litellm.py.
 """
 
 from __future__ import annotations

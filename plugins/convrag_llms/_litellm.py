@@ -11,7 +11,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -111,7 +111,7 @@ def complete(request: Mapping[str, Any]) -> Any:
 
     Raises what litellm raises, and the errors of connections.py.
     """
-    with _without_callbacks(), _own_errors():
+    with _own_errors():
         return load_library().completion(**request, max_retries=0)
 
 
@@ -122,7 +122,6 @@ def stream(request: Mapping[str, Any]) -> Iterator[Iterable[Any]]:
     Raises as `complete`, also while the chunks are read.
     """
     chunks = complete({**request, "stream": True, "stream_options": {"include_usage": True}})
-    _skip_stream_reports(chunks)
     try:
         with _own_errors():
             yield chunks
@@ -144,36 +143,3 @@ def _own_errors() -> Iterator[None]:
             if isinstance(cause, HttpError | ConnectionFailed | ReplyTooLong | UntrustedServer):
                 raise cause from None
         raise
-
-
-@contextmanager
-def _without_callbacks() -> Iterator[None]:
-    """Skip litellm's report to callbacks where none is registered: a sixth of a call's processor time (measured)."""
-    module = load_library()
-    flag = getattr(getattr(module, "_internal_context", None), "is_internal_call", None)
-    if flag is None or _has_callbacks(module):
-        yield
-        return
-    token = flag.set(True)
-    try:
-        yield
-    finally:
-        flag.reset(token)
-
-
-def _has_callbacks(module: Any) -> bool:
-    return bool(module.callbacks or module.success_callback)
-
-
-def _skip_stream_reports(chunks: Any) -> None:
-    """Skip the same for a stream: litellm reports each chunk and the end in threads of its own.
-
-    That is a quarter of a streamed call's processor time (measured). A fifth are the two times that litellm computes
-    the cost for these reports; it is computed once, from the usage.
-    """
-    module = load_library()
-    if not _has_callbacks(module):
-        module.disable_streaming_logging = True
-        with suppress(AttributeError):
-            chunks.logging_obj.success_handler = lambda *_, **__: None
-            chunks.logging_obj.response_cost_calculator = lambda *_, **__: None

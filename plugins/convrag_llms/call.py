@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tenacity import (
     RetryCallState,
@@ -19,43 +19,25 @@ from convrag.sdk.cancelling import Cancelled, sleep
 from convrag.sdk.streaming import current_listener
 from convrag_llms.connections import deadline
 from convrag_llms.endpoint import Endpoint
-from convrag_llms.errors import EmptyReply, may_have_cost, may_pass, read_retry_after
+from convrag_llms.errors import (
+    ConnectionFailed,
+    ConnectionRefused,
+    EmptyReply,
+    may_have_cost,
+    may_pass,
+    read_retry_after,
+)
 from convrag_llms.limits import Limits
-from convrag_llms.prices import TokenPrices
 from convrag_llms.reply import Reply
 
 FIRST_WAIT = 1.0
 """Seconds before the second request, and the most that jitter adds to a wait; each wait is twice the one before."""
 
+QUICK_WAITS = (0.3, 0.6)
+"""Seconds before the first repetitions where there was no connection; where it was refused, there are no others."""
+
 LONGEST_WAIT = 60.0
 """The longest wait in seconds where the server names none: the window of most providers' rate limits."""
-
-
-class ModelClient(Protocol):
-    """Asks one model, without repeating anything."""
-
-    endpoint: Endpoint
-
-    def load(self) -> None:
-        """Import the libraries of the first request: that takes seconds, which are not the server's."""
-
-    def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
-        """Send one request and read its reply, within the deadline of this thread.
-
-        Args:
-            body: the request, without address and key.
-            timeout: seconds for the whole of it, for libraries that want to be told.
-            on_piece: is given the pieces of the text as they arrive; None asks for the reply in one piece.
-
-        Raises:
-            Exception: one of errors.py, or what a library raises and errors.py can read.
-        """
-
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text, or estimate them."""
-
-    def find_prices(self) -> TokenPrices | None:
-        """The highest prices of the model's tokens; None where none is known."""
 
 
 class Call:
@@ -66,16 +48,23 @@ class Call:
     hear two replies as one.
 
     Args:
-        client: asks the model.
+        ask: sends one request (see `HttpLLM.ask`).
+        endpoint: where the model is.
         body: the request, without address and key.
         messages: the prompt's.
         limits: the stage's.
     """
 
     def __init__(
-        self, client: ModelClient, body: Mapping[str, Any], messages: Sequence[Message], limits: Limits
+        self,
+        ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply],
+        endpoint: Endpoint,
+        body: Mapping[str, Any],
+        messages: Sequence[Message],
+        limits: Limits,
     ) -> None:
-        self.client = client
+        self.ask = ask
+        self.endpoint = endpoint
         self.body = body
         self.messages = messages
         self.limits = limits
@@ -90,7 +79,6 @@ class Call:
         Where the server asks for a longer wait than `retry_seconds`, its error is raised at once: a request before that
         would be in vain. Raises whatever the last try raised, and Cancelled.
         """
-        self.client.load()
         retrying = Retrying(
             stop=stop_after_attempt(self.limits.retries + 1) | self._exceeds_patience,
             wait=_compute_wait,
@@ -102,6 +90,9 @@ class Call:
         return reply
 
     def _exceeds_patience(self, state: RetryCallState) -> bool:
+        refused = state.outcome is not None and isinstance(state.outcome.exception(), ConnectionRefused)
+        if refused and state.attempt_number > len(QUICK_WAITS):
+            return True
         return bool(state.idle_for + state.upcoming_sleep > self.limits.retry_seconds)
 
     def _may_repeat(self, error: BaseException) -> bool:
@@ -116,7 +107,7 @@ class Call:
         ):
             self.tries += 1
             try:
-                reply = self.client.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
+                reply = self.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
             except EmptyReply as error:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
@@ -145,6 +136,9 @@ class Call:
 
 def _compute_wait(state: RetryCallState) -> float:
     """Seconds until the next request; with jitter also after Retry-After, which told all who wait the same time."""
-    retry_after = read_retry_after(state.outcome.exception()) if state.outcome else None
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, ConnectionFailed) and state.attempt_number <= len(QUICK_WAITS):
+        return QUICK_WAITS[state.attempt_number - 1]
+    retry_after = read_retry_after(error)
     wait = wait_exponential(FIRST_WAIT, max=LONGEST_WAIT)(state) if retry_after is None else retry_after
     return float(wait + wait_random(0, FIRST_WAIT)(state))

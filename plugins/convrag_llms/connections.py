@@ -27,7 +27,14 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from convrag.sdk.cancelling import check_cancelled, when_cancelled
 from convrag.sdk.secrets import redact
-from convrag_llms.errors import ConnectionFailed, HttpError, ReplyTooLong, UntrustedServer
+from convrag_llms.errors import (
+    ConnectionFailed,
+    ConnectionRefused,
+    HttpError,
+    ReplyTooLong,
+    UntrustedServer,
+    list_causes,
+)
 from convrag_llms.reply import MAX_REPLY_BYTES
 
 MAX_STREAM_BYTES = 64 * 2**20
@@ -199,8 +206,11 @@ def _our_errors() -> Iterator[None]:
             raise HttpError(502, f"what it sent cannot be decompressed: {cause.args[0]}") from None
         if isinstance(cause, urllib3.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(cause):
             raise UntrustedServer(str(cause)) from None
+        failure = ConnectionFailed
+        if any(isinstance(each, ConnectionRefusedError) for each in list_causes(error)):
+            failure = ConnectionRefused
         said = str(cause.args[-1] if cause.args else cause)  # ("Connection aborted.", ConnectionResetError(...))
-        raise ConnectionFailed(re.sub(r"^\w+\(.*?\): ", "", said)) from None  # HTTPConnection(host='...', port=80):
+        raise failure(re.sub(r"^\w+\(.*?\): ", "", said)) from None  # HTTPConnection(host='...', port=80):
 
 
 class _Guarded:

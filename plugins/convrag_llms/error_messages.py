@@ -10,6 +10,7 @@ from convrag_llms.call import Call
 from convrag_llms.endpoint import KEY_VARIABLES
 from convrag_llms.errors import (
     ConnectionFailed,
+    ConnectionRefused,
     EmptyReply,
     ReplyTooLong,
     UntrustedServer,
@@ -39,6 +40,7 @@ _EMPTY_REPLIES = {
 
 _KINDS: dict[type[Exception], str] = {
     ConnectionFailed: "no connection",
+    ConnectionRefused: "connection refused",
     EmptyReply: "empty",
     ReplyTooLong: "too long",
     UntrustedServer: "no trusted connection",
@@ -50,7 +52,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     """Any error of a call -> an LLMError without secrets, whose message says what to do."""
     if isinstance(error, LLMError):
         return error
-    endpoint, status = call.client.endpoint, read_status(error)
+    endpoint, status = call.endpoint, read_status(error)
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
     kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
@@ -72,16 +74,18 @@ def shorten_error(text: str) -> str:
 
 
 def _redact(message: str, call: Call) -> str:
-    endpoint = call.client.endpoint
+    endpoint = call.endpoint
     return redact(message, endpoint.api_key(), *find_secret_values(call.body), address=endpoint.address())
 
 
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
-    limits, endpoint = call.limits, call.client.endpoint
+    limits, endpoint = call.limits, call.endpoint
     if call.has_streamed:
         return "A part of it was shown already, so it was not asked again."
     if isinstance(error, ReplyTooLong):
         return f"No more of it is read, and it is not asked again. Is there a language model{where} (llm.api_base)?"
+    if isinstance(error, ConnectionRefused):
+        return f"Start the model server{where}, or set llm.api_base, and ask again: what was answered is kept."
     if isinstance(error, UntrustedServer):
         return "SSL_CERT_FILE names a file of certificates to trust instead of the usual ones."
     if isinstance(error, EmptyReply):

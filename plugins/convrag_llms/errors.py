@@ -36,6 +36,10 @@ class ConnectionFailed(Exception):
     """There was no connection, or it broke off."""
 
 
+class ConnectionRefused(ConnectionFailed):
+    """Nothing listens at the address: the server has ended, or was never started."""
+
+
 class UntrustedServer(Exception):
     """The certificate of a server is not trusted; the request is not repeated."""
 

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convrag import LLM, Completion, Prompt
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
+from convrag_llms.endpoint import Endpoint
 from convrag_llms.limits import Budget, Limits, RateLimiter
 from convrag_llms.parameters import check_at_least, check_extra, format_messages, translate_sampling
-from convrag_llms.prices import ModelPrices
+from convrag_llms.prices import ModelPrices, TokenPrices, read_given_prices
 
 if TYPE_CHECKING:
-    from convrag_llms.call import Call, ModelClient
+    from convrag_llms.call import Call
     from convrag_llms.reply import Reply
 
 
 class HttpLLM(LLM):
-    """A language model at a server: retries, limits, costs and error messages; a client sends the requests.
+    """A language model at a server: retries, limits, costs and error messages; an option sends the requests.
 
     Args:
-        client: asks the model.
+        endpoint: where the model is.
         extra: and all others: as in the options. A sampling parameter that is None is not sent.
 
     Raises:
@@ -35,7 +37,7 @@ class HttpLLM(LLM):
 
     def __init__(
         self,
-        client: ModelClient,
+        endpoint: Endpoint,
         extra: Mapping[str, Any],
         *,
         stop: Sequence[str] | None,
@@ -51,8 +53,8 @@ class HttpLLM(LLM):
         check_at_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
         check_at_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
         check_at_least(0.001, timeout=timeout)
-        self.client = client
-        self.endpoint = client.endpoint
+        self.endpoint = endpoint
+        self.given_prices = read_given_prices(extra)
         self.sampling = {**sampling, "stop": list(stop) if stop else None}
         self.extra = dict(extra)
         self.limits = Limits(
@@ -60,8 +62,8 @@ class HttpLLM(LLM):
             retries,
             retry_seconds,
             RateLimiter(concurrency, requests_per_minute),
-            Budget(max_cost_usd, self.endpoint.model),
-            ModelPrices(self.endpoint.model, client.find_prices),
+            Budget(max_cost_usd, endpoint.model),
+            ModelPrices(endpoint.model, self.find_prices),
         )
 
     def check(self) -> Iterable[str]:
@@ -75,7 +77,22 @@ class HttpLLM(LLM):
         """Import the libraries of the first request."""
         from convrag_llms import call  # noqa: F401 - urllib3 and tenacity
 
-        self.client.load()
+    @abstractmethod
+    def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
+        """Send one request and read its reply, within the deadline of this thread, without repeating anything.
+
+        Args:
+            body: the request, without address and key.
+            timeout: seconds for the whole of it, for libraries that want to be told.
+            on_piece: is given the pieces of the text as they arrive; None asks for the reply in one piece.
+
+        Raises:
+            Exception: one of errors.py, or what a library raises and errors.py can read.
+        """
+
+    @abstractmethod
+    def find_prices(self) -> TokenPrices | None:
+        """The highest prices of the model's tokens; None where none is known."""
 
     def endpoints(self) -> Sequence[str]:
         """The server's address, wherever it comes from, without user, password and query."""
@@ -91,10 +108,6 @@ class HttpLLM(LLM):
         """Ask, at most 1 + `retries` times. Raises LLMError, and RunStopped at the cost limit."""
         return self.send(self.build_body(prompt), prompt)
 
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text, or estimate them."""
-        return self.client.count_tokens(text)
-
     def build_body(self, prompt: Prompt) -> dict[str, Any]:
         """Build the request, without address and key."""
         sampling = {name: value for name, value in (self.sampling | dict(prompt.sampling)).items() if value is not None}
@@ -107,7 +120,8 @@ class HttpLLM(LLM):
         from convrag_llms.call import Call
         from convrag_llms.error_messages import explain_error
 
-        call = Call(self.client, body, prompt.messages, self.limits)
+        self.load_libraries()  # that takes seconds, which are not the server's
+        call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits)
         start = time.perf_counter()
         try:
             reply = call.run()

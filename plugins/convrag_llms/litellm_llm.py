@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from convrag import Completion, ConfigError, Prompt, operational
-from convrag_llms.endpoint import KEY_VARIABLES
+from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
 from convrag_llms.http_llm import HttpLLM
-from convrag_llms.litellm_client import LiteLLMClient, LitellmEndpoint
 from convrag_llms.parameters import format_messages
+from convrag_llms.prices import TokenPrices
+from convrag_llms.reply import Chunk, Reply, StreamedReply, TokenCounts, make_reply
+
+_PLACEHOLDER_KEY = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
+
+
+class LitellmEndpoint(Endpoint):
+    """An endpoint of any provider that litellm knows."""
+
+    def find_missing_keys(self) -> Sequence[str]:
+        """The variables of the provider's key; for the usual providers they are known without importing litellm."""
+        if (known := super().find_missing_keys()) is not None:
+            return known
+        from convrag_llms._litellm import load_library
+
+        return [str(name) for name in load_library().validate_environment(self.model)["missing_keys"]]
 
 
 class LiteLLM(HttpLLM):
@@ -41,7 +56,7 @@ class LiteLLM(HttpLLM):
         concurrency: requests in flight at a time; None does not limit them.
         requests_per_minute: requests begun in any 60 seconds; None does not limit them.
         retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each with up to a second
-            of jitter, outlast an outage of half a minute.
+            of jitter, outlast an outage of half a minute. Where nothing listens at the address, 2 waits of a second.
         retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
             asks for a longer wait.
         max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
@@ -80,7 +95,7 @@ class LiteLLM(HttpLLM):
         self.model = model
         self.cache_prompts = cache_prompts
         super().__init__(
-            LiteLLMClient(LitellmEndpoint(model, api_base, api_base_env, api_key_env), extra),
+            LitellmEndpoint(model, api_base, api_base_env, api_key_env),
             extra,
             temperature=temperature,
             top_p=top_p,
@@ -101,3 +116,95 @@ class LiteLLM(HttpLLM):
         if self.cache_prompts:
             body["messages"] = format_messages(prompt.messages, cache_control=True)
         return self.send(body, prompt)
+
+    def load_libraries(self) -> None:
+        """Import the libraries of the first request, litellm too."""
+        super().load_libraries()
+        self._library()
+
+    def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
+        """Send one request. Raises what litellm raises, too."""
+        from convrag_llms import _litellm
+
+        key = self.endpoint.api_key() or (_PLACEHOLDER_KEY if self.endpoint.is_self_hosted() else None)
+        secrets = {"api_base": self.endpoint.address(), "api_key": key}
+        request = {**body, **secrets, "timeout": timeout}
+        if on_piece is None:
+            return self._read_response(_litellm.complete(request))
+        with _litellm.stream(request) as chunks:
+            return self._read_stream(chunks, on_piece)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens as litellm counts them for this model; approximate where it has no tokenizer for it."""
+        return int(self._library().token_counter(model=self.endpoint.model, text=text))
+
+    def find_prices(self) -> TokenPrices | None:
+        """The user's prices, else the highest prices in litellm's list."""
+        if self.given_prices:
+            return self.given_prices
+        try:
+            info = self._library().get_model_info(self.endpoint.model)
+        except Exception:  # a bare Exception for a model that is not in its list
+            return None
+        if info.get("input_cost_per_token") is None:
+            return None
+        asked, written = (
+            max([float(rate) for name, rate in info.items() if rate and _is_rate(name, kinds)], default=0.0)
+            for kinds in (("input_cost_per_token", "cache_creation_input_token_cost"), ("output_cost_per_token",))
+        )
+        return TokenPrices(asked, written, info.get("max_output_tokens"))
+
+    def _library(self) -> Any:
+        from convrag_llms._litellm import load_library
+
+        return load_library()
+
+    def _read_response(self, response: Any) -> Reply:
+        model = self.endpoint.model
+        choice = response.choices[0] if getattr(response, "choices", None) else None
+        text = getattr(getattr(choice, "message", None), "content", None)
+        finish_reason = choice.finish_reason if choice else "no choices"
+        served_model = getattr(response, "model", None) or model
+        tokens = _read_usage(getattr(response, "usage", None))
+        return make_reply(text, finish_reason, tokens, self._compute_cost(response), served_model)
+
+    def _read_stream(self, chunks: Iterable[Any], on_piece: Callable[[str], None]) -> Reply:
+        model = self.endpoint.model
+        streamed = StreamedReply(on_piece, model)
+        # litellm adds a finish reason to any stream that stops; this one says whether the server sent it.
+        streamed.read(
+            map(_read_chunk, chunks), lambda: getattr(chunks, "received_finish_reason", "unknown") is not None
+        )
+        usage = streamed.usage
+        cost = self._compute_cost(self._library().ModelResponse(model=model, usage=usage)) if usage else None
+        return make_reply(streamed.text, streamed.finish_reason, _read_usage(usage), cost, streamed.model)
+
+    def _compute_cost(self, response: Any) -> float | None:
+        """US dollars of a response, or None where litellm knows no price. It computes them itself for a whole one."""
+        hidden = getattr(response, "_hidden_params", None) or {}
+        if "response_cost" in hidden:
+            known = hidden["response_cost"]
+            return None if known is None else float(known)
+        try:
+            return float(self._library().completion_cost(completion_response=response, model=self.endpoint.model))
+        except Exception:  # litellm raises many kinds for a model without a price
+            return None
+
+
+def _is_rate(name: str, kinds: tuple[str, ...]) -> bool:
+    return name.startswith(kinds) and not name.endswith("_batches")
+
+
+def _read_chunk(chunk: Any) -> Chunk:
+    choices = [each for each in getattr(chunk, "choices", None) or [] if not getattr(each, "index", None)]
+    found = [(getattr(each.delta, "content", None), each.finish_reason) for each in choices]
+    return Chunk(found, getattr(chunk, "usage", None), getattr(chunk, "model", None))
+
+
+def _read_usage(usage: Any) -> TokenCounts:
+    details = getattr(usage, "prompt_tokens_details", None)
+    return TokenCounts.read(
+        getattr(usage, "prompt_tokens", None),
+        getattr(usage, "completion_tokens", None),
+        getattr(details, "cached_tokens", None),
+    )

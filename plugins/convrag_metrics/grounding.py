@@ -22,9 +22,6 @@ import re
 import threading
 from collections import Counter
 
-import torch
-from transformers import AutoModelForSequenceClassification
-
 from convrag import ConvragError
 from convrag.sdk.sentences import CERTAIN_GAP, READ_IN_FULL, segment_line
 from convrag_metrics.pretrained import find_max_length, load_pretrained
@@ -205,6 +202,8 @@ class EntailmentModel:
     """
 
     def __init__(self, folder: str, device: str) -> None:
+        from transformers import AutoModelForSequenceClassification
+
         self.tokenizer, self.model = load_pretrained(folder, AutoModelForSequenceClassification, device)
         labels = {str(name).lower(): int(number) for number, name in self.model.config.id2label.items()}
         if "entailment" not in labels:
@@ -223,6 +222,8 @@ class EntailmentModel:
         return any(self._entails(premise, sentence) for premise in _list_premises(texts))
 
     def _entails(self, premise: str, hypothesis: str) -> bool:
+        import torch
+
         with self._lock, torch.inference_mode():
             encoded = self.tokenizer(
                 premise, hypothesis, truncation="only_first", max_length=self._max_length, return_tensors="pt"

@@ -4,24 +4,66 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 from mlflow.exceptions import MlflowException
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.tracking import MlflowClient as _Client
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from convrag import ConfigError, Run, RunSummary
 from convrag.sdk.library_logs import limit_logs
+from convrag.sdk.storage import get_locks
 from convrag.sdk.tasks.runs import list_run_files
 from convrag.sdk.tasks.scores import describe_gaps
-from convrag_mlflow.addresses import redact_uri, resolve_uri
-from convrag_mlflow.database import exclusive_database
+from convrag_mlflow.connection import SQLITE, redact_uri, resolve_uri
 from convrag_mlflow.run_data import clip_text, describe_dataset, flatten_config, list_metrics, name_run, version_tags
 from convrag_mlflow.trace_log import TraceLog
+
+_LOCK = 0x636F6E7672616702  # of PostgreSQL: held while MLflow makes its tables
+
+
+@contextmanager
+def exclusive_database(uri: str, artifacts: Path | None) -> Iterator[None]:
+    """Create the database where it is missing, and keep other processes from their own first use of it meanwhile.
+
+    MLflow's first use of a database creates its tables. Two at once would collide, and one that is killed leaves tables
+    that no later one can complete.
+
+    Args:
+        uri: as `resolve_uri` gives it.
+        artifacts: the folder for runs' files, as `resolve_uri` gives it.
+    """
+    if artifacts is not None:
+        artifacts.mkdir(parents=True, exist_ok=True)
+        with get_locks(artifacts).lock_keys([uri]):
+            path = Path(uri.removeprefix(SQLITE))
+            if not path.exists():
+                _create_database(path, artifacts)
+            yield
+    elif uri.startswith("postgresql"):
+        with create_engine(uri, poolclass=NullPool).connect() as connection:
+            connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
+            yield
+    else:
+        yield  # a server makes its own database
+
+
+def _create_database(path: Path, artifacts: Path) -> None:
+    """Create it under another name, and rename it when it is complete."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    for leftover in path.parent.glob(f"{unfinished.name}*"):
+        leftover.unlink()  # of a process that was killed: we hold the lock
+    SqlAlchemyStore(f"{SQLITE}{unfinished}", artifacts.as_uri()).engine.dispose()
+    unfinished.rename(path)
+
 
 PARENT, SWEEP, CELL, KIND = "mlflow.parentRunId", "convrag.sweep", "convrag.cell", "convrag.kind"
 STATE, GAPS, ERROR = "convrag.state", "convrag.gaps", "convrag.error"
@@ -77,8 +119,8 @@ class Experiment:
             tags |= cell | ({PARENT: parent[0]} if parent else {})
         run_id = self.create_run(name_run(run.folder, run.config), tags, started)
         self.log_values(run_id, parameters=flatten_config(run.config))
-        for place, text in run.prompts.items():
-            self.client.log_text(run_id, text, f"prompts/{place}.jinja")
+        for place, prompt in run.prompts.items():
+            self.client.log_text(run_id, prompt, f"prompts/{place}.jinja")
         self.client.log_dict(run_id, dict(run.config), "config.yaml")
         counts = {"conversations": run.conversations, "turns": run.turns}
         self.log_datasets(run_id, [describe_dataset(run.config, run.fingerprints.get("dataset", ""), counts)])

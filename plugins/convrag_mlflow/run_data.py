@@ -21,16 +21,7 @@ from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
 from convrag.sdk.types import Sweep, Usage
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
-_LIBRARIES = (
-    "convrag",
-    "hydra-core",
-    "litellm",
-    "mlflow-skinny",
-    "numpy",
-    "scikit-learn",
-    "torch",
-    "transformers",
-)
+_LIBRARIES = ("convrag", "hydra-core", "litellm", "mlflow-skinny", "numpy", "scikit-learn", "torch", "transformers")
 _UNTOLD = ("task", "dataset", "plugins")
 """Beginnings of overrides that a name leaves out, as it does overrides of operation; the data set stands first."""
 

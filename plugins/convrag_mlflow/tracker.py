@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hookimpl
 from convrag.sdk.files import writing
 from convrag.sdk.types import Sweep
-from convrag_mlflow.addresses import make_folder, redact_uri, resolve_uri
-from convrag_mlflow.connection import MODULES, Connection, find_problem
+from convrag_mlflow.connection import MODULES, Connection, find_problem, make_folder, redact_uri, resolve_uri
 from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter
 from convrag_mlflow.turn_trace import RunTurns, TurnTrace
 

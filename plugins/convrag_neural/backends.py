@@ -1,4 +1,4 @@
-"""What computes a model: torch, or on a CPU and faster, OpenVINO or ONNX Runtime; and which of them `auto` chooses."""
+"""What computes a model: torch, or on a CPU and faster, OpenVINO; and which of them `auto` chooses."""
 
 from __future__ import annotations
 
@@ -12,23 +12,17 @@ from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.libraries import is_installed, missing_extra
 from convrag.sdk.model_files import find_local_folder
+from convrag_neural.devices import find_device
 
-Backend = Literal["auto", "torch", "openvino", "openvino_bf16", "onnx"]
-Computing = Literal["torch", "openvino", "openvino_bf16", "onnx"]
+Backend = Literal["auto", "torch", "openvino", "openvino_bf16"]
+Computing = Literal["torch", "openvino", "openvino_bf16"]
 """A backend that computes: what `auto` becomes."""
 
-Library = Literal["torch", "openvino", "onnx"]
-
-REQUIRED: Mapping[Library, Mapping[str, str]] = {
-    "openvino": {"openvino": "convrag[openvino]"},
-    "onnx": {"onnxruntime": "convrag[onnx]", "onnx": "convrag[onnx]"},
-}
-"""Library -> its modules, and what to install for them; the fastest first."""
+OPENVINO: Mapping[str, str] = {"openvino": "convrag[openvino]"}
+"""The module of the backends other than torch, and what to install for it."""
 
 EXPORTED = frozenset({"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"})
 """The architectures (`model_type` in config.json) that `auto` exports: those that the tests compare with torch."""
-
-_MODULES = "convrag_neural.exporting", "convrag_neural.compiled"
 
 
 def check_backend(group: str, backend: Backend, device: str) -> None:
@@ -40,11 +34,6 @@ def check_backend(group: str, backend: Backend, device: str) -> None:
         )
 
 
-def name_library(backend: Computing) -> Library:
-    """Name the library of a backend: "openvino" for "openvino_bf16"."""
-    return "openvino" if backend == "openvino_bf16" else backend
-
-
 def choose_backend(device: str, model: str, revision: str | None) -> Computing:
     """Choose what `auto` stands for: the fastest backend here that gives the same vectors to some six digits.
 
@@ -53,44 +42,41 @@ def choose_backend(device: str, model: str, revision: str | None) -> Computing:
         model: folder or name; one whose architecture is not in `EXPORTED`, or that is not float32, runs on torch.
         revision: the commit of a model on the hub.
     """
-    installed = next((name for name, modules in REQUIRED.items() if all(map(is_installed, modules))), None)
-    if installed is None or device not in ("auto", "cpu"):
+    if not is_installed("openvino") or device not in ("auto", "cpu"):
         return "torch"
     config = _read_config(model, revision)
     kinds = config.get("torch_dtype", config.get("dtype")) or "float32", config.get("model_type")
     if kinds[0] != "float32" or kinds[1] not in EXPORTED or "auto_map" in config:
         return "torch"
-    return "torch" if device == "auto" and _has_gpu() else installed
+    return "torch" if device == "auto" and _has_gpu() else "openvino"
 
 
 def identify_backend(backend: Computing) -> str:
     """Hash what bears on a backend's results beside the model and torch: its library, and how it is exported."""
     if backend == "torch":
         return ""
-    return digest([backend, identify_export(name_library(backend))])
+    return digest([backend, identify_export()])
 
 
-def identify_export(library: Library) -> str:
+def identify_export() -> str:
     """Hash what bears on an exported network beside the model: the library, and how it is exported."""
-    return digest([library, [find_version(name) for name in REQUIRED[library]], hash_modules(*_MODULES)])
+    return digest([find_version("openvino"), hash_modules("convrag_neural.exporting")])
 
 
 def find_missing_extra(backend: Computing) -> MissingExtra | None:
     """Find the modules of a backend that are not installed; None where all are."""
-    return missing_extra(REQUIRED.get(name_library(backend), {}), f"backend={backend}")
+    return None if backend == "torch" else missing_extra(OPENVINO, f"backend={backend}")
 
 
 def describe_backend(backend: Computing) -> str:
     """Name a backend with its version: "openvino 2026.4.1"."""
-    return f"{backend} {find_version('onnxruntime' if backend == 'onnx' else name_library(backend))}"
+    return f"{backend} {find_version(backend.partition('_')[0])}"
 
 
 def _has_gpu() -> bool:
     """Whether torch would choose a GPU; torch is not imported where its build is for CPUs alone."""
     if find_version("torch").endswith("+cpu"):
         return False
-    from convrag_neural.devices import find_device
-
     return find_device("auto") != "cpu"
 
 

@@ -28,9 +28,9 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and those of one are used on the others.
-        backend: what computes: "torch"; on a CPU and faster, "openvino" or "onnx", which give the same scores to some
-            six digits; "openvino_bf16", faster again, to some three digits. "auto" takes the fastest that is installed
-            and gives six digits, and torch on a GPU; the run's summary names it (see docs/growing.md).
+        backend: what computes: "torch"; on a CPU and faster, "openvino", which gives the same scores to some six
+            digits; "openvino_bf16", faster again, to some three digits. "auto" takes openvino where it is installed,
+            and torch on a GPU; the run's summary names it (see docs/growing.md).
         store: keeps a model that was exported for a backend.
         max_length: tokens of query and text together that are read; the rest of the longer one is cut off. None takes
             the model's own limit.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +14,78 @@ from typing import TYPE_CHECKING, Any
 from convrag import ConvragError, Store
 from convrag.sdk.identity import digest
 from convrag.sdk.progress import show_step
-from convrag_neural.backends import Computing, Library, identify_export, name_library
-from convrag_neural.compiled import CompiledNetwork, import_openvino, name_file
+from convrag_neural.backends import Computing, identify_export
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor, nn
 
+    Arrays = Mapping[str, NDArray[np.int64]]
+
+
+class CompiledNetwork:
+    """The network in a folder, compiled for this CPU: it computes with as many threads as torch would use.
+
+    It is used by one thread at a time.
+
+    Args:
+        folder: where `convrag_neural.exporting` wrote it.
+        backend: what it was exported for.
+    """
+
+    def __init__(self, folder: Path, backend: Computing) -> None:
+        self._compute, self._names, self._output = _compile(folder / _FILE, backend)
+
+    def __call__(self, **inputs: Any) -> Any:
+        """Compute the output of a batch; inputs that the network was not traced with are options of transformers."""
+        import torch
+        from transformers.utils import ModelOutput
+
+        rows = self._compute({name: _to_array(inputs[name]) for name in self._names})
+        return ModelOutput({self._output: torch.from_numpy(rows)})
+
+
+def import_openvino() -> Any:
+    """Import OpenVINO without its telemetry, which sends an event at each import and export."""
+    hidden = sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    try:
+        import openvino
+
+        return openvino
+    finally:
+        if hidden is None:
+            del sys.modules["openvino_telemetry"]
+
+
+def _compile(path: Path, backend: Computing) -> tuple[Callable[[Arrays], NDArray[np.float32]], list[str], str]:
+    import torch
+
+    # By itself OpenVINO computes in bfloat16 where the processor can, so that vectors would depend on the machine.
+    precision = "bf16" if backend == "openvino_bf16" else "f32"
+    options = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
+    core = import_openvino().Core()
+    if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        # It would compute in float32: another result under the same identity.
+        raise ConvragError("backend=openvino_bf16: this processor has no bfloat16: choose backend=openvino")
+    compiled = core.compile_model(path, "CPU", options)
+    request = compiled.create_infer_request()
+    names = [port.get_any_name() for port in compiled.inputs]
+
+    def compute(arrays: Arrays) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = request.infer(dict(arrays))[compiled.output(0)]
+        return found.copy()  # the next call writes into the same memory
+
+    return compute, names, "logits" if len(compiled.output(0).partial_shape) == 2 else "last_hidden_state"
+
+
+def _to_array(values: Tensor) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.ascontiguousarray(values.numpy(), dtype=np.int64)
+
+
+_FILE = "network.xml"
 _PADDED = "What is a passage?", "A passage is a piece of a text, of some sentences, that answers a question."
 _CHECKED = "Three texts", "of other lengths than those that", "the network was traced with. " * 8
 _TOLERANCE = 1e-3
@@ -40,18 +107,17 @@ def replace_network(model: Any, backend: Computing, store: Store | None, key: st
         ConvragError: the network cannot be exported, or computes something else then.
     """
     network = _find_network(model)
-    library = name_library(backend)
 
     def export(folder: Path) -> None:
-        with show_step(f"Exporting the model for {library}"):
-            _export(model, network, library, folder)
+        with show_step("Exporting the model for openvino"):
+            _export(model, network, folder)
 
     if store is None:
         with TemporaryDirectory(prefix="convrag-") as name:
             export(Path(name))
             compiled = CompiledNetwork(Path(name), backend)
     else:
-        exported = digest([type(model).__name__, key, identify_export(library)])
+        exported = digest([type(model).__name__, key, identify_export()])
         compiled = CompiledNetwork(store.folder("models", exported, export), backend)
     network.forward = compiled
     for weights in network.parameters():  # the exported network has its own
@@ -67,7 +133,7 @@ def _find_network(model: Any) -> Any:
     return networks[0].float().eval()
 
 
-def _export(model: Any, network: Any, library: Library, folder: Path) -> None:
+def _export(model: Any, network: Any, folder: Path) -> None:
     """Export a network into a folder, and compare it with torch on texts of other lengths."""
     import torch
 
@@ -76,18 +142,17 @@ def _export(model: Any, network: Any, library: Library, folder: Path) -> None:
         with _quiet(), torch.no_grad():
             output = next(name for name in ("logits", "last_hidden_state") if name in network(**inputs))
             traced = _wrap(network, list(inputs), output)
-            save = _save_openvino if library == "openvino" else _save_onnx
-            save(traced, inputs, output, folder / name_file(library))
+            _save_openvino(traced, inputs, folder / _FILE)
             expected = network(**others)[output]
-            found = CompiledNetwork(folder, library)(**others)[output]
+            found = CompiledNetwork(folder, "openvino")(**others)[output]
     except Exception as error:  # the libraries document no common exception
         why = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise ConvragError(f"the model cannot be exported for {library} ({why}): choose backend=torch") from error
+        raise ConvragError(f"the model cannot be exported for openvino ({why}): choose backend=torch") from error
     mask = others["attention_mask"].bool() if output == "last_hidden_state" else slice(None)
     difference = float((expected - found)[mask].abs().max())
     if not difference <= _TOLERANCE:  # a nan is not
         raise ConvragError(
-            f"the exported model differs from torch by {difference:.2g} with {library}: choose backend=torch"
+            f"the exported model differs from torch by {difference:.2g} with openvino: choose backend=torch"
         )
 
 
@@ -111,7 +176,7 @@ def _wrap(network: Any, names: list[str], output: str) -> nn.Module:
     return Traced().eval()
 
 
-def _save_openvino(traced: nn.Module, inputs: Mapping[str, Tensor], output: str, path: Path) -> None:
+def _save_openvino(traced: nn.Module, inputs: Mapping[str, Tensor], path: Path) -> None:
     import torch
 
     openvino = import_openvino()
@@ -122,25 +187,10 @@ def _save_openvino(traced: nn.Module, inputs: Mapping[str, Tensor], output: str,
     openvino.save_model(converted, path, compress_to_fp16=False)  # what it does by itself costs three digits
 
 
-def _save_onnx(traced: nn.Module, inputs: Mapping[str, Tensor], output: str, path: Path) -> None:
-    import torch
-
-    torch.onnx.export(
-        traced,
-        tuple(inputs.values()),
-        str(path),
-        dynamo=False,  # the other way needs one more package, onnxscript
-        opset_version=17,
-        input_names=list(inputs),
-        output_names=[output],
-        dynamic_axes={name: {0: "texts", 1: "tokens"} for name in inputs} | {output: {0: "texts"}},
-    )
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the libraries' advice on tracing and their own future off the terminal."""
-    names = "transformers", "torch.onnx", "openvino"
+    names = "transformers", "openvino"
     levels = {name: logging.getLogger(name).level for name in names}
     try:
         for name in names:

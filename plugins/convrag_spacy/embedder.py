@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag import ConvragError, Embedder
+from convrag.sdk.identity import digest, file_hash
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from spacy.language import Language
-import json
-from importlib.util import find_spec
-from pathlib import Path
 
-from convrag.sdk.identity import digest, file_hash
+_META_FILE = "meta.json"
 
 
 class SpacyEmbedder(Embedder):
@@ -87,9 +88,6 @@ def _load_pipeline(pipeline: str) -> Any:
             return spacy.load(pipeline, exclude=list(read_meta(pipeline).get("components", ())))
     except Exception as error:  # spaCy raises many kinds
         raise ConvragError(f"the pipeline {pipeline!r} cannot be loaded: {error}") from error
-
-
-_META_FILE = "meta.json"
 
 
 def find_problem(pipeline: str) -> str:

@@ -25,7 +25,6 @@ from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag_elasticsearch.documents import build_document, build_document_id, build_passage
 from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_tasks.index import IndexTask
@@ -119,13 +118,6 @@ def test_passages_come_back_as_they_went(mode: str, server: Server, store: Store
     assert sorted((hit.passage for hit in hits), key=str) == sorted(given, key=str)
 
 
-def test_a_document_and_back() -> None:
-    for passage in (*passages(), Passage("e", ""), Passage("t", "text", title="title"), Passage("s", "same", "same")):
-        assert build_passage(build_document(passage)) == passage
-    assert len(build_document_id("ä" * 400).encode()) <= 512
-    assert build_document_id("ä" * 400) != build_document_id("ä" * 401)
-
-
 def test_bm25_adds_weighted_scores(server: Server, store: Store) -> None:
     stage = made(store)
     alone = [{hit.passage.id: hit.score for hit in stage.retrieve([Query(text)], 10)} for text in ("kettle", "copper")]
@@ -148,7 +140,7 @@ def test_dense_adds_weighted_vectors_and_scores_are_cosines(server: Server, stor
 
 
 def test_each_side_of_a_hybrid_searches_for_its_own_queries(server: Server, store: Store) -> None:
-    stage = made(store, mode="hybrid", fusion="client")
+    stage = made(store, mode="hybrid")
     stage.retrieve([Query("copper kettle", search="lexical"), Query("green tea", search="dense")], 4)
     lexical, dense = server.searches()[-1][1::2]
     assert "copper kettle" in str(lexical)
@@ -166,29 +158,6 @@ def test_sparse_fuses_ranks_by_weight(server: Server, store: Store) -> None:
             wanted[id_] = wanted.get(id_, 0.0) + weight / (60 + rank)
     assert {hit.passage.id: hit.score for hit in hits} == pytest.approx(wanted)
     assert len(server.searches()[-1]) == 4  # two searches, one request
-
-
-def test_the_cluster_fuses_as_we_do(server: Server, store: Store) -> None:
-    queries = [Query("copper kettle and tea")]
-    ours = made(store, mode="hybrid", fusion="client").retrieve(queries, 4)
-    theirs = made(store, mode="hybrid", fusion="server").retrieve(queries, 4)
-    assert "retriever" in server.searches()[-1][1]
-    assert [(hit.passage.id, pytest.approx(hit.score)) for hit in theirs] == [(h.passage.id, h.score) for h in ours]
-
-
-@pytest.mark.parametrize(("licence", "on_server"), [("trial", True), ("enterprise", True), ("basic", False)])
-def test_rank_fusion_is_where_the_licence_has_it(licence: str, on_server: bool, server: Server, store: Store) -> None:
-    server.engine.licence = licence
-    stage = made(store, mode="hybrid")
-    assert ids(stage.retrieve([Query("kettle")], 2))
-    assert ("retriever" in server.searches()[-1][1]) == on_server
-    assert ("cluster" in stage.note()) == on_server
-
-
-def test_fusion_by_a_cluster_without_the_licence_is_said_before_the_first_turn(server: Server, store: Store) -> None:
-    server.engine.licence = "basic"
-    with pytest.raises(NotReady, match="fusion=server needs a trial or enterprise licence; fusion=client"):
-        made(store, mode="hybrid", fusion="server").prepare()
 
 
 def test_a_hybrid_of_words_and_tokens(server: Server, store: Store) -> None:
@@ -246,16 +215,6 @@ def test_elser_asks_the_endpoint(query: str, server: Server, store: Store) -> No
         assert not any(
             "tokens" in index.source(id_) for index in server.engine.indexes.values() for id_ in index.documents
         )
-
-
-def test_older_clusters_are_asked_by_text_expansion(server: Server, store: Store) -> None:
-    server.engine.deployed.add(".elser_model_2")
-    stage = elser(store, query="text_expansion", create_endpoint=False)
-    stage.prepare()
-    assert ids(stage.retrieve([Query("copper")], 2))[0] == "tea-3"
-    asked = server.searches()[-1][1]["query"]
-    assert asked == {"text_expansion": {"tokens": {"model_id": ".elser_model_2", "model_text": "copper"}}}
-    assert not server.paths("/_inference")
 
 
 def test_an_endpoint_that_is_there_is_not_created(server: Server, store: Store) -> None:
@@ -401,12 +360,6 @@ def test_an_analyzer_that_the_cluster_lacks(server: Server, store: Store) -> Non
         made(store, analyzer="klingon")
 
 
-def test_shards_are_said_only_where_they_are_wanted(server: Server, store: Store) -> None:
-    made(store)
-    made(store, shards=3)
-    assert [index.settings.get("number_of_shards") for index in server.engine.indexes.values()] == [None, 3]
-
-
 # The command ------------------------------------------------------------------------------------------------------
 
 
@@ -414,6 +367,7 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     return run_convrag(["tracker=none", *arguments], Path.cwd(), environment={**os.environ, **environment})
 
 
+@pytest.mark.slow
 def test_three_commands(server: Server, here: Path) -> None:
     chosen = ["+system=mmr", "llm=extractive", "embedder=lsa", "limit=1"]
     early = command(*chosen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -272,13 +271,6 @@ def test_two_at_a_time_build_one_index(server: Server, tmp_path: Path) -> None:
     assert once_each(only(server), 300)
 
 
-def test_threads_end_with_the_index(server: Server, store: Store) -> None:
-    before = threading.active_count()
-    retriever(store, Streamed(50)).index()
-    gc.collect()
-    assert threading.active_count() <= before + 1  # the server's, for the connection
-
-
 # The command ------------------------------------------------------------------------------------------------------
 
 
@@ -305,6 +297,7 @@ def settled(index: Index) -> int:
     return held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_kill_in_the_middle_and_the_same_command_again(
     end: signal.Signals, corpus: list[str], server: Server, tmp_path: Path

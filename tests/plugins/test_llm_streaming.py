@@ -12,7 +12,7 @@ from llm_client import COST_WITHOUT_PRICE, every_option, make_client
 from llm_server import DONE, Server, Step, make_error, make_event, make_reply
 
 pytest.importorskip("litellm")
-from convrag_llms import connections, reply
+from convrag_llms import reply
 
 pytestmark = [
     pytest.mark.integration,
@@ -40,12 +40,6 @@ def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
     assert "".join(pieces) == completion.text == LONG
     assert server.requests[0]["stream"] is True
     assert (completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens) == (7, 3, 2)
-    assert completion.cost_usd == pytest.approx(7 * 3e-5 + 3 * 6e-5)
-
-
-@every_option
-def test_prices_of_ones_own_count(server: Server) -> None:
-    completion, _ = heard(server, model="openai/priced-and-streamed", extra=PRICES)
     assert completion.cost_usd == pytest.approx(7 * 3e-5 + 3 * 6e-5)
 
 
@@ -231,15 +225,6 @@ def test_a_stream_without_end_ends_at_the_timeout(server: Server, part: bytes) -
 def test_a_stream_without_end_ends_at_the_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reply, "MAX_REPLY_BYTES", 2**20)
     server.plan_replies(Step(events=tuple(say(f"{n} " * 10_000) for n in range(100)), endless=True))
-    with pytest.raises(LLMError, match="longer than 1 MB"):
-        heard(server, model="openai/local", timeout=20)
-    assert len(server.requests) == 1
-
-
-@every_option
-def test_the_bytes_of_a_stream_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MAX_STREAM_BYTES", 2**20)
-    server.plan_replies(Step(events=(b"data: " + b"x" * 60_000, b"x" * 60_000), endless=True))
     with pytest.raises(LLMError, match="longer than 1 MB"):
         heard(server, model="openai/local", timeout=20)
     assert len(server.requests) == 1

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -14,8 +13,7 @@ import pytest
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag.testing import TrackerContract
 from convrag_mlflow import connection
-from convrag_mlflow.addresses import describe_viewing
-from convrag_mlflow.connection import find_problem
+from convrag_mlflow.connection import describe_viewing, find_problem
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, read_runs
 
@@ -70,6 +68,7 @@ def here(tmp_path: Path, database: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_single_run_is_logged(here: Path) -> None:
     done = convrag(*QUICK, "rewriter=last_n", "rewriter.n=3", folder=here)
     assert done.returncode == 0, done.stderr
@@ -93,6 +92,7 @@ def test_a_single_run_is_logged(here: Path) -> None:
     assert run["tags"]["version.convrag"]
 
 
+@pytest.mark.slow
 def test_prompts_and_long_values_are_kept(here: Path) -> None:
     (here / "long.jsonl").write_text(json.dumps({"id": "c", "turns": [{"question": "what?", "note": "x" * 7000}]}))
     (here / "c.jsonl").write_text('{"_id": "1", "text": "A kettle boils water for green tea."}')
@@ -105,6 +105,7 @@ def test_prompts_and_long_values_are_kept(here: Path) -> None:
     assert "prompts" in run["files"]
 
 
+@pytest.mark.slow
 def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> None:
     for _ in range(2):
         done = convrag("-m", *QUICK, "rewriter=none,last_n,replay", folder=here)
@@ -127,6 +128,7 @@ def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> Non
     assert parent["metrics"]["cells_reused"] == 2
 
 
+@pytest.mark.slow
 def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) -> None:
     """Also where some cells are the same experiment as others, and have no run."""
     grid = ("-m", *QUICK, "rewriter=none,last_n", "clusterer=lsa,kmeans")
@@ -142,6 +144,7 @@ def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) ->
     assert not [name for name in parent["files"] if name.endswith(".lock")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [pytest.param((), marks=pytest.mark.thorough), ("-m",)])
 def test_an_interrupted_run_ends_at_once(mode: tuple[str, ...], here: Path) -> None:
     turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
@@ -160,13 +163,7 @@ def test_an_interrupted_run_ends_at_once(mode: tuple[str, ...], here: Path) -> N
     assert states == ({"sweep": "KILLED"} if mode else {}), "the same command again logs the run"
 
 
-@pytest.mark.thorough  # the next one has a database that four processes make, too
-def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:
-    started = [start(*QUICK, "limit=1", f"top_k={n}", folder=tmp_path) for n in range(3, 7)]
-    assert [process.wait(timeout=300) for process in started] == [0] * 4
-    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 4
-
-
+@pytest.mark.slow
 def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_path: Path) -> None:
     commands = [["limit=1", "generator=none", f"top_k={n}", f"store.path=store{n}"] for n in range(3, 6)]
     commands.append(["-m", "limit=1", "generator=none", "rewriter=none,last_n"])
@@ -175,6 +172,7 @@ def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_p
     assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 6
 
 
+@pytest.mark.slow
 def test_a_database_that_was_half_made_when_a_process_was_killed_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs/mlflow.db.unfinished").write_bytes(b"half")
@@ -184,24 +182,12 @@ def test_a_database_that_was_half_made_when_a_process_was_killed_does_no_harm(tm
     assert not list(tmp_path.glob("outputs/*.unfinished*"))
 
 
+@pytest.mark.slow
 def test_an_address_that_cannot_be_used_is_one_message(tmp_path: Path) -> None:
     done = convrag(*QUICK, "tracker=mlflow", "tracker.uri=sqlite:////proc/nowhere/mlflow.db", folder=tmp_path)
     assert done.returncode == 2
     assert "tracker.uri" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_mlflow_and_litellm_are_told_before_their_import_to_look_nothing_up() -> None:
-    settings = {
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-        "LITELLM_MODE": "PRODUCTION",
-    }
-    environment = {name: value for name, value in os.environ.items() if name not in settings}
-    code = f"import os, sys, convrag_mlflow; print([os.environ.get(name) for name in {list(settings)}])"
-    code += "; sys.exit(bool({'mlflow', 'litellm'} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(list(settings.values()))
 
 
 def watch(*arguments: str, folder: Path) -> str:
@@ -211,6 +197,7 @@ def watch(*arguments: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_results_are_shown_before_mlflow_is_imported(here: Path) -> None:
     printed = watch(*QUICK, folder=here)
     lines = [printed.index(text) for text in ("Results: ", "MLflow is imported", "Logged to MLflow. To look at it: ")]
@@ -218,11 +205,13 @@ def test_results_are_shown_before_mlflow_is_imported(here: Path) -> None:
     assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db, then open http://" in printed.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--help",), ("task=plugins",), ("--cfg", "job"), ("tracker=none", *QUICK)])
 def test_mlflow_is_not_imported_for_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert "MLflow is imported" not in watch(*arguments, folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path) -> None:
     done = convrag(*QUICK, "tracker=none", folder=here)
     assert done.stdout.splitlines()[-1].startswith("Not logged to MLflow (tracker=none). The same command without")
@@ -236,6 +225,7 @@ def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path)
     assert "reused" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_logged_keeps_its_results(here: Path) -> None:
     with sqlite3.connect(here / "outputs/mlflow.db") as database:
         database.execute("UPDATE alembic_version SET version_num = 'of another version'")
@@ -256,9 +246,10 @@ def test_a_part_of_mlflow_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     assert problem == "{place}.traces=true: not installed: alembic (pip install alembic)"
 
 
+@pytest.mark.slow
 def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.distributions", lambda **name: [])
-    monkeypatch.setattr("convrag_mlflow.addresses.is_installed", lambda name: False)
+    monkeypatch.setattr("convrag_mlflow.connection.is_installed", lambda name: False)
     uri = "sqlite:///outputs/mlflow.db"
     assert describe_viewing(uri, "x").endswith(
         f"pip install 'convrag[mlflow]', then mlflow ui --backend-store-uri {uri}"

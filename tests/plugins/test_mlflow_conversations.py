@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -28,9 +26,7 @@ from convrag_mlflow.connection import Connection
 from convrag_mlflow.conversation_traces import TraceWriter, describe_options
 from llm_server import Server, Step, make_error
 from mlflow_database import ENVIRONMENT, copy_database
-from mlflow_server import serve_mlflow
 from served import QUESTION, serve_command
-from small_disk import run_on_small_disk
 
 pytest.importorskip("mlflow")
 
@@ -73,6 +69,7 @@ def find_span(trace: Any, name: str) -> Any:
     return span
 
 
+@pytest.mark.slow
 def test_the_turns_of_a_chat_are_traces_in_a_session(here: Path) -> None:
     done = chat("rewriter=last_n", folder=here, stdin="How far is the Moon?\nAnd its age?\n/again\n/exit\n")
     assert done.stderr == ""
@@ -94,6 +91,7 @@ def test_the_turns_of_a_chat_are_traces_in_a_session(here: Path) -> None:
     assert shown == {"question": "How far is the Moon?", "answer": first.data.spans[0].outputs["answer"]}
 
 
+@pytest.mark.slow
 def test_the_same_turn_of_a_conversation_that_began_anew_is_another_trace(here: Path) -> None:
     for _ in range(2):
         chat(folder=here, stdin="How far is the Moon?\n")
@@ -101,12 +99,7 @@ def test_the_same_turn_of_a_conversation_that_began_anew_is_another_trace(here: 
     assert len({trace.info.trace_id for trace in read_traces(here)}) == 2
 
 
-def test_without_the_parameter_nothing_is_logged(here: Path) -> None:
-    before = (here / "outputs/mlflow.db").read_bytes()
-    chat("tracker.traces=false", folder=here, stdin="How far is the Moon?\n")
-    assert (here / "outputs/mlflow.db").read_bytes() == before
-
-
+@pytest.mark.slow
 def test_no_tracker_that_logs_turns_is_one_error(here: Path) -> None:
     done = chat("tracker=none", folder=here, stdin="", status=2)
     (line,) = done.stderr.splitlines()
@@ -121,27 +114,7 @@ def test_traces_without_mlflow_are_one_error(here: Path, monkeypatch: pytest.Mon
         Pipeline.compose("generator=none", "tracker=auto", "tracker.traces=true")
 
 
-def test_a_database_that_takes_no_traces_costs_a_chat_one_warning(here: Path) -> None:
-    with sqlite3.connect(here / "outputs/mlflow.db") as connection:
-        connection.execute("DROP TABLE spans")
-    connection.close()
-    done = chat(folder=here, stdin="How far is the Moon?\nAnd its age?\n/exit\n")
-    (line,) = done.stderr.splitlines()
-    assert "the traces of turns of conversations are not in MLflow, or not all: " in line
-    assert done.stdout.count("Sources:") == 2
-    assert "Logged to MLflow" not in done.stdout
-
-
-def test_keys_and_control_characters_stay_out(here: Path) -> None:
-    held = "held-by-the-environment-77"
-    chat(folder=here, stdin=f"How far is the Moon? {held} \u202e\n", MY_API_KEY=held)
-    (trace,) = read_traces(here)
-    text = json.dumps([trace.info.to_dict(), [span.to_dict() for span in trace.data.spans]], ensure_ascii=False)
-    assert "How far is the Moon? ***" in text
-    assert held not in text
-    assert "\u202e" not in text
-
-
+@pytest.mark.slow
 @pytest.mark.skipif(not find_spec("uvicorn"), reason="needs uvicorn")
 def test_a_servers_turns_have_their_models_and_are_written_before_it_ends(here: Path) -> None:
     models = 'task.models={short: "rewriter=last_n", plain: "rewriter=none"}'
@@ -165,6 +138,7 @@ def test_a_servers_turns_have_their_models_and_are_written_before_it_ends(here: 
     assert len(set(sessions)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
 def test_a_turn_of_a_server_that_fails_is_a_trace(here: Path) -> None:
     llm = Server()
@@ -191,6 +165,7 @@ assert chat.turn("mine", "How far is the Moon?").answer.text
 """
 
 
+@pytest.mark.slow
 def test_a_programs_turns_are_written_before_it_ends(here: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=here, env=ENVIRONMENT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -198,25 +173,12 @@ def test_a_programs_turns_are_written_before_it_ends(here: Path) -> None:
     assert trace.info.trace_metadata["mlflow.trace.session"] == "mine"
 
 
-def test_a_full_disk_costs_a_chat_one_warning(here: Path) -> None:
-    (here / "planted").mkdir()
-    (here / "outputs/mlflow.db").rename(here / "planted/mlflow.db")
-    (here / "questions").write_text("How far is the Moon?\nAnd its age?\n/exit\n")
-    size = f"{(here / 'planted/mlflow.db').stat().st_size // 1024 + 60}k"
-    command = [sys.executable, "-m", "convrag", *CHAT, "tracker.uri=sqlite:///small/mlflow.db"]
-    done = run_on_small_disk(here, ["sh", "-c", '"$@" < questions', "sh", *command], size=size)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Sources:") == 2
-    (line,) = done.stderr.splitlines()
-    assert "the traces of turns of conversations are not in MLflow, or not all: " in line
-    assert "full" in line
-
-
 def test_the_configuration_in_a_tag_is_of_the_stages_of_a_turn() -> None:
     config = {"dataset": {"_option_": "sample"}, "generator": {"_option_": "direct"}, "ranker": {"_option_": "bm25"}}
     assert describe_options({**config, "top_k": 3, "metrics": {}}) == "dataset=sample generator=direct"
 
 
+@pytest.mark.slow
 def test_a_chat_that_a_signal_ends_writes_its_turns_first(here: Path) -> None:
     pipe = subprocess.PIPE
     with StartedCommand(
@@ -234,6 +196,7 @@ def test_a_chat_that_a_signal_ends_writes_its_turns_first(here: Path) -> None:
     assert len(read_traces(here)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
 def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> None:
     llm = Server()
@@ -257,22 +220,6 @@ def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> 
     assert str(generator.status.status_code) == "SpanStatusCode.ERROR"
     assert generator.end_time_ns - generator.start_time_ns > 2e9
     assert root.end_time_ns >= generator.end_time_ns
-
-
-@pytest.mark.thorough
-def test_a_server_of_mlflow_gets_the_turns_of_a_chat(database: Path, tmp_path: Path) -> None:
-    from mlflow import MlflowClient
-
-    (tmp_path / "mlflow.db").write_bytes(database.read_bytes())
-    with serve_mlflow(tmp_path) as address:
-        done = chat("tracker=mlflow", f"tracker.uri={address}", folder=tmp_path, stdin="How far is the Moon?\n/exit\n")
-        assert done.stderr == ""
-        assert f"Logged to MLflow at {address}, experiment convrag conversations." in done.stdout
-        client = MlflowClient(address)
-        (trace,) = client.search_traces(
-            locations=[client.get_experiment_by_name("convrag conversations").experiment_id]
-        )
-    assert name_stages(trace) == STAGES
 
 
 class Target(Connection):

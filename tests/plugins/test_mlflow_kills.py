@@ -96,6 +96,7 @@ def runs(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_killed_grid_goes_on_with_true_counts(here: Path) -> None:
     process = start(here, *GRID, after=2 * TURNS, pace=300)
     kill(process)
@@ -113,6 +114,7 @@ def test_a_killed_grid_goes_on_with_true_counts(here: Path) -> None:
     assert [each["status"] for each in runs(here) if each["kind"] == "run"] == ["FINISHED"] * 4
 
 
+@pytest.mark.slow
 def test_a_grid_that_was_gone_on_with_has_the_counts_of_its_last_try(here: Path) -> None:
     """The larger values of earlier tries do not win."""
     process = start(here, *GRID, after=3 * TURNS, pace=2)

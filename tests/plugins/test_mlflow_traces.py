@@ -9,7 +9,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
-from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +19,8 @@ import pytest
 from commands import LIBRARIES, run_convrag
 from convrag import Question, Run, TurnRecord
 from convrag.api.records import RunSummary
+from convrag.config.compose import compose
+from convrag.run.runner import run_experiment
 from convrag.testing.running import make_records
 from convrag_mlflow import turn_trace
 from convrag_mlflow.tracker import MlflowTracker
@@ -85,6 +86,21 @@ def ask_server(server: Server, *arguments: str, folder: Path, status: int = 0) -
     return convrag(*command, folder=folder, status=status, OPENAI_API_KEY="key-of-the-server")
 
 
+@pytest.mark.filterwarnings("ignore")  # MLflow's own libraries
+def test_a_run_of_this_process_is_logged_with_a_trace_of_each_turn(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here)
+    run_experiment(compose(*QUICK, "rewriter.n=3"), here / "run")
+    (run,) = read_runs(here)
+    assert (run["status"], run["params"]["rewriter"], run["params"]["rewriter.n"]) == ("FINISHED", "last_n", "3")
+    assert 0 < run["metrics"]["nDCG_at_5"] <= 1
+    assert {"config.yaml", "metrics.json", "run.trec", "intermediate"} <= set(run["files"])
+    traces = read_traces(here, run["id"])
+    assert [trace.info.tags["convrag.number"] for trace in traces] == [str(n) for n in range(1, TURNS + 1)]
+    assert [name_stages(trace) for trace in traces] == [STAGES] * TURNS
+    assert {trace.info.trace_metadata["mlflow.sourceRun"] for trace in traces} == {run["id"]}
+
+
+@pytest.mark.slow
 def test_each_turn_is_a_trace_of_the_run_with_its_stages(here: Path) -> None:
     done = convrag(*QUICK, "reranker=bm25", folder=here)
     assert done.stderr == ""
@@ -118,6 +134,7 @@ def test_each_turn_is_a_trace_of_the_run_with_its_stages(here: Path) -> None:
         assert ranking == [(each["id"], each["score"]) for each in record["contexts"]]
 
 
+@pytest.mark.slow
 def test_a_retriever_shows_documents_in_its_own_order_not_the_rerankers(here: Path) -> None:
     convrag(*QUICK, "reranker=embedding", "embedder=lsa", folder=here)
     trace = read_traces(here)[1]
@@ -132,6 +149,7 @@ def test_a_retriever_shows_documents_in_its_own_order_not_the_rerankers(here: Pa
     assert found != reranked
 
 
+@pytest.mark.slow
 def test_a_memory_shows_the_history_that_the_turn_saw(here: Path) -> None:
     convrag(*QUICK, "generator=direct", "history=gold", folder=here)
     first, second, *_ = read_traces(here)
@@ -141,12 +159,7 @@ def test_a_memory_shows_the_history_that_the_turn_saw(here: Path) -> None:
     assert shown == {"question": root.inputs["question"], "answer": root.attributes["convrag.reference"]}
 
 
-def test_without_the_parameter_nothing_is_noted(here: Path) -> None:
-    convrag(*QUICK[:-1], folder=here)
-    assert read_traces(here) == []
-    assert len(read_runs(here)) == 1
-
-
+@pytest.mark.slow
 @needs_litellm
 def test_calls_of_a_language_model_have_prompts_tokens_and_the_store(server: Server, here: Path) -> None:
     server.plan_replies({**make_reply("It is the Moon [1]."), "model": "served-name"})
@@ -171,6 +184,7 @@ def test_calls_of_a_language_model_have_prompts_tokens_and_the_store(server: Ser
     assert (answer["answer"], [each["number"] for each in answer["citations"]]) == ("It is the Moon [1].", [1])
 
 
+@pytest.mark.slow
 @needs_litellm
 def test_stages_that_fall_back_and_fail_say_why(server: Server, here: Path) -> None:
     server.plan_replies(make_error(400, "not today"))
@@ -195,6 +209,7 @@ def test_stages_that_fall_back_and_fail_say_why(server: Server, here: Path) -> N
     assert run["status"] == "FAILED"
 
 
+@pytest.mark.slow
 def test_cells_have_their_own_traces_and_a_reused_cell_gets_no_second_ones(here: Path) -> None:
     grid = ("-m", *QUICK[1:], "rewriter=none,last_n")
     for _ in range(2):
@@ -208,6 +223,7 @@ def test_cells_have_their_own_traces_and_a_reused_cell_gets_no_second_ones(here:
     assert len(read_traces(here)) == 2 * TURNS
 
 
+@pytest.mark.slow
 def test_finished_turns_that_are_measured_again_are_not_traced_again(here: Path) -> None:
     convrag(*QUICK, folder=here)
     (folder,) = (path.parent for path in here.glob("outputs/2*/*/run.json"))
@@ -216,6 +232,7 @@ def test_finished_turns_that_are_measured_again_are_not_traced_again(here: Path)
     assert len(read_traces(here)) == TURNS
 
 
+@pytest.mark.slow
 def test_hostile_text_and_keys_stay_out(here: Path) -> None:
     held = "held-by-the-environment-77"
     hostile = f"What \x1b[31m is \x00 \u202e it?{held}"
@@ -237,6 +254,7 @@ def test_hostile_text_and_keys_stay_out(here: Path) -> None:
     assert held not in dump
 
 
+@pytest.mark.slow
 def test_a_database_that_takes_no_traces_costs_one_warning(here: Path) -> None:
     with sqlite3.connect(here / "outputs/mlflow.db") as connection:
         connection.execute("DROP TABLE spans")
@@ -250,6 +268,7 @@ def test_a_database_that_takes_no_traces_costs_one_warning(here: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("Logged to MLflow.")
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_a_server_gets_the_traces_of_a_run(database: Path, tmp_path: Path) -> None:
     from mlflow import MlflowClient
@@ -322,19 +341,3 @@ def test_a_cell_that_is_run_again_has_the_traces_of_its_last_run(here: Path) -> 
     assert Counter(trace.info.trace_metadata["mlflow.sourceRun"] for trace in read_traces(here)) == {
         last["id"]: len(records)
     }
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_half_a_surrogate_pair_of_a_plugin_costs_no_trace(here: Path) -> None:
-    tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
-    tracker.convrag_run_started(run)
-    for record in make_records():
-        odd = replace(record, original_query="half \ud83d", trace={"rewriter": {"\udc00": "\ud83d\ude00"}})
-        tracker.convrag_turn_started(question := make_question(odd), run.config)
-        tracker.convrag_stage_finished(question, "rewriter", odd)
-        tracker.convrag_turn_ended(question, odd)
-        tracker.convrag_turn_finished(run, odd)
-    tracker.convrag_run_failed(run, "no", interrupted=False)
-    traces = read_traces(here)
-    assert [trace.info.request_preview for trace in traces] == ["half �"] * 2
-    assert find_span(traces[0], "rewriter").attributes["convrag.trace"] == {"�": "😀"}

@@ -32,7 +32,7 @@ def embedder(**parameters: Any) -> SentenceTransformersEmbedder:
 
 
 class TestContract(EmbedderContract):
-    without_results = ("huggingface_hub", "onnxruntime", "openvino")
+    without_results = ("huggingface_hub", "openvino")
 
     def make(self) -> SentenceTransformersEmbedder:
         return SentenceTransformersEmbedder(model=FOLDER)
@@ -61,11 +61,6 @@ def test_what_is_longer_is_cut_off() -> None:
     assert np.allclose(short, long, atol=1e-6)
     short, long = embedder().embed(["one two three four five six", "one two three four five six seven"])
     assert not np.allclose(short, long, atol=1e-3)
-
-
-def test_the_batch_size_does_not_matter() -> None:
-    texts = [f"text {'long ' * n}" for n in range(9)]
-    assert np.allclose(embedder(batch_size=2).embed(texts), embedder().embed(texts), atol=1e-5)
 
 
 def test_it_loads_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,10 +117,8 @@ def test_the_device_is_operational_and_the_backend_is_not(here: Path, tiny: Path
     plain = wire(here, tiny, "embedder.backend=torch").fingerprint
     assert wire(here, tiny, "embedder.backend=torch", "embedder.device=cpu").fingerprint == plain
     assert wire(here, tiny, "embedder.backend=torch", "embedder.device=cuda:1").fingerprint == plain
-    others = {
-        wire(here, tiny, f"embedder.backend={name}").fingerprint for name in ("onnx", "openvino", "openvino_bf16")
-    }
-    assert len(others - {plain}) == 3
+    others = {wire(here, tiny, f"embedder.backend={name}").fingerprint for name in ("openvino", "openvino_bf16")}
+    assert len(others - {plain}) == 2
 
 
 # What `auto` chooses ----------------------------------------------------------------------------------------------
@@ -131,7 +129,7 @@ def give_libraries(monkeypatch: pytest.MonkeyPatch, *installed: str) -> None:
     monkeypatch.setattr(errors, "is_installed", lambda module: module in installed)
 
 
-ALL = "openvino", "onnx", "onnxruntime"
+ALL = ("openvino",)
 
 
 @pytest.mark.parametrize(
@@ -139,8 +137,6 @@ ALL = "openvino", "onnx", "onnxruntime"
     [
         (ALL, 0, "auto", "openvino"),
         (ALL, 0, "cpu", "openvino"),
-        (ALL[1:], 0, "auto", "onnx"),
-        (ALL[2:], 0, "auto", "torch"),
         ((), 0, "auto", "torch"),
         (ALL, 1, "auto", "torch"),
         (ALL, 1, "cpu", "openvino"),
@@ -159,28 +155,17 @@ def test_auto_is_the_fastest_that_is_installed_and_torch_on_a_gpu(
     assert list(stage.check()) == [] or device == "cuda"
 
 
-def test_a_torch_for_cpus_is_not_imported_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "find_version", lambda name: "2.13.0+cpu" if name == "torch" else "1")
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert not backends._has_gpu()
-
-
 def test_the_identity_says_which_backend_auto_has_chosen(
     tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashes = []
-    for installed in (ALL, ALL[1:], ()):
+    for installed in (ALL, ()):
         give_libraries(monkeypatch, *installed)
         monkeypatch.setattr(backends, "_has_gpu", lambda: False)
         stage = SentenceTransformersEmbedder(model=str(tiny), backend="auto", store=Store(tmp_path))
         hashes.append(stage.content_hash())
-    assert len(set(hashes)) == 3
-    assert hashes[2] == SentenceTransformersEmbedder(model=str(tiny), backend="torch").content_hash()
-
-
-def test_auto_is_torch_where_the_export_could_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    give_libraries(monkeypatch, *ALL)
-    assert SentenceTransformersEmbedder(model=FOLDER, backend="auto").computing == "torch"
+    assert hashes[0] != hashes[1]
+    assert hashes[1] == SentenceTransformersEmbedder(model=str(tiny), backend="torch").content_hash()
 
 
 @pytest.mark.parametrize(
@@ -208,23 +193,16 @@ def test_auto_exports_only_architectures_that_were_tried(
 
 
 def test_a_backend_runs_on_the_cpu_alone() -> None:
-    with pytest.raises(ConfigError, match=r"embedder\.backend=onnx runs on the CPU, and embedder\.device=cuda asks"):
-        SentenceTransformersEmbedder(model=FOLDER, backend="onnx", device="cuda")
+    with pytest.raises(ConfigError, match=r"backend=openvino runs on the CPU, and embedder\.device=cuda"):
+        SentenceTransformersEmbedder(model=FOLDER, backend="openvino", device="cuda")
 
 
-@pytest.mark.parametrize(
-    ("backend", "modules", "extra"),
-    [
-        ("onnx", "onnxruntime and onnx, which are", "onnx"),
-        ("openvino", "openvino, which is", "openvino"),
-        ("openvino_bf16", "openvino, which is", "openvino"),
-    ],
-)
-def test_what_a_backend_needs_is_said(backend: Any, modules: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("backend", ["openvino", "openvino_bf16"])
+def test_what_a_backend_needs_is_said(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     give_libraries(monkeypatch)
     stage = SentenceTransformersEmbedder(model=FOLDER, backend=backend)
     (problem,) = stage.check()
-    assert problem == f"backend={backend} needs {modules} not installed: pip install 'convrag[{extra}]'"
+    assert problem.startswith(f"backend={backend} needs openvino, which is not installed: pip install -c constraints")
     with pytest.raises(MissingExtra):
         stage.embed(["dog"])
 
@@ -247,7 +225,7 @@ def need(backend: Any) -> None:
 
 
 def has_bf16() -> bool:
-    from convrag_neural import compiled
+    from convrag_neural import exporting as compiled
 
     return "BF16" in compiled.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
@@ -258,7 +236,7 @@ def embedder(backend: Any, store: Store) -> SentenceTransformersEmbedder:
 
 
 class TestOpenVINOContract(EmbedderContract):
-    without_results = ("huggingface_hub", "onnxruntime", "openvino")
+    without_results = ("huggingface_hub", "openvino")
 
     @pytest.fixture(autouse=True)
     def _model(self, tiny: Path, store: Store) -> None:
@@ -269,7 +247,7 @@ class TestOpenVINOContract(EmbedderContract):
         return SentenceTransformersEmbedder(model=self.model, backend="openvino", store=self.store)
 
 
-@pytest.mark.parametrize(("backend", "tolerance"), [("openvino", 1e-5), ("onnx", 1e-5), ("openvino_bf16", 1e-2)])
+@pytest.mark.parametrize(("backend", "tolerance"), [("openvino", 1e-5), ("openvino_bf16", 1e-2)])
 def test_a_backend_gives_the_vectors_of_torch(
     backend: Any, tolerance: float, store: Store, plain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,30 +278,8 @@ def test_auto_gives_the_vectors_of_torch(store: Store, plain: Any, caplog: pytes
     assert f"{FOLDER} is computed by openvino" in caplog.text
 
 
-def test_torch_and_the_compiled_network_use_the_same_number_of_threads(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from convrag_neural import compiled
-
-    need("openvino")
-    openvino = compiled.import_openvino()
-    asked: list[Any] = []
-    real = openvino.Core
-
-    class Core(real):  # type: ignore[misc]
-        def compile_model(self, path: Any, device: str, options: Any) -> Any:
-            asked.append(options)
-            return super().compile_model(path, device, options)
-
-    embedder("openvino", store).prepare()  # exported from here on
-    monkeypatch.setattr(compiled, "import_openvino", lambda: SimpleNamespace(Core=Core))
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    embedder("openvino", store).prepare()
-    assert asked == [{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}]
-
-
 def test_a_processor_without_bfloat16_is_said(store: Store, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convrag_neural import compiled
+    from convrag_neural import exporting as compiled
 
     need("openvino_bf16")
     SentenceTransformersEmbedder(model=str(tiny), backend="openvino", store=store).prepare()  # exported from here on
@@ -378,41 +334,34 @@ FEW = "bert", "mpnet", "xlm-roberta"
 
 
 @pytest.mark.parametrize(
-    ("architecture", "backend"),
-    [
-        pytest.param(name, backend, marks=() if name in FEW and backend == "openvino" else pytest.mark.thorough)
-        for name in sorted(backends.EXPORTED)
-        for backend in ("openvino", "onnx")
-    ],
+    "architecture",
+    [pytest.param(name, marks=() if name in FEW else pytest.mark.thorough) for name in sorted(backends.EXPORTED)],
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_each_architecture_that_auto_exports_gives_the_vectors_of_torch(
-    architecture: str, backend: Any, tmp_path: Path
-) -> None:
+def test_each_architecture_that_auto_exports_gives_the_vectors_of_torch(architecture: str, tmp_path: Path) -> None:
     from models.tiny_encoder import save
 
-    need(backend)
+    need("openvino")
     save(tmp_path / "model", architecture)
     plain = SentenceTransformersEmbedder(model=str(tmp_path / "model"), backend="torch").embed(TEXTS)
     stage = SentenceTransformersEmbedder(
-        model=str(tmp_path / "model"), backend=backend, store=Store(tmp_path / "store")
+        model=str(tmp_path / "model"), backend="openvino", store=Store(tmp_path / "store")
     )
     assert np.allclose(stage.embed(TEXTS), plain, atol=1e-5)
     assert backends.choose_backend("cpu", str(tmp_path / "model"), None) != "torch"
 
 
-@pytest.mark.parametrize("backend", ["openvino", "onnx"])
-def test_a_cross_encoder_has_backends_too(backend: Any, tmp_path: Path) -> None:
-    need(backend)
+def test_a_cross_encoder_has_backends_too(tmp_path: Path) -> None:
+    need("openvino")
     from models.tiny_encoder import save
 
     save(tmp_path / "model", "bert", pairs=True)
     texts = ["The moon is far.", "", "A bank has money. " * 40, "A dog barks.", "A dog barks."]
     plain = CrossEncoderRanker(model=str(tmp_path / "model"), backend="torch").score("moon", texts)
-    fast = CrossEncoderRanker(model=str(tmp_path / "model"), backend=backend, store=Store(tmp_path / "store"))
+    fast = CrossEncoderRanker(model=str(tmp_path / "model"), backend="openvino", store=Store(tmp_path / "store"))
     assert np.allclose(fast.score("moon", texts), plain, atol=1e-5)
     assert len(set(plain.round(6).tolist())) == 4
-    without = CrossEncoderRanker(model=str(tmp_path / "model"), backend=backend)
+    without = CrossEncoderRanker(model=str(tmp_path / "model"), backend="openvino")
     assert np.allclose(without.score("moon", texts), plain, atol=1e-5)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api import errors as libraries
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose
@@ -50,7 +49,7 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestCrossEncoder(RankerContract):
-    without_results = ("huggingface_hub", "onnxruntime", "openvino")
+    without_results = ("huggingface_hub", "openvino")
 
     @pytest.fixture(autouse=True)
     def _model(self, trained: Path) -> None:
@@ -105,21 +104,6 @@ def test_what_is_longer_is_cut_off(trained: Path, ranker: CrossEncoderRanker) ->
     cut = CrossEncoderRanker(model=str(trained), max_length=8).score("kettle", texts)  # of which three are no words
     assert abs(whole[0] - whole[1]) > 1
     assert cut.tolist() == pytest.approx([whole[0]] * 2, abs=1e-5)
-
-
-def test_it_loads_once_for_all_threads(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sentence_transformers
-
-    loaded = []
-    real = sentence_transformers.CrossEncoder
-    monkeypatch.setattr(
-        sentence_transformers, "CrossEncoder", lambda *args, **kwargs: loaded.append(1) or real(*args, **kwargs)
-    )
-    fresh = CrossEncoderRanker(model=str(trained))
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: fresh.score("kettle", [f"old {n}"]), range(16)))
-    fresh.prepare()
-    assert len(loaded) == 1
 
 
 def test_a_model_that_was_not_trained_to_score_is_refused(trained: Path, tmp_path: Path) -> None:
@@ -264,26 +248,6 @@ def test_the_example_of_late_interaction_tells_the_meaning(monkeypatch: pytest.M
 
 
 # Both -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("cls", [CrossEncoderRanker, MonoT5Ranker])
-def test_a_model_that_is_nowhere(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "find_spec", lambda name: object())
-    ranker = cls(model="nobody/has-this-model")
-    (problem,) = ranker.check()
-    assert "'nobody/has-this-model' is no folder, not in the local cache, and cannot be downloaded" in problem
-    assert problem.endswith("({place}.model=<folder>, or {place}=bm25, which needs no model)")
-    with pytest.raises(ConvragError, match="nobody/has-this-model"):
-        ranker.score("kettle", ["text"])
-
-
-@pytest.mark.parametrize("cls", [CrossEncoderRanker, MonoT5Ranker])
-def test_a_local_model_is_known_by_its_files(cls: Any, tmp_path: Path) -> None:
-    for name in ("one", "same", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").write_text("{}" if name != "other" else '{"layers": 2}', encoding="utf-8")
-    one, same, other = (cls(model=str(tmp_path / name)).content_hash() for name in ("one", "same", "other"))
-    assert one == same != other
 
 
 @pytest.mark.parametrize("cls", [CrossEncoderRanker, MonoT5Ranker])

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConvragError
 from convrag.testing import EmbedderContract
 from convrag_clusterers.similarity import SimilarityClusterer
@@ -125,11 +124,3 @@ def test_another_pipeline_is_another_embedder(tiny: Path, without_vectors: Path)
     hashes = [SpacyEmbedder(pipeline=str(folder)).content_hash() for folder in (tiny, without_vectors)]
     assert "" not in hashes
     assert hashes[0] != hashes[1]
-
-
-def test_the_command_runs_with_it(tiny: Path, tmp_path: Path) -> None:
-    """GINGER's spaCy variant."""
-    chosen = ["embedder=spacy", f"embedder.pipeline={tiny}", "clusterer=similarity", "limit=1", "tracker=none"]
-    done = run_convrag(chosen, tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "turns answered from" in done.stdout

@@ -172,6 +172,7 @@ def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return run_convrag([*arguments, "tracker=none"], folder)
 
 
+@pytest.mark.slow
 def test_the_first_example_of_the_readme_runs_with_a_model_on_disk(tmp_path: Path) -> None:
     """And says what to do without."""
     done = command(

@@ -85,6 +85,7 @@ def test_the_parts_of_real_prompts(here: Path) -> None:
     assert set(parts) == {"instructions", "history", "evidence", "question"}
 
 
+@pytest.mark.slow
 def test_a_run_and_a_chat_show_it_on_request(tmp_path: Path) -> None:
     common = ["+seed=condense", "tracker=none", "limit=1"]
     shown = run_convrag([*common, "task.show=trace"], tmp_path)

@@ -167,17 +167,10 @@ def test_what_is_missing_is_said_before_the_first_turn(wire: Any) -> None:
         wiring.check()
 
 
-def test_libraries_that_are_missing_are_said_at_once_and_check_is_not_asked(wire: Any) -> None:
-    wiring = wire(llm="unequipped")
-    wiring.get("rewriter")
-    message = "^llm=unequipped: it needs a_library and another, which are not installed: pip install 'acme\\[gpu\\]'$"
-    with pytest.raises(NotReady, match=message):
-        wiring.check()
-
-
-def test_a_constructor_may_import_what_is_missing(wire: Any) -> None:
-    with pytest.raises(MissingExtra, match=r"llm=importing needs a_library, .* 'acme\[gpu\]'"):
-        wire(llm="importing").get("llm")
+@pytest.mark.parametrize("llm", ["unequipped", "importing"])
+def test_libraries_that_are_missing_are_said_before_the_stage_is_built(wire: Any, llm: str) -> None:
+    with pytest.raises(MissingExtra, match=rf"^llm={llm} needs a_library.*: pip install 'acme\[gpu\]'$"):
+        wire(llm=llm).get("rewriter")
 
 
 def test_fingerprints_follow_what_bears_on_results(wire: Any, tmp_path: Path) -> None:
