@@ -137,7 +137,7 @@ def test_no_rewriter_searches_with_a_refusal(overrides: str, here: Path) -> None
     refused = chat.turn("c", "what is a zebra?", query="qwzx").answer.text
     assert refused in REFUSALS
     record = chat.turn("c", "and how far away is it?")
-    prompts = [message.content for prompt, _ in record.replies if prompt.task == "rewrite" for message in prompt.messages]
+    prompts = [prompt.messages[-1].content for prompt, _ in record.replies if prompt.task == "rewrite"]
     assert not record.error
     assert not any(refused in text for text in prompts)
     assert not any(word in query.text for query in record.queries for word in ("could not find", "do not answer"))

@@ -285,7 +285,6 @@ class TurnInProgress:
         return reason
 
 
-
 REFUSALS = frozenset(("I could not find this in the passages.", "The passages do not answer this question."))
 """The answers of first-party stages that found nothing."""
 
