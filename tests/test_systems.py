@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from convrag import Conversations, Pipeline
+from convrag.config.compose import compose
+from convrag.turn.turn import REFUSALS
 
 QUESTIONS = (
     "why does the moon have phases",
@@ -114,13 +116,56 @@ def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
     assert sent(again.turn("c", QUESTIONS[4])) == sent(whole.turn("c", QUESTIONS[4]))
 
 
+REWRITERS = [
+    "rewriter=mmr generator=ginger",
+    "rewriter=mmr_words generator=direct",
+    "rewriter=dhrag generator=direct",
+    "rewriter=condense rewriter.gate=always generator=direct",
+    "rewriter=weighted_history generator=direct",
+    "rewriter=blend generator=direct",
+    "rewriter=last_n rewriter.answers=true generator=ginger",
+    "rewriter=full_history generator=direct",
+    "rewriter=threshold generator=direct",
+    "rewriter=themes generator=ginger",
+]
+
+
+@pytest.mark.parametrize("overrides", REWRITERS)
+def test_no_rewriter_searches_with_a_refusal(overrides: str, here: Path) -> None:
+    """It is no text of the conversation, and stands in no prompt for a rewrite."""
+    chat = Pipeline.compose(*overrides.split())
+    refused = chat.turn("c", "what is a zebra?", query="qwzx").answer.text
+    assert refused in REFUSALS
+    record = chat.turn("c", "and how far away is it?")
+    prompts = [prompt.messages[-1].content for prompt, _ in record.replies if prompt.task == "rewrite"]
+    assert not record.error
+    assert not any(refused in text for text in prompts)
+    assert not any(word in query.text for query in record.queries for word in ("could not find", "do not answer"))
+
+
+def test_answers_of_earlier_turns_are_shown_without_their_numbers(here: Path) -> None:
+    """generator=mmr_published: the same number names another passage now."""
+    chat = Pipeline.compose("+seed=mmr", "generator=mmr_published")
+    first = chat.turn("c", QUESTIONS[0])
+    assert "[1]" in first.answer.text
+    sent = chat.turn("c", QUESTIONS[2]).prompt[-1].content
+    conversation = sent[: sent.index("The passages:")]
+    assert first.answer.text.partition(" [")[0] in conversation
+    assert "[" not in conversation
+
+
+@pytest.mark.parametrize("preset", ["ginger", "ginger_lexical"])
+def test_ginger_as_published_asks_at_the_temperature_of_the_provider(preset: str) -> None:
+    """Its authors left it at OpenAI's own, which is 1; null would take the 0 of llm=litellm."""
+    config = compose(f"+system={preset}")
+    assert config.generator.temperature == config.summarizer.temperature == 1.0
+
+
 PRESETS = ["mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_each_preset_composes(preset: str) -> None:
-    from convrag.config.compose import compose
-
     config = compose(f"+system={preset}")
     assert config.rewriter._option_
     assert compose(f"+system={preset}", "rewriter=last_n").rewriter._option_ == "last_n"

@@ -11,7 +11,7 @@ from convrag.api.errors import ConfigError, ConvragError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
-from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection
+from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection, Turn
 from convrag.config.settings import Settings
 from convrag.store.cancellation import check_cancelled
 from convrag.store.remember import answer_again
@@ -157,7 +157,8 @@ class TurnInProgress:
             if self.options.query is not None:
                 rewrite = Rewrite.of(self.options.query, edited=True)
             else:
-                rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(self.question), Rewrite)
+                asked = replace(self.question, history=blank_refusals(self.question.history))
+                rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(asked), Rewrite)
             if not any(query.text.strip() for query in rewrite.queries):
                 rewrite = Rewrite.of(text, fallback="the rewriter gave no query")
         if reason := self.fallbacks.get("rewriter"):
@@ -282,6 +283,15 @@ class TurnInProgress:
         reason = redact(explain_error(error, getattr(self.stages, stage)))
         self.failures.log_failure(reason, "turn %s: %s failed: %s", self.question.turn_id, stage, reason, error=error)
         return reason
+
+
+REFUSALS = frozenset(("I could not find this in the passages.", "The passages do not answer this question."))
+"""The answers of first-party stages that found nothing."""
+
+
+def blank_refusals(history: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The history for a rewriter: a refusal is no answer, lest its words be searched for."""
+    return tuple(replace(turn, answer="") if turn.answer in REFUSALS else turn for turn in history)
 
 
 def rerank_hits(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:

@@ -7,12 +7,14 @@ from pathlib import Path
 from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
 from convrag.sdk.citations import check_citations
 from convrag.sdk.profiles import add_profile
+from convrag.sdk.sentences import remove_citations
 
 
 class DirectGenerator(Generator):
     """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
 
-    Without evidence the prompt says that no passage was found; it mentions the user's profile where there is one. The
+    Earlier answers stand in the prompt without their citations, since the numbers name other passages now. Without
+    evidence the prompt says that no passage was found; it mentions the user's profile where there is one. The
     trace counts the citations that were removed because no passage has their number (`citations_removed`).
 
     Args:
@@ -42,7 +44,7 @@ class DirectGenerator(Generator):
         prompt = self.template.render(
             self.sampling,
             question=question.text,
-            history=[{"user": turn.question, "assistant": turn.answer} for turn in question.history],
+            history=[{"user": turn.question, "assistant": remove_citations(turn.answer)} for turn in question.history],
             evidence=[
                 {"number": item.number, "text": item.text, "title": item.passage.title, "hint": item.hint}
                 for item in evidence.items

@@ -21,7 +21,7 @@ class BertopicClusterer(Clusterer):
     """Cluster texts with BERTopic (extra `bertopic`): embeddings projected by UMAP, dense regions by HDBSCAN, words.
 
     Labels are numbered as they appear. The words that describe the topics (class-based TF-IDF of words and pairs) stand
-    in the trace, in the run's report and plot, and for the runs of a grid in its topics.md. Where n texts do not allow
+    in the trace and in the run's report. Where n texts do not allow
     a parameter, it is as near as they do. Equal texts count once, and share a cluster. Three different texts or fewer
     are clusters of their own, without any projection; a text that the embedder knows nothing of is an outlier. The
     first call in a process imports and compiles for some ten seconds.

@@ -24,8 +24,7 @@ from convrag import (
 from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.streaming import current_listener, listen_with
-from convrag_condense.chat_history import ChatHistory, NewestQuestion
-from convrag_condense.exchange import RenderedExchange
+from convrag_condense.chat_history import ChatHistory, NewestQuestion, RenderedExchange
 from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 
 log = logging.getLogger(__name__)

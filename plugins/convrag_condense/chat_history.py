@@ -3,13 +3,110 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from convrag import EvidenceItem, Message, PromptTemplate, Question, Turn
+from convrag import EvidenceItem, Message, Passage, PromptTemplate, Question, Turn
 from convrag.sdk.profiles import add_profile
-from convrag_condense.exchange import TOKENS_PER_MESSAGE, Exchange, RenderedExchange, find_orphaned_hints, format_item
+
+TOKENS_PER_MESSAGE = 4
+"""Tokens that a chat format adds to each message, about."""
+
+
+class RenderedExchange(NamedTuple):
+    """A question with its evidence, and the answer, as messages.
+
+    `evidence` is what the template was given for the turn's passages.
+    """
+
+    question: Message
+    answer: Message
+    evidence: list[dict[str, Any]]
+    turn: Turn
+
+
+class Exchange:
+    """An answered turn, whose tokens are counted once.
+
+    Args:
+        turn: the turn.
+        items: the evidence that was shown in it.
+        first: whether it is the first exchange of the conversation.
+        shows_evidence: whether its question is sent with the evidence.
+    """
+
+    def __init__(self, turn: Turn, items: tuple[EvidenceItem, ...], *, first: bool, shows_evidence: bool) -> None:
+        self.turn = turn
+        self.items = items
+        self.first = first
+        self.shows_evidence = shows_evidence
+        self._tokens: dict[tuple[int, ...], int] = {}
+
+    def render(
+        self, template: PromptTemplate, numbers: Mapping[str, int], in_full: tuple[int, ...] = ()
+    ) -> RenderedExchange:
+        """The exchange as messages.
+
+        Args:
+            template: makes a user's message from `question`, `evidence` and `first`.
+            numbers: passage id -> citation number.
+            in_full: the positions of the items whose full text is sent in place of what was shown.
+        """
+        items = (show_in_full(item) if n in in_full else item for n, item in enumerate(self.items))
+        shown = items if self.shows_evidence else ()
+        evidence = [format_item(numbers[item.passage.id], item) for item in shown]
+        prompt = template.render(question=self.turn.question, evidence=evidence, first=self.first and not in_full)
+        return RenderedExchange(prompt.messages[1], Message("assistant", self.turn.answer), evidence, self.turn)
+
+    def count_tokens(
+        self,
+        template: PromptTemplate,
+        numbers: Mapping[str, int],
+        count_tokens: Callable[[str], int],
+        in_full: tuple[int, ...] = (),
+    ) -> int:
+        """The tokens of both messages, as `render` makes them, with those that a chat format adds."""
+        if in_full not in self._tokens:
+            rendered = self.render(template, numbers, in_full)
+            messages = (rendered.question, rendered.answer)
+            self._tokens[in_full] = sum(count_tokens(message.content) + TOKENS_PER_MESSAGE for message in messages)
+        return self._tokens[in_full]
+
+
+def find_orphaned_hints(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
+    """Each exchange with the positions of its hints to texts that none of the exchanges before it shows."""
+    shown: set[str] = set()
+    for exchange in exchanges:
+        hints = ((n, item) for n, item in enumerate(exchange.items) if item.hint and exchange.shows_evidence)
+        yield exchange, tuple(n for n, item in hints if item.passage.id not in shown)
+        shown.update(item.passage.id for item in exchange.items)
+
+
+def show_in_full(item: EvidenceItem) -> EvidenceItem:
+    """The item with the passage's full text in place of a hint."""
+    return replace(item, text=item.passage.content, hint=False)
+
+
+def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
+    """A passage, or a hint at one, for the template; a title with which the text begins is not repeated."""
+    passage, text = item.passage, item.text
+    title, body = passage.title.strip(), text
+    if title and text.startswith(f"{passage.title}\n"):
+        body = text[len(passage.title) + 1 :]
+    elif text.startswith(title):
+        title = ""
+    authors = _format_authors(passage)
+    return {"number": number, "title": title, "authors": authors, "text": body, "hint": item.hint}
+
+
+def _format_authors(passage: Passage) -> str:
+    """Authors and year in one line, where the corpus has them."""
+    given = passage.metadata.get("authors") or ""
+    names = given if isinstance(given, str) else ", ".join(map(str, given))
+    year = passage.metadata.get("year") or ""
+    return f"{names} ({year})" if names and year else names or str(year)
 
 
 class NewestQuestion(NamedTuple):
@@ -35,8 +132,7 @@ class ChatHistory:
 
     It depends on the turns and their order alone, and is continued: `update` adds the turns that are new. It is that of
     the whole conversation, for an earlier answer cites by its numbers; of the exchanges, those are sent that the memory
-    shows. Messages are kept for the exchanges that were sent last; the others are rendered again if they are sent
-    again.
+    shows.
 
     Args:
         template: makes the system message, and a user's message from `question`, `evidence` and `first`.
@@ -69,8 +165,6 @@ class ChatHistory:
         """Citation number -> passage id."""
         self._turns: tuple[Turn, ...] = ()
         self._by_turn: dict[str, Exchange] = {}
-        self._kept: list[Exchange] = []
-        self._selected: tuple[str, tuple[Turn, ...], list[RenderedExchange]] | None = None
 
     def update(self, history: Sequence[Turn]) -> bool:
         """Add the turns that are new; False where this is another history, which needs a new ChatHistory.
@@ -85,7 +179,6 @@ class ChatHistory:
             return False
         for turn in turns[known:]:
             self._add(turn)
-            self._selected = None
         self._turns = turns
         return True
 
@@ -125,21 +218,13 @@ class ChatHistory:
         """The exchanges that are sent before a question: the first, always, and as many of the newest as fit.
 
         There is no gap between the newest of those that the memory shows. A hint to a text that none of the exchanges
-        before it shows becomes that text. What was selected is kept for the rest of the turn.
+        before it shows becomes that text.
         """
-        if self._selected is None or self._selected[:2] != (question.text, question.history):
-            max_tokens = self.max_tokens - self._system_tokens - self._count_message(question.text)
-            selected = self._select(self.list_exchanges(question), max_tokens)
-            while len(selected) > 1 and self._count_with_hinted_texts(selected) > max_tokens:
-                del selected[1]  # the oldest but the first
-            rendered = [each.render(self.template, self.numbers, full) for each, full in find_orphaned_hints(selected)]
-            self._selected = (question.text, question.history, rendered)
-            sent = set(selected)
-            for exchange in self._kept:
-                if exchange not in sent:
-                    exchange.drop_messages()
-            self._kept = selected
-        return self._selected[2]
+        max_tokens = self.max_tokens - self._system_tokens - self._count_message(question.text)
+        selected = self._select(self.list_exchanges(question), max_tokens)
+        while len(selected) > 1 and self._count_sent(selected) > max_tokens:
+            del selected[1]  # the oldest but the first
+        return [each.render(self.template, self.numbers, full) for each, full in find_orphaned_hints(selected)]
 
     def _add(self, turn: Turn) -> None:
         items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
@@ -181,16 +266,13 @@ class ChatHistory:
                 break
             remaining -= self._count_exchange(exchanges[number])
             if remaining < 0:
-                exchanges[number].drop_messages()
                 break
             newest.append(exchanges[number])
         return [*first, *reversed(newest)]
 
-    def _count_exchange(self, exchange: Exchange) -> int:
-        return exchange.count_tokens(self.template, self.numbers, self.count_tokens)
+    def _count_exchange(self, exchange: Exchange, in_full: tuple[int, ...] = ()) -> int:
+        return exchange.count_tokens(self.template, self.numbers, self.count_tokens, in_full)
 
-    def _count_with_hinted_texts(self, exchanges: Sequence[Exchange]) -> int:
-        return sum(
-            exchange.count_tokens(self.template, self.numbers, self.count_tokens, in_full)
-            for exchange, in_full in find_orphaned_hints(exchanges)
-        )
+    def _count_sent(self, exchanges: Sequence[Exchange]) -> int:
+        """The tokens of exchanges as they are sent: with the texts at which hints can no longer point."""
+        return sum(self._count_exchange(exchange, in_full) for exchange, in_full in find_orphaned_hints(exchanges))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Any
+from collections.abc import Sequence, Set
 
 from convrag import Question, Rewrite, Turn
 from convrag.sdk.words import find_stems, split_compounds
@@ -11,7 +10,7 @@ from convrag.sdk.words import find_stems, split_compounds
 _EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『』-–—"
 
 
-def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float, memory: dict[str, Any]) -> Rewrite:
+def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float) -> Rewrite:
     """The rewrite, or the question in the user's own words where the rewrite is no better.
 
     It is no better where it is a fallback, says the same as the question, or has drifted. A share that was computed
@@ -21,12 +20,10 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
         rewrite: what the LLM made of the question.
         question: with the whole history, and the user's profile, which counts as said.
         min_share: the least share of known content words, from 0 to 1; a rewrite with less has drifted.
-        memory: the rewriter's of this conversation, which keeps the stems of the history.
     """
     if rewrite.fallback or normalise_question(rewrite.text) == normalise_question(question.text):
         return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
-    said = read_stems(question.history, memory)
-    known = said.union(*map(find_part_stems, question.profile))
+    known = read_stems(question.history).union(*map(find_part_stems, question.profile))
     share = compute_known_share(rewrite.text, question.text, known)
     trace = {**rewrite.trace, "known_share": round(share, 4)}
     if share < min_share:
@@ -51,22 +48,9 @@ def compute_known_share(rewrite: str, question: str, said: Set[str]) -> float:
     return sum(stem in asked or stem in said for stem in stems) / len(stems) if stems else 1.0
 
 
-def read_stems(history: tuple[Turn, ...], memory: dict[str, Any]) -> set[str]:
-    """The stems of the content words of all questions and answers.
-
-    Args:
-        history: the turns, oldest first.
-        memory: the stage's of this conversation. Where the history is another one than before, it is read anew.
-    """
-    read: tuple[Turn, ...]
-    stems: set[str]
-    read, stems = memory.get("stems", ((), set()))
-    if history[: len(read)] != read:
-        read, stems = (), set()
-    for turn in history[len(read) :]:
-        stems.update(find_part_stems(turn.question), find_part_stems(turn.answer))
-    memory["stems"] = history, stems
-    return stems
+def read_stems(history: Sequence[Turn]) -> frozenset[str]:
+    """The stems of the content words of all questions and answers."""
+    return frozenset().union(*(find_part_stems(text) for turn in history for text in (turn.question, turn.answer)))
 
 
 def find_part_stems(text: str) -> frozenset[str]:

@@ -80,22 +80,13 @@ def read_vectors(history: tuple[Turn, ...], memory: dict[str, Any], embedder: Em
 
     Args:
         history: the turns, oldest first.
-        memory: the stage's of this conversation. Where the history is another one than before, it is read anew; a
-            memory that shows a part of it makes that happen at every turn.
+        memory: the stage's of this conversation, which keeps the vectors.
         embedder: embeds each text once.
     """
     import numpy as np
 
-    read: tuple[Turn, ...]
-    rows: NDArray[np.float32] | None
-    known: dict[str, NDArray[np.float32]] = memory.setdefault("known_vectors", {})
-    read, rows = memory.get("vectors", ((), None))
-    if history[: len(read)] != read:
-        read, rows = (), None
-    if texts := [text for turn in history[len(read) :] for text in (turn.question, turn.answer) if text.strip()]:
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, embedder.embed(new), strict=True))
-        added = np.stack([known[text] for text in texts])
-        rows = added if rows is None else np.concatenate([rows, added])
-    memory["vectors"] = history, rows
-    return rows
+    known: dict[str, NDArray[np.float32]] = memory.setdefault("vectors", {})
+    texts = [text for turn in history for text in (turn.question, turn.answer) if text.strip()]
+    if new := [text for text in dict.fromkeys(texts) if text not in known]:
+        known.update(zip(new, embedder.embed(new), strict=True))
+    return np.stack([known[text] for text in texts]) if texts else None

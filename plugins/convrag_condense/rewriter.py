@@ -116,7 +116,7 @@ class CondenseRewriter(Rewriter):
         if self.speculate:
             start_search(self.retriever, question, self.passages)
             trace["searched_ahead"] = True
-        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard, question.state(self))
+        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
         standalone, failed = rewrite.text, f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
@@ -145,8 +145,7 @@ class CondenseRewriter(Rewriter):
         return near, ["continues" if near else "new_topic"]
 
     def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
-        counted = question.state(self).setdefault("tokens", {})
-        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens, counted)
+        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens)
         return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)
 
 
@@ -174,7 +173,7 @@ def start_search(retriever: Retriever, question: Question, k: int) -> None:
 
 
 def select_newest_exchanges(
-    turns: Sequence[Turn], max_tokens: int, count_tokens: Callable[[str], int], counted: dict[str, int] | None = None
+    turns: Sequence[Turn], max_tokens: int, count_tokens: Callable[[str], int]
 ) -> list[dict[str, str]]:
     """The newest exchanges that fit, oldest first, as a prompt's `history`; an answer that is too long is truncated.
 
@@ -184,28 +183,19 @@ def select_newest_exchanges(
         turns: the history, oldest first.
         max_tokens: for all questions and answers together.
         count_tokens: counts the tokens of a text.
-        counted: question or answer -> its tokens, for texts that were counted before; new ones are added.
 
     Returns:
         For each exchange its question as `user` and its answer as `assistant`.
     """
-    counted = {} if counted is None else counted
-
-    def count_once(text: str) -> int:
-        if text not in counted:
-            counted[text] = count_tokens(text)
-        return counted[text]
-
     exchanges: list[dict[str, str]] = []
     remaining = max_tokens
     for turn in reversed(turns):
-        remaining -= count_once(turn.question)
+        remaining -= count_tokens(turn.question)
         if remaining <= 0 and exchanges:
             break
-        whole = count_once(turn.answer) <= max(remaining, 0)
-        answer = turn.answer if whole else truncate_text(turn.answer, max(remaining, 0), count_tokens)
+        answer = truncate_text(turn.answer, max(remaining, 0), count_tokens)
         exchanges.append({"user": turn.question, "assistant": answer})
-        remaining -= count_once(turn.answer)
+        remaining -= count_tokens(turn.answer)
         if remaining <= 0:
             break
     return exchanges[::-1]

@@ -3,9 +3,8 @@
 * `context`: `context=dedup`, and where a passage stands in the messages.
 * `deduplication`: the core: which documents of a turn are novel, hinted at or missing.
 * `shown_passages`: which passages a conversation has shown, and their near-duplicates.
-* `stats`: statistics of turns, conversations and runs.
-* `metrics`: `metrics=dedup`.
-* `prefix_reuse`: `metrics=prefix_reuse`, by a radix tree of tokens.
+* `stats`: statistics of turns, conversations and runs, and `metrics=dedup`.
+* `prefix_reuse`: `metrics=prefix_reuse`.
 * `multi_turn`, `conversation_tracker`, `rag_pipeline`: RAGBoost's API over the same code.
 """
 
@@ -21,15 +20,8 @@ if TYPE_CHECKING:
     from convrag_dedup.multi_turn import ConversationState, MultiTurnManager
     from convrag_dedup.rag_pipeline import InferenceConfig, RAGPipeline
 
-# RAGBoost's classes, which no option needs, are imported on first access.
-_RAGBOOST_API = {
-    "ConversationState": "multi_turn",
-    "ConversationTracker": "conversation_tracker",
-    "DeduplicationResult": "conversation_tracker",
-    "InferenceConfig": "rag_pipeline",
-    "MultiTurnManager": "multi_turn",
-    "RAGPipeline": "rag_pipeline",
-}
+_RAGBOOST_API = ("multi_turn", "conversation_tracker", "rag_pipeline")
+"""The modules of RAGBoost's classes, which no option needs: they are imported on first access."""
 
 __all__ = [
     "ConversationState",
@@ -45,11 +37,12 @@ __all__ = [
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("context", "dedup", "convrag_dedup.context:DedupContext")
-    register("metrics", "dedup", "convrag_dedup.metrics:DedupMetrics")
+    register("metrics", "dedup", "convrag_dedup.stats:DedupMetrics")
     register("metrics", "prefix_reuse", "convrag_dedup.prefix_reuse:PrefixReuse")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _RAGBOOST_API:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_RAGBOOST_API[name]}"), name)
+    modules = (import_module(f"{__name__}.{module}") for module in _RAGBOOST_API)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from convrag import (
@@ -87,8 +87,7 @@ class DedupContext(Context):
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown; passages without a text are left out."""
-        scratch = question.state(self)
-        earlier = self._shown_passages(scratch, question)
+        earlier = self._read_history(question)
         passages = first_by_id((hit.passage.id, hit.passage) for hit in hits)  # of copies, the best-ranked one
         finder = HintFinder(
             earlier,
@@ -109,14 +108,12 @@ class DedupContext(Context):
             EvidenceItem(number, passages[key], text, key in hinted)
             for number, (key, text) in enumerate(ordered, start=1)
         )
-        trace = self._trace(scratch, earlier, turn, items)
+        trace = self._trace(earlier, turn, items)
         return Evidence(items, trace | {"hints": finder.targets, "repeated": len(hits) - len(passages)})
 
-    def _trace(
-        self, scratch: dict[str, Any], earlier: ShownPassages, turn: DeduplicatedTurn, items: Sequence[EvidenceItem]
-    ) -> dict[str, Any]:
+    def _trace(self, earlier: ShownPassages, turn: DeduplicatedTurn, items: Sequence[EvidenceItem]) -> dict[str, Any]:
         def count_tokens(texts: Iterable[str]) -> int:
-            return sum(self._count_tokens(scratch, text) for text in texts)
+            return sum(map(self.llm.count_tokens, texts))
 
         hints = [item for item in items if item.hint]
         replaced = [item.passage.content for item in hints]
@@ -132,22 +129,14 @@ class DedupContext(Context):
             "missing": turn.missing,
         }
 
-    def _shown_passages(self, scratch: dict[str, Any], question: Question) -> ShownPassages:
+    def _read_history(self, question: Question) -> ShownPassages:
         """What the conversation has shown; read anew where the history is not the one read before, continued."""
-        shown = scratch.get("shown")
+        scratch = question.state(self)
+        shown: ShownPassages | None = scratch.get("shown")
         if shown is None or not shown.update(question.whole_history):
             shown = scratch["shown"] = ShownPassages(self.near_duplicate)
             shown.update(question.whole_history)
-        assert isinstance(shown, ShownPassages)
         return shown
-
-    def _count_tokens(self, scratch: dict[str, Any], text: str) -> int:
-        """The tokens of a text, counted once per conversation; known by a hash, since the texts would fill memory."""
-        known: dict[bytes, int] = scratch.setdefault("tokens", {})
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        if key not in known:
-            known[key] = self.llm.count_tokens(text)
-        return known[key]
 
 
 _LABEL = re.compile(r"\[(?:\d+|Doc_[^\[\]\n]+)\]")
@@ -161,7 +150,7 @@ class HintFinder:
 
     Args:
         shown: what the conversation has shown.
-        messages: the earlier messages that will be sent.
+        messages: the earlier messages that the generator has announced, oldest first.
         turns: how many turns came before.
         compare_content: whether a passage with a changed text is new.
         only_if_present: whether a hint may point only at text that stands in the messages.
@@ -178,7 +167,8 @@ class HintFinder:
     ) -> None:
         self.targets: dict[str, str] = {}
         self._shown = shown
-        self._messages = SentMessages(messages, turns)
+        self._messages = messages
+        self._turns = turns
         self._compare_content = compare_content
         self._only_if_present = only_if_present
 
@@ -187,7 +177,7 @@ class HintFinder:
         same = self._shown.find_same(passage, compare_content=self._compare_content)
         if (shown := same or self._shown.find_near_duplicate(passage)) is None:
             return None
-        message = self._messages.find_message(shown)
+        message = self._find_message(shown)
         if message is None and self._only_if_present:
             return None
         target = normalise_id(shown.passage.id)
@@ -202,6 +192,22 @@ class HintFinder:
         beginning = " ".join(shown.passage.text.split()[:_QUOTED_WORDS])
         return f'{point_at(label or format_label(normalise_id(shown.passage.id)))} It begins: "{beginning}"'
 
+    def _find_message(self, shown: ShownPassage) -> str | None:
+        """The content of a message with a passage's full text; None if no message has it.
+
+        The messages near the passage's turns are tried first, counted from the end and from the beginning, with two
+        messages for a turn and one for the system: so the time does not grow with the number of messages. The others
+        follow, newest first.
+        """
+        text, count = shown.passage.text.strip(), len(self._messages)
+        places = [
+            range(max(position, 0), min(position + 2, count))
+            for turn in dict.fromkeys((shown.last, shown.first))
+            for position in (count - 2 * (self._turns - turn), 2 * turn)
+        ]
+        contents = (self._messages[n].content for n in chain(*places, reversed(range(count))))
+        return next((content for content in contents if text in content), None)
+
 
 def find_label(message: str, text: str) -> str:
     """The label that a message has before a text, "[3]" or "[Doc_7]"; empty if there is none.
@@ -211,35 +217,3 @@ def find_label(message: str, text: str) -> str:
     paragraph = message[: message.index(text)].rstrip().rpartition("\n\n")[2]
     found = _LABEL.search(paragraph)
     return found[0] if found else ""
-
-
-class SentMessages:
-    """The messages that the generator will send before a turn, as it has announced them.
-
-    Args:
-        messages: oldest first.
-        turns: how many turns came before.
-    """
-
-    def __init__(self, messages: Sequence[Message], turns: int) -> None:
-        self._messages = messages
-        self._turns = turns
-
-    def find_message(self, shown: ShownPassage) -> str | None:
-        """The content of a message with a passage's full text; None if no message has it.
-
-        The messages near the passage's turns are tried first, counted from the end and from the beginning, with two
-        messages for a turn and one for the system: so the time does not grow with the number of messages. The others
-        follow, newest first.
-        """
-        text = shown.passage.text.strip()
-        for number in self._likely_positions(shown):
-            if text in self._messages[number].content:
-                return self._messages[number].content
-        return next((message.content for message in reversed(self._messages) if text in message.content), None)
-
-    def _likely_positions(self, shown: ShownPassage) -> Iterator[int]:
-        count = len(self._messages)
-        for turn in dict.fromkeys((shown.last, shown.first)):
-            for position in (count - 2 * (self._turns - turn), 2 * turn):
-                yield from range(max(position, 0), min(position + 2, count))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, format_label
@@ -37,13 +37,11 @@ class ConversationTracker:
     The time of a request grows with its documents and with the length of its conversation. Thread-safe.
 
     Args:
-        hint: makes a location hint from a normalised id; RAGBoost's sentence by default.
         limit: how many requests are kept; the oldest is dropped first, and what it has shown is new again. None keeps
             all.
     """
 
-    def __init__(self, *, hint: Callable[[str], str] = format_hint, limit: int | None = DEFAULT_LIMIT) -> None:
-        self._format_hint = hint
+    def __init__(self, *, limit: int | None = DEFAULT_LIMIT) -> None:
         self._limit = limit
         self._requests: dict[str, tuple[str | None, frozenset[str]]] = {}
         """Request id, oldest first -> the id of the request before it, and what it was the first to show."""
@@ -64,8 +62,8 @@ class ConversationTracker:
             chain = self._list_chain(parent_request_id)
             earlier = [self._requests[name][1] for name in chain if name != request_id]
             shown = {key for key in given if any(key in documents for documents in earlier)}
-            # a server knows no texts: a label stands for each, and the hints are formatted without the lock
-            turn = deduplicate(given, lambda key: key if key in shown else None, format_label)
+            # a server knows no texts: a label stands for each
+            turn = deduplicate(given, lambda key: format_hint(key) if key in shown else None, format_label)
             self._requests.pop(request_id, None)
             self._requests[request_id] = (parent_request_id if chain else None, frozenset(turn.novel))
             while self._limit is not None and len(self._requests) > self._limit:
@@ -75,7 +73,7 @@ class ConversationTracker:
             is_new_conversation=not chain,
             new_docs=[given[key] for key in turn.novel],
             overlapping_docs=[given[key] for key in turn.hinted],
-            reference_hints=[self._format_hint(key) for key in turn.hinted],
+            reference_hints=[turn.shown[key] for key in turn.hinted],
         )
 
     def get_conversation_chain(self, request_id: str) -> list[str]:

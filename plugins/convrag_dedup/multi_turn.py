@@ -24,6 +24,7 @@ class ConversationState:
         retrieved_history: the ids of the documents shown in full, as they were given.
         shown: the same ids, normalised, with their contents and the number of earlier turns.
         lock: held during a turn.
+        last_used: seconds on the clock of a manager with a ttl.
     """
 
     def __init__(self, conversation_id: str) -> None:
@@ -33,6 +34,7 @@ class ConversationState:
         self.retrieved_history: set[Hashable] = set()
         self.shown: ShownVersions[int] = ShownVersions()
         self.lock = threading.Lock()
+        self.last_used = 0.0
         self._sums = dict.fromkeys(DOCUMENT_COUNTS, 0)
 
     def add_message(self, role: str, content: str) -> None:
@@ -95,7 +97,6 @@ class MultiTurnManager:
         self.max_conversations = max_conversations
         self.ttl = ttl
         self.content_hash = content_hash
-        self._last_used: dict[str, float] = {}
         self._guard = threading.Lock()
 
     def deduplicate_context(
@@ -153,10 +154,9 @@ class MultiTurnManager:
             state = self.conversations.get(conversation_id)
             if state is None:
                 state = self.conversations[conversation_id] = ConversationState(conversation_id)
-                self._last_used[conversation_id] = now
                 self._drop_excess(newest=conversation_id)
             self.conversations.move_to_end(conversation_id)
-            self._last_used[conversation_id] = now
+            state.last_used = now
             return state
 
     def get_conversation_stats(self, conversation_id: str) -> dict[str, Any] | None:
@@ -182,19 +182,17 @@ class MultiTurnManager:
         """Forget a conversation; an unknown one changes nothing."""
         with self._guard:
             self.conversations.pop(conversation_id, None)
-            self._last_used.pop(conversation_id, None)
 
     def reset_all(self) -> None:
         """Forget all conversations."""
         with self._guard:
             self.conversations.clear()
-            self._last_used.clear()
 
     def _drop_expired(self, now: float) -> None:
         """Drop the conversations unused for longer than the ttl, oldest first, up to one that is in a turn."""
         while self.ttl is not None and self.conversations:
             oldest = next(iter(self.conversations))
-            if now - self._last_used[oldest] <= self.ttl or not self._drop(oldest):
+            if now - self.conversations[oldest].last_used <= self.ttl or not self._drop(oldest):
                 break
 
     def _drop_excess(self, newest: str) -> None:
@@ -208,7 +206,7 @@ class MultiTurnManager:
         state = self.conversations[conversation_id]
         if not state.lock.acquire(blocking=False):
             return False
-        del self.conversations[conversation_id], self._last_used[conversation_id]
+        del self.conversations[conversation_id]
         state.lock.release()
         return True
 

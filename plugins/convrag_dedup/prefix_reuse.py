@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from convrag import LLM, Measurement, Metrics, Prompt, Report, TurnRecord
 from convrag_dedup.stats import TITLE
 
 _PIECE = re.compile(r"\s*(?:\w+|[^\w\s])|\s+\Z")
+
+Trie = dict[str, Any]
+"""Sequences as paths from the root: a piece -> the trie of what follows it."""
 
 
 class PromptTokens(NamedTuple):
@@ -22,9 +25,9 @@ class PromptTokens(NamedTuple):
 class PrefixReuse(Metrics):
     """The share of prompt tokens that a prefix cache could serve, measured on the requests that were really sent.
 
-    All requests of a conversation go into a radix tree over words, punctuation and the borders of messages, which gives
+    All requests of a conversation go into a trie of words, punctuation and the borders of messages, which gives
     the longest prefix that an earlier request of the conversation has. The llm counts the tokens of that prefix and of
-    the whole. The tree holds words, since a stage does not know the tokens, only their number: a real cache ends
+    the whole. The trie holds words, since a stage does not know the tokens, only their number: a real cache ends
     within a word at most once per request, and works in blocks (vLLM: 16 tokens). What conversations have in common
     (the system prompt) counts from a conversation's second request on. Turns that sent nothing are left out.
 
@@ -42,30 +45,31 @@ class PrefixReuse(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """The turns whose records hold their requests; conversations come one by one."""
-        tree, conversation = RadixTree(), ""
+        trie: Trie = {}
+        conversation = ""
         values: dict[str, dict[str, float]] = {}
         sums: dict[str, PromptTokens] = {}
         for record in records:
             if record.conversation_id != conversation:
-                tree, conversation = RadixTree(), record.conversation_id
-            if counted := self._count_turn(record, tree):
+                trie, conversation = {}, record.conversation_id
+            if counted := self._count_turn(record, trie):
                 share = counted.reused / counted.total
                 values[record.turn_id] = {"prefix_reuse": share, "prompt_tokens": counted.total}
                 before = sums.get(conversation, PromptTokens(0.0, 0.0))
                 sums[conversation] = PromptTokens(before.total + counted.total, before.reused + counted.reused)
         return Measurement(values, report=_report(sums))
 
-    def _count_turn(self, record: TurnRecord, tree: RadixTree) -> PromptTokens | None:
-        """The tokens of a turn's requests, which go into the conversation's tree; None if the turn sent nothing."""
+    def _count_turn(self, record: TurnRecord, trie: Trie) -> PromptTokens | None:
+        """The tokens of a turn's requests, which go into the conversation's trie; None if the turn sent nothing."""
         prompts = [prompt for prompt, _ in record.replies if not self.tasks or prompt.task in self.tasks]
-        counted = [self._count_request(prompt, tree) for prompt in prompts]
+        counted = [self._count_request(prompt, trie) for prompt in prompts]
         total, reused = sum(tokens.total for tokens in counted), sum(tokens.reused for tokens in counted)
         return PromptTokens(total, reused) if total else None
 
-    def _count_request(self, prompt: Prompt, tree: RadixTree) -> PromptTokens:
+    def _count_request(self, prompt: Prompt, trie: Trie) -> PromptTokens:
         """The tokens of a request, counted message by message; the last message of the prefix is counted in part."""
         messages = [list(_split_message(role, content)) for role, content in prompt.messages]
-        left = tree.add([piece for pieces in messages for piece in pieces])
+        left = add_sequence(trie, (piece for pieces in messages for piece in pieces))
         total = reused = 0
         for pieces, message in zip(messages, prompt.messages, strict=True):
             whole = self.llm.count_tokens(message.content)
@@ -95,50 +99,12 @@ def _split_message(role: str, content: str) -> Iterator[str]:
     yield from _PIECE.findall(content)
 
 
-class RadixTree:
-    """Sequences as paths from the root; a node holds a run of tokens, as in SGLang's RadixAttention (Zheng, 2024)."""
-
-    def __init__(self) -> None:
-        self._root = _Node(())
-
-    def add(self, tokens: Sequence[Hashable]) -> int:
-        """Add a sequence; gives the length of its longest prefix that an earlier sequence begins with."""
-        node, position = self._root, 0
-        while position < len(tokens):
-            child = node.children.get(tokens[position])
-            if child is None:
-                node.children[tokens[position]] = _Node(tuple(tokens[position:]))
-                break
-            shared = _count_shared(child.run, tokens, position)
-            position += shared
-            if shared < len(child.run):
-                child.split(shared)
-                if position < len(tokens):
-                    child.children[tokens[position]] = _Node(tuple(tokens[position:]))
-                break
-            node = child
-        return position
-
-
-class _Node:
-    """A run of tokens, and what follows it, by first token."""
-
-    def __init__(self, run: tuple[Hashable, ...]) -> None:
-        self.run = run
-        self.children: dict[Hashable, _Node] = {}
-
-    def split(self, length: int) -> None:
-        """Keep the first tokens of the run, and move the others to a new child."""
-        rest = _Node(self.run[length:])
-        rest.children = self.children
-        self.run, self.children = self.run[:length], {rest.run[0]: rest}
-
-
-def _count_shared(run: tuple[Hashable, ...], tokens: Sequence[Hashable], start: int) -> int:
-    """How many tokens of the run are those of the sequence from `start` on."""
-    length = 0
-    for ours, theirs in zip(run, tokens[start : start + len(run)], strict=False):
-        if ours != theirs:
-            break
-        length += 1
-    return length
+def add_sequence(trie: Trie, pieces: Iterable[str]) -> int:
+    """Add a sequence to a trie; gives the length of its longest prefix that an earlier sequence begins with."""
+    shared = 0
+    known = True
+    for piece in pieces:
+        known = known and piece in trie
+        shared += known
+        trie = trie.setdefault(piece, {})
+    return shared

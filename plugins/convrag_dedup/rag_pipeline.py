@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -28,7 +28,7 @@ class InferenceConfig:
         backend: "sglang", "vllm" or "openai" (any server of the OpenAI protocol), or "litellm" (any provider).
         base_url: the server's address, with or without /v1; None takes the provider's own.
         max_tokens: the longest answer, in tokens.
-        temperature: 0 gives the likeliest answer; None leaves it to the llm.
+        temperature: of the answers; 0 gives the likeliest, None leaves it to the generator.
     """
 
     model_name: str
@@ -48,7 +48,7 @@ class InferenceConfig:
         if self.max_tokens is not None:
             chosen.append(f"llm.max_tokens={self.max_tokens}")
         if self.temperature is not None:
-            chosen.append(f"llm.temperature={self.temperature}")
+            chosen.append(f"generator.temperature={self.temperature}")  # a generator's own overrides the llm's
         return chosen
 
     def _api_base(self, base_url: str) -> str:
@@ -64,7 +64,10 @@ def quote_override(value: object) -> str:
 
 
 MAX_PIPELINES = 16
-"""How many combinations of a turn's options keep their pipeline; the least recently used is composed again."""
+"""How many combinations of a turn's options keep their pipeline; the least recently used is composed again.
+
+A caller may give each turn another max_tokens.
+"""
 
 
 class RAGPipeline:
@@ -132,7 +135,7 @@ class RAGPipeline:
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._locks_guard = threading.Lock()
         self._pipelines_guard = threading.Lock()
-        self._pipelines: OrderedDict[tuple[str, ...], Pipeline] = OrderedDict()
+        self._compose = lru_cache(MAX_PIPELINES)(Pipeline.compose)
         self._pipeline(deduplicate=True, generate=False, max_tokens=None)
 
     def process_conversation_turn(
@@ -204,12 +207,7 @@ class RAGPipeline:
         if longest is not None:
             wanted.append(f"generator.max_tokens={longest}")
         with self._pipelines_guard:
-            if (key := tuple(wanted)) not in self._pipelines:
-                self._pipelines[key] = Pipeline.compose(*self._overrides, *wanted)
-            self._pipelines.move_to_end(key)
-            if len(self._pipelines) > MAX_PIPELINES:  # a caller may give each turn another max_tokens
-                self._pipelines.popitem(last=False)
-            return self._pipelines[key]
+            return self._compose(*self._overrides, *wanted)
 
 
 _QUERY_KEYS = ("text", "query", "question")

@@ -1,4 +1,4 @@
-"""Statistics of deduplication: of a turn, of conversations, and of a run."""
+"""Statistics of deduplication: of a turn, of conversations, of a run; and `metrics=dedup`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from convrag import Report, TurnRecord
+from convrag import Measurement, Metrics, Report, TurnRecord
 from convrag_dedup.deduplication import DeduplicatedTurn
 
 if TYPE_CHECKING:
@@ -137,3 +137,31 @@ def _report_lines(overall: Mapping[str, Any]) -> tuple[str, ...]:
     )
     missing = overall["missing"]
     return (line, f"{missing} retrieved passages have no text, and were not shown.") if missing else (line,)
+
+
+class DedupMetrics(Metrics):
+    """How many passages a turn shows as hints, and how many tokens that saved.
+
+    Read from the evidence, so that context=full can be measured as well, with no hint. Overall figures are means over
+    turns; the rate of all passages together stands in the run's report.
+    """
+
+    def list_measures(self) -> Sequence[str]:
+        return ("num_retrieved", "num_novel", "num_deduplicated", "deduplication_rate", *TOKEN_COUNTS)
+
+    def measure(self, records: Iterable[TurnRecord]) -> Measurement:
+        """Turns without evidence are left out, since they had nothing to save."""
+        values = {record.turn_id: _measure_turn(record) for record in records if record.evidence.items}
+        return Measurement(values, report=report_deduplication(records))
+
+
+def _measure_turn(record: TurnRecord) -> dict[str, float]:
+    trace = record.trace.get("context", {})
+    hinted = sum(item.hint for item in record.evidence.items)
+    retrieved = len(record.evidence.items) + len(trace.get("missing", ()))
+    return {
+        "num_retrieved": float(retrieved),
+        "num_novel": float(len(record.evidence.items) - hinted),
+        "num_deduplicated": float(hinted),
+        "deduplication_rate": deduplication_rate(hinted, retrieved),
+    } | {name: float(trace.get(name, 0)) for name in TOKEN_COUNTS}

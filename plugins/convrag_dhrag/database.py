@@ -25,21 +25,14 @@ class Triple:
     chain: int
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityLimit:
-    """How many triples are kept, and the weight of relevance against recency in the choice of those."""
-
-    triples: int
-    alpha: float
-
-
 class HistoryDatabase:
     """The triples of one conversation, oldest first. They depend on the turns and their order alone.
 
     Args:
         embedder: embeds each exchange once.
         threshold: the least similarity of a turn with the last turn of a chain that it continues.
-        limit: how many triples are kept, and which; None keeps all.
+        capacity: how many triples are kept; None keeps all.
+        alpha: the weight of relevance against recency in the choice of those.
         vectors: exchange -> vector of those that were embedded before; new ones are added. A database that is built
             again embeds nothing twice.
     """
@@ -48,7 +41,8 @@ class HistoryDatabase:
         self,
         embedder: Embedder,
         threshold: float,
-        limit: CapacityLimit | None = None,
+        capacity: int | None = None,
+        alpha: float = 0.6,
         vectors: MutableMapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
         self.triples: list[Triple] = []
@@ -57,7 +51,8 @@ class HistoryDatabase:
         self.vocabulary = Vocabulary()
         self._embedder = embedder
         self._threshold = threshold
-        self._limit = limit
+        self._capacity = capacity
+        self._alpha = alpha
         self._vectors = {} if vectors is None else vectors
         self._turns: tuple[Turn, ...] = ()
 
@@ -89,17 +84,17 @@ class HistoryDatabase:
         chain = self.assign_chain(self.compute_similarities(vector))
         self.triples.append(Triple(len(self._turns), turn, self.vocabulary.add(_text_of_triple(turn)), vector, chain))
         self.chains.append(chain)
-        if self._limit and len(self.triples) > self._limit.triples:
-            self._drop_one(self._limit.alpha)
+        if self._capacity and len(self.triples) > self._capacity:
+            self._drop_one()
 
-    def _drop_one(self, alpha: float) -> None:
+    def _drop_one(self) -> None:
         """Drop the triple with the least weight, as the paper updates its database; the newest one stays.
 
         A triple's weight is alpha x relevance to the newest exchange + (1 - alpha) x recency.
         """
         relevance = np.clip(self.compute_similarities(self.triples[-1].vector), 0, 1)
         recency = compute_recencies([triple.number for triple in self.triples])
-        weights = [alpha * near + (1 - alpha) * new for near, new in zip(relevance, recency, strict=True)]
+        weights = [self._alpha * near + (1 - self._alpha) * new for near, new in zip(relevance, recency, strict=True)]
         weights[-1] = np.inf  # it would be dropped where it has no vector
         del self.triples[int(np.argmin(weights))]
 

@@ -184,13 +184,13 @@ class DHRagRewriter(Rewriter):
 
     def _update_database(self, question: Question) -> HistoryDatabase:
         """The conversation's database with all turns until now; it is built again where the history has changed."""
-        from convrag_dhrag.database import CapacityLimit, HistoryDatabase
+        from convrag_dhrag.database import HistoryDatabase
 
         memory = question.state(self)
         database: HistoryDatabase | None = memory.get("database")
         if database is None or not database.add_history(question.history):
-            limit = None if self.capacity is None else CapacityLimit(self.capacity, self.alpha)
-            database = HistoryDatabase(self.embedder, self.chain_threshold, limit, memory.setdefault("vectors", {}))
+            vectors = memory.setdefault("vectors", {})
+            database = HistoryDatabase(self.embedder, self.chain_threshold, self.capacity, self.alpha, vectors)
             database.add_history(question.history)
             memory["database"] = database
         return database

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from convrag import LLM, Evidence, LLMError, PromptTemplate, Question
@@ -61,22 +61,21 @@ class DraftJudges:
         if first.text == second.text:
             return Choice(first)
         votes: list[Vote] = []
+        ahead = 0  # votes for the second, less those for the first
         for number in range(self.votes):
-            ahead = sum((vote.better == second.source) - (vote.better == first.source) for vote in votes)
             left = self.votes - number
             if ahead > left or ahead + left <= 0:
                 break
             criterion = CRITERIA[number // 2 % len(CRITERIA)]
             pair = (second, first) if number % 2 else (first, second)
-            votes.append(self._ask(question, evidence, criterion, pair, attempt=number // (2 * len(CRITERIA))))
-        ahead = sum((vote.better == second.source) - (vote.better == first.source) for vote in votes)
+            vote = self._ask(question, evidence, criterion, pair, attempt=number // (2 * len(CRITERIA)))
+            votes.append(vote)
+            ahead += (vote.better == second.source) - (vote.better == first.source)
         return Choice(second if ahead > 0 else first, tuple(votes))
 
     def _ask(
         self, question: Question, evidence: Evidence, criterion: Criterion, pair: tuple[Draft, Draft], attempt: int
     ) -> Vote:
-        from dataclasses import replace
-
         from convrag_drafts.reply_forms import Choice as ChoiceReply
 
         one, other = pair

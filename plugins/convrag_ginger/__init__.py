@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from convrag import Register, Report, hookimpl
-from convrag.sdk.types import Sweep
+from convrag import Register, hookimpl
 
 
 @hookimpl
@@ -19,11 +18,3 @@ def convrag_register(register: Register) -> None:
     register("ranker", "size", "convrag_ginger.clusters:SizeRanker")
     register("task", "compare_answers", "convrag_ginger.compare_answers:CompareAnswersTask")
     register("task", "detect_nuggets", "convrag_ginger.task:DetectNuggetsTask")
-
-
-@hookimpl
-def convrag_sweep_report(sweep: Sweep) -> Report | None:
-    """List the words of the topics of a grid's runs, where a clusterer describes them."""
-    from convrag_ginger.report import report_topics
-
-    return report_topics(sweep)

@@ -49,47 +49,27 @@ class LexicalSupport(NamedTuple):
         return self.share >= threshold and not self.unknown
 
 
-class LlmSupportJudge:
-    """Asks an LLM whether nuggets support a sentence.
-
-    Args:
-        llm: the language model.
-        template: the prompt for the task "support".
-        sampling: of the call.
-    """
-
-    def __init__(self, llm: LLM, template: PromptTemplate, sampling: dict[str, Any]) -> None:
-        self.llm = llm
-        self.template = template
-        self.sampling = sampling
-
-    def judge(self, sentence: str, texts: Sequence[str]) -> bool | None:
-        """Whether the texts support the sentence; None where the call fails or the reply is neither yes nor no."""
-        prompt = self.template.render(self.sampling, sentence=sentence, nuggets=list(texts))
-        try:
-            reply = split_words(self.llm.complete(prompt).text)
-        except LLMError:
-            return None
-        return {"yes": True, "no": False}.get(reply[0]) if reply else None
-
-
 class Attributor:
     """Finds the citations of a sentence, and whether they support it.
 
     Args:
         threshold: the least share of a sentence's content words that its nuggets must have.
-        judge: decides instead of the words; where it gives no verdict, the words decide.
+        judge: a language model that decides instead of the words; where it gives no verdict, the words decide.
+        template: the prompt for its task "support".
+        sampling: of its calls.
     """
 
-    def __init__(self, threshold: float, judge: LlmSupportJudge | None) -> None:
+    def __init__(self, threshold: float, judge: LLM | None, template: PromptTemplate, sampling: dict[str, Any]) -> None:
         self.threshold = threshold
         self.judge = judge
+        self.template = template
+        self.sampling = sampling
 
     def attribute(self, text: str, cluster: int, nuggets: Sequence[Nugget]) -> CitedSentence:
         """A sentence made from the nuggets of a cluster, with its citations. With a judge, one call of the LLM."""
         texts = [nugget.text for nugget in nuggets]
         lexical = measure_lexical_support(text, texts)
-        verdict = self.judge.judge(text, texts) if self.judge else None
+        verdict = self._ask(self.judge, text, texts) if self.judge else None
         supporting = tuple(nuggets[index] for index in find_supporting_nuggets(text, texts))
         return CitedSentence(
             text,
@@ -102,6 +82,15 @@ class Attributor:
             tuple(lexical.unknown),
             "words" if verdict is None else "llm",
         )
+
+    def _ask(self, judge: LLM, sentence: str, texts: Sequence[str]) -> bool | None:
+        """Whether the texts support the sentence; None where the call fails or the reply is neither yes nor no."""
+        try:
+            completion = judge.complete(self.template.render(self.sampling, sentence=sentence, nuggets=list(texts)))
+        except LLMError:
+            return None
+        reply = split_words(completion.text)
+        return {"yes": True, "no": False}.get(reply[0]) if reply else None
 
 
 def measure_lexical_support(sentence: str, texts: Sequence[str]) -> LexicalSupport:

@@ -1,16 +1,18 @@
-"""What each of the best clusters says, in a sentence that its nuggets support."""
+"""What each of the best clusters says, in a sentence that its nuggets support, and the same rephrased as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
-from convrag import Nugget, Summarizer
+from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
 from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.sentences import get_first_sentence, remove_citations
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster
 from convrag_ginger.length_limit import LengthLimit, count_words
+from convrag_ginger.summarizer import clean_sentence
 
 Unsupported = Literal["reduce", "drop", "keep"]
 """What becomes of a sentence that its nuggets do not support; see GingerGenerator."""
@@ -25,7 +27,7 @@ class WrittenSentences(NamedTuple):
 
 
 class SentenceWriter:
-    """Writes a sentence for each of the best clusters; see GingerGenerator for the parameters."""
+    """Writes a sentence for each of the best clusters, and rephrases them; see GingerGenerator for the parameters."""
 
     def __init__(
         self,
@@ -36,6 +38,9 @@ class SentenceWriter:
         words: int,
         clusters: int | None,
         unsupported: Unsupported,
+        llm: LLM,
+        template: PromptTemplate,
+        sampling: dict[str, Any],
     ) -> None:
         self.summarizer = summarizer
         self.attributor = attributor
@@ -43,6 +48,9 @@ class SentenceWriter:
         self.words = words
         self.clusters = clusters
         self.unsupported = unsupported
+        self.llm = llm
+        self.template = template
+        self.sampling = sampling
 
     def write(
         self, query: str, nuggets: Sequence[Nugget], clusters: Sequence[Cluster], order: Sequence[int]
@@ -89,6 +97,44 @@ class SentenceWriter:
             if sentence.supported:
                 return sentence, bool(text)
         return None, False
+
+    def rephrase(self, question: str, sentences: Sequence[CitedSentence]) -> tuple[list[CitedSentence], str]:
+        """Ask the LLM for a better wording of each sentence, and take it where nothing is lost: one call.
+
+        It is not shown the citations, so that it cannot lose them.
+
+        Returns:
+            As many sentences, and an empty string; or the same sentences, and why the reply was not used.
+        """
+        try:
+            lines = self._ask(question, [sentence.text for sentence in sentences])
+        except LLMError as error:
+            return list(sentences), str(error)
+        if len(lines) != len(sentences):
+            return list(sentences), f"the reply has {len(lines)} lines for {len(sentences)} sentences"
+        edited = list(sentences)
+        for index, text in enumerate(lines):
+            others = [sentence.text for sentence in (*edited[:index], *edited[index + 1 :])]
+            words = min(self.words, self.limit.words - count_words(others))
+            edited[index] = self._replace_text(sentences[index], text, words)
+        return edited, ""
+
+    def _ask(self, question: str, texts: Sequence[str]) -> list[str]:
+        prompt = self.template.render(self.sampling, question=question, text="\n".join(texts))
+        reply = self.llm.complete(prompt).text
+        return [text for line in reply.splitlines() if (text := clean_sentence(line))]
+
+    def _replace_text(self, old: CitedSentence, text: str, words: int) -> CitedSentence:
+        """The sentence in a new wording with its old citations.
+
+        The old sentence where the new wording has too many words, is several sentences, or loses its support.
+        """
+        if text == old.text or count_words([text]) > words or get_first_sentence(text) != text:
+            return old
+        new = self.attributor.attribute(text, old.cluster, old.nuggets)
+        if old.supported and not new.supported:
+            return old
+        return replace(new, supporting=old.supporting, passages=old.passages)
 
 
 def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:

@@ -151,12 +151,9 @@ def _average(
     if not differences.any():
         return None
     conversations = list(dict.fromkeys(record.conversation_id for record in measured))
-    sums, sizes = np.zeros((len(conversations), 1)), np.zeros((len(conversations), 1))
-    for record, difference in zip(measured, differences, strict=True):
-        place = conversations.index(record.conversation_id)
-        sums[place] += difference
-        sizes[place] += 1
-    low, high = (float(bound) for bound in bootstrap_intervals(sums, sizes)[0])
+    places = [conversations.index(record.conversation_id) for record in measured]
+    sums, sizes = np.bincount(places, differences), np.bincount(places).astype(np.float64)
+    low, high = (float(bound) for bound in bootstrap_intervals(sums[:, None], sizes[:, None])[0])
     interval = None if low != low else (round(low, _DECIMALS), round(high, _DECIMALS))
     mean, other_mean, difference = (
         round(float(value), _DECIMALS) for value in (*rows.mean(axis=0), differences.mean())

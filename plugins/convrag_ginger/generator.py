@@ -24,17 +24,10 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag_ginger.attribution import (
-    Attributor,
-    LlmSupportJudge,
-    add_citations,
-    locate_support,
-    number_passages,
-)
+from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
 from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
 from convrag_ginger.clusters import NuggetClusterer, OutlierPolicy
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
-from convrag_ginger.fluency import FluencyEditor
 from convrag_ginger.length_limit import LengthLimit, join_sentences
 from convrag_ginger.report import report_outcomes
 
@@ -127,15 +120,17 @@ class GingerGenerator(Generator):
         self.unanswerable = unanswerable
         sampling = {"temperature": temperature}
         support_prompt = PromptTemplate("support", package="convrag_ginger")
-        self.attributor = Attributor(
-            support, LlmSupportJudge(llm, support_prompt, sampling) if check == "llm" else None
-        )
-        self.writer = SentenceWriter(
-            summarizer, self.attributor, self.limit, words=words, clusters=clusters, unsupported=unsupported
-        )
         fluency_prompt = PromptTemplate("fluency", package="convrag_ginger", path=prompt)
-        self.editor = FluencyEditor(
-            llm, fluency_prompt, sampling, attributor=self.attributor, limit=self.limit, words=words
+        self.writer = SentenceWriter(
+            summarizer,
+            Attributor(support, llm if check == "llm" else None, support_prompt, sampling),
+            self.limit,
+            words=words,
+            clusters=clusters,
+            unsupported=unsupported,
+            llm=llm,
+            template=fluency_prompt,
+            sampling=sampling,
         )
         self.prompt_templates = (fluency_prompt, *((support_prompt,) if check == "llm" else ()))
 
@@ -163,7 +158,7 @@ class GingerGenerator(Generator):
             return Answer(self.unanswerable, (), trace)
         fluency = "off"
         if self.fluency:
-            sentences, reason = self.editor.rephrase(query, sentences)
+            sentences, reason = self.writer.rephrase(query, sentences)
             fluency = f"kept: {reason}" if reason else "on"
         numbers = number_passages(evidence)
         text = join_sentences(add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -60,9 +58,6 @@ class LlmDetector(Detector):
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self.template = PromptTemplate("nuggets", package="convrag_ginger", path=prompt)
         self.prompt_templates = (self.template,)
-        self.matches: Counter[str] = Counter()
-        """How many tagged texts were matched in this process, by kind: exact, normalised, fuzzy, dropped."""
-        self._lock = threading.Lock()
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
         """One call of the LLM for each part of the passage; none for a blank passage. Raises LLMError."""
@@ -79,18 +74,12 @@ class LlmDetector(Detector):
         prompt = self.template.render(self.sampling, question=query, passage=part, title=title)
         aligner = Aligner(part, self.fuzzy)
         spans: list[tuple[int, int]] = []
-        matches: Counter[str] = Counter()
-        for text in read_tagged_texts(self.llm.complete(prompt).text):
-            aligned = aligner.align(text, after=spans[-1][1] if spans else 0)
-            matches[aligned.match if aligned else "dropped"] += 1
-            if aligned:
+        tagged = read_tagged_texts(self.llm.complete(prompt).text)
+        for text in tagged:
+            if aligned := aligner.align(text, after=spans[-1][1] if spans else 0):
                 spans.append((aligned.start, aligned.end))
-        if matches["dropped"]:
-            log.info(
-                "passage %s: %d of %d nuggets are not in it: dropped", passage.id, matches["dropped"], matches.total()
-            )
-        with self._lock:
-            self.matches += matches
+        if dropped := len(tagged) - len(spans):
+            log.info("passage %s: %d of %d nuggets are not in it: dropped", passage.id, dropped, len(tagged))
         return spans
 
 

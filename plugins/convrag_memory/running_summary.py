@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -101,8 +100,8 @@ class SummarySoFar(NamedTuple):
     extracts: tuple[Extract, ...] = ()
 
 
-class Summarising(ABC):
-    """Writes the summary of a block of turns and of all turns before it.
+class ExtractingSentences:
+    """Takes sentences of the answers as they are.
 
     Args:
         words: that the summary may have.
@@ -111,9 +110,8 @@ class Summarising(ABC):
     def __init__(self, words: int) -> None:
         self.words = words
 
-    @abstractmethod
     def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
-        """Continue the summary with a block of turns. Raises LLMError.
+        """Continue the summary with a block of turns: the best sentences until now, and the facts that they lack.
 
         Args:
             before: that of all turns before the block.
@@ -121,19 +119,12 @@ class Summarising(ABC):
             first: the number of the first of them in the conversation, from 0.
             facts: names and numbers of all turns until now that the summary must have.
         """
-
-
-class ExtractingSentences(Summarising):
-    """Takes sentences of the answers as they are."""
-
-    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
-        """The best sentences until now, and the facts that they lack."""
         kept = tuple(keep_best([*before.extracts, *extract_sentences(block, first)], self.words))
         text, added = _add_missing(" ".join(each.text for each in kept), facts)
         return SummarySoFar(text, added, extracts=kept)
 
 
-class AskingModel(Summarising):
+class AskingModel:
     """Asks a language model for a new summary; a second time, where the first reply lacks facts.
 
     Args:
@@ -147,13 +138,16 @@ class AskingModel(Summarising):
     def __init__(
         self, llm: LLM, template: PromptTemplate, temperature: float | None, max_tokens: int | None, words: int
     ) -> None:
-        super().__init__(words)
+        self.words = words
         self._llm = llm
         self._template = template
         self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
 
     def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
-        """One call of the LLM, or two. Of two replies the second counts, unless it lacks more."""
+        """As ExtractingSentences.write, by one call of the LLM, or two. Raises LLMError.
+
+        Of two replies the second counts, unless it lacks more.
+        """
         draft = self._ask(before, block, facts)
         missing = list_missing(facts, draft)
         asked_again = bool(missing)
@@ -196,7 +190,7 @@ class RunningSummary:
         facts: how many names and numbers a summary must have.
     """
 
-    def __init__(self, summarising: Summarising, block: int, facts: int) -> None:
+    def __init__(self, summarising: ExtractingSentences | AskingModel, block: int, facts: int) -> None:
         self.summaries: list[SummarySoFar] = []
         """After each block, oldest first."""
         self._summarising = summarising

@@ -19,7 +19,7 @@ from convrag import (
     TurnRecord,
 )
 from convrag_memory.report import TurnTokens, report_views
-from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary, Summarising, SummarySoFar
+from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary
 
 QUESTION = "What was said before this?"
 """The question of the turn that is the summary: stop words, which add nothing to a search by words."""
@@ -86,7 +86,7 @@ class SummaryMemory(Memory):
         self.method = method
         self.asks_model = method == "llm" or (method == "auto" and llm.tasks is None)
         template = PromptTemplate("summary", package="convrag_memory", path=prompt)
-        self.summarising: Summarising = (
+        self.summarising = (
             AskingModel(llm, template, temperature, max_tokens, words)
             if self.asks_model
             else ExtractingSentences(words)
@@ -129,27 +129,25 @@ class SummaryMemory(Memory):
         made = (_make_turn(history[:summarised], summary.text),) if summary and summarised else ()
         seen = (*made, *history[summarised:])
         tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
-        trace = {
+        trace: dict[str, Any] = {
             "turns": len(history),
             "seen": len(history) - summarised,
             "summarised": summarised,
             "tokens": tokens.sum(seen),
             "tokens_of_all": tokens.sum(history),
-            **(self._trace(summary) if summary and summarised else {}),
         }
+        if summary and summarised:
+            trace |= {
+                "by": "language model" if self.asks_model else "rules",
+                "summary": summary.text,
+                "asked_again": summary.asked_again,
+                "added": list(summary.added),
+            }
         return MemoryView(seen, trace, failure)
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """How much of the history was seen, and how much of it as a summary."""
         return report_views(records)
-
-    def _trace(self, summary: SummarySoFar) -> dict[str, Any]:
-        return {
-            "by": "language model" if self.asks_model else "rules",
-            "summary": summary.text,
-            "asked_again": summary.asked_again,
-            "added": list(summary.added),
-        }
 
 
 def _make_turn(turns: tuple[Turn, ...], summary: str) -> Turn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from convrag import Turn
@@ -34,20 +34,18 @@ class Sentence(NamedTuple):
     turn: int
 
 
-def extract_sentences(turns: Iterable[Turn], min_words: int, answers: MutableMapping[str, list[str]]) -> list[Sentence]:
+def extract_sentences(turns: Iterable[Turn], min_words: int) -> list[Sentence]:
     """The sentences of a history in order, without short ones, the agent's filler, and repetitions.
 
     Args:
         turns: the history.
         min_words: the fewest words of a sentence, separated by white space.
-        answers: answer -> its sentences, for answers that were split before; new ones are added.
     """
     found: dict[str, Sentence] = {}
     for number, turn in enumerate(turns, start=1):
-        if turn.answer not in answers:
-            answers[turn.answer] = [text for text in split_sentences(turn.answer) if not is_filler(text)]
         utterance = " ".join(turn.question.split())
-        for speaker, texts in (("user", [utterance]), ("agent", answers[turn.answer])):
+        said = [text for text in split_sentences(turn.answer) if not is_filler(text)]
+        for speaker, texts in (("user", [utterance]), ("agent", said)):
             for text in texts:
                 if len(text.split()) >= min_words:
                     found.setdefault(text, Sentence(text, speaker, number))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from convrag import (
     LLM,
@@ -22,8 +22,11 @@ from convrag import (
     use,
 )
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag_mmr.caching_embedder import CachingEmbedder
 from convrag_mmr.history import Sentence, extract_sentences, group_by_turn, list_utterances
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _QUESTION_WORDS = frozenset(
     """
@@ -33,6 +36,7 @@ _QUESTION_WORDS = frozenset(
 )
 _END_MARKS = (".", "?", "!", "…", "。", "？", "！", "؟", "।")
 _CLOSING = "\"'”’»)]"
+_DECIMALS = 6  # beyond these, cosines differ by rounding errors: two rows are equally near to their mean
 
 
 class MMRRewriter(Rewriter):
@@ -112,11 +116,10 @@ class MMRRewriter(Rewriter):
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM; none for a first turn, nor where the history has no sentences."""
-        memory = question.state(self)
-        found = extract_sentences(question.history, self.min_words, memory.setdefault("answers", {}))
+        found = extract_sentences(question.history, self.min_words)
         if not found:
             return Rewrite.of(question.text, **_make_trace(_why_no_sentences(question), [], [], [], []))
-        embedder = CachingEmbedder(self.embedder, memory.setdefault("vectors", {}))
+        embedder = CachingEmbedder(self.embedder, question.state(self))
         labels, candidates, selected = self._select(question.text, [each.sentence for each in found], embedder)
         trace = _make_trace("llm", _number_as_in_conversation(found, question), labels, candidates, selected)
         sentences = [found[index] for index in sorted(selected)]
@@ -127,7 +130,6 @@ class MMRRewriter(Rewriter):
     def _select(self, question: str, texts: list[str], embedder: Embedder) -> tuple[list[int], list[int], list[int]]:
         """Each text's cluster, the positions of the representatives, and those of the selected texts, best first."""
         from convrag.sdk.diversity import compute_similarities, select_by_mmr
-        from convrag_mmr.selection import select_representatives
 
         labels = self.clusterer.cluster(texts, embedder)
         if len(labels) != len(texts):
@@ -147,6 +149,60 @@ class MMRRewriter(Rewriter):
         queries = [Query(text), Query(question.text, self.question_weight)]
         same = text.split() == question.text.split()
         return replace(rewrite, queries=tuple(queries[:1] if same or not self.question_weight else queries))
+
+
+class CachingEmbedder(Embedder):
+    """Embeds new texts only, and takes the others' vectors from a conversation's memory.
+
+    It has the fingerprint of the embedder, so that what a clusterer computes with either is the same to the store.
+
+    Args:
+        embedder: embeds new texts.
+        vectors: text -> vector of what was embedded before; new ones are added.
+    """
+
+    def __init__(self, embedder: Embedder, vectors: dict[str, Any]) -> None:
+        self.embedder = embedder
+        self.vectors = vectors
+        self.fingerprint = embedder.fingerprint
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """The embedder's rows, (n, d) float32; queries are embedded each time."""
+        import numpy as np
+
+        if query or not texts:
+            return self.embedder.embed(texts, query=query)
+        if new := [text for text in dict.fromkeys(texts) if text not in self.vectors]:
+            self.vectors.update(zip(new, self.embedder.embed(new), strict=True))
+        return np.stack([self.vectors[text] for text in texts])
+
+
+def select_representatives(rows: NDArray[np.float32], labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """The positions of each cluster's rows that are nearest to its centroid, in rising order.
+
+    Args:
+        rows: (n, d) unit or zero rows.
+        labels: (n,) clusters; an outlier (-1) is a cluster of its own.
+        most: the most rows of each cluster. Of rows that are equally near, the earlier ones are taken.
+    """
+    import numpy as np
+
+    n = len(rows)
+    if not n:
+        return np.zeros(0, dtype=np.int64)
+    groups = np.where(labels < 0, labels.max() + 1 + np.arange(n), labels)
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    sizes = np.diff(starts, append=n)
+    exact = rows[order].astype(np.float64)
+    centroids = np.add.reduceat(exact, starts) / sizes[:, None]
+    lengths = np.linalg.norm(centroids, axis=1, keepdims=True)
+    centroids /= np.where(lengths > 0, lengths, 1)
+    nearness = (exact * np.repeat(centroids, sizes, axis=0)).sum(axis=1).round(_DECIMALS)
+    cluster = np.repeat(np.arange(len(starts)), sizes)
+    nearest = np.lexsort((order, -nearness, cluster))
+    rank = np.arange(n) - np.repeat(starts, sizes)
+    return np.sort(order[nearest[rank < most]])
 
 
 def format_question(text: str) -> str:

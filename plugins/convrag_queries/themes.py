@@ -149,7 +149,7 @@ def _measure(queries: Sequence[Query]) -> float:
     """The length of the vector of words that the queries together are, each word of weight 1 in its query."""
     weights: defaultdict[str, float] = defaultdict(float)
     for query in queries:
-        for word in set(_WORD.findall(query.text.lower())):
+        for word in dict.fromkeys(_WORD.findall(query.text.lower())):
             weights[word] += query.weight
     return sqrt(sum(weight**2 for weight in weights.values()))
 

@@ -510,18 +510,3 @@ def test_the_debugging_output(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         "follow-up turn (#2): plain question only",
         "added 2 snippets as evidence note, 0 of them new",
     ]
-
-
-def test_a_conversation_goes_on_the_same_after_a_restart(tmp_path: Path) -> None:
-    """What is sent is rebuilt from the history alone."""
-    through, restarted = Replays(), Replays()
-    one = chat(tmp_path / "one", through)
-    one.turn("c", "What is BERT?")
-    one.turn("c", "How does it work?")
-    two = chat(tmp_path / "two", restarted)
-    kept = one.conversations.get("c")
-    assert kept is not None
-    again = two.conversations.open("c", "default")
-    again.history.append(kept.history[0])
-    two.turn("c", "How does it work?")
-    assert restarted.prompts[-1].messages == through.prompts[-1].messages

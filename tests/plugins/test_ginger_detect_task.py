@@ -59,28 +59,6 @@ def test_a_broken_file_is_named(here: Path, line: str) -> None:
         DetectNuggetsTask(path=Path("nothing_here")).execute(compose("detector=sentences"), here)
 
 
-def test_a_file_without_queries_is_a_mistake(here: Path) -> None:
-    from convrag.config.compose import compose
-
-    Path("queries.jsonl").write_text("\n")
-    with pytest.raises(DataError, match=r"queries\.jsonl: there is no query in it"):
-        DetectNuggetsTask(path=Path("queries.jsonl")).execute(compose("detector=sentences"), here)
-
-
-def test_odd_line_ends_within_a_text_do_not_end_its_line(here: Path) -> None:
-    """JSON needs not escape them, and real passages have them."""
-    from convrag.config.compose import compose
-
-    text = "A kettle whistles\u2028because of\x85steam. \u2029A kettle is hot."
-    row = {"turn_id": "1", "query": "kettle?", "passages": [{"id": "p", "text": text}]}
-    Path("queries.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
-    task = DetectNuggetsTask(path=Path("queries.jsonl"))
-    assert task.execute(compose("detector=sentences"), here) == 0
-    (line,) = (here / "nuggets.jsonl").read_text(encoding="utf-8").strip().split("\n")
-    assert all(text[nugget["start"] : nugget["end"]] == nugget["text"] for nugget in json.loads(line)["nuggets"])
-    assert json.loads(line)["nuggets"]
-
-
 def test_a_detector_that_fails_leaves_no_half_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from convrag.config.compose import compose
 

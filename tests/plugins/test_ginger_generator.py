@@ -1,25 +1,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Question
-from convrag.store.remember import remember
-from convrag.store.store import Store
+from convrag.api.types import Answer, Evidence, EvidenceItem, Passage, Question
 from convrag.testing import GeneratorContract
-from convrag.testing.samples import TEXTS
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.sentences_detector import SentencesDetector
-from convrag_ginger.summarizer import LlmSummarizer
 from ginger_toys import COFFEE, TEA, First, Scores, Subjects, answer, ginger, said
 
 
@@ -136,45 +129,3 @@ def test_a_broken_stage_is_named() -> None:
 
     with pytest.raises(ConvragError, match="Short gave 1 scores for 2 clusters"):
         answer(ginger(ranker=Short()), TEA, COFFEE)
-
-
-class Tea(Dataset):
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        return iter([Passage(str(n), text) for n, text in enumerate(TEXTS)])
-
-
-def test_without_a_model_every_sentence_stands_in_its_passage(mtrag_path: Path, tmp_path: Path) -> None:
-    """The share of answer sentences that are found in each passage that they cite is 1."""
-    offline = pytest.importorskip("convrag_offline.extractive")
-    llm = offline.ExtractiveLLM(dataset=Tea(), store=Store(tmp_path))
-    detector = SentencesDetector()
-    detector.fingerprint = "detector"
-    remember(detector, Store(tmp_path))
-    generator = ginger(llm=llm, detector=detector, summarizer=LlmSummarizer(llm=llm), few=10**6)
-    lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
-    checked_sentences = 0
-    for task in map(json.loads, lines[:120]):
-        items = [
-            EvidenceItem(n, Passage(c["document_id"], c["text"], c["title"]), c["text"])
-            for n, c in enumerate(task["contexts"], start=1)
-        ]
-        found = generator.generate(Question(task["input"][-1]["text"]), Evidence(tuple(items)))
-        texts = {f"[{item.number}]": item.passage.text for item in items}
-        for sentence, marks in re.findall(r"\s*(.+?) ((?:\[\d+\])+)", found.text, re.DOTALL):
-            for mark in re.findall(r"\[\d+\]", marks):
-                assert stands_in(sentence, texts[mark])
-                checked_sentences += 1
-    assert checked_sentences > 100
-
-
-def stands_in(quote: str, text: str) -> bool:
-    """Whether a quotation stands in a text, without citations, or without asides, which a long sentence loses first."""
-    marks = r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]"
-    for left_out in (marks, rf"{marks}|\s*\([^()]*\)"):
-        short, long = (" ".join(re.sub(left_out, "", part).split()) for part in (quote, text))
-        if short.rstrip(" .") in long:
-            return True
-    return False

@@ -1,15 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-import pytest
-
-from convrag.api.records import RunSummary, TurnRecord
-from convrag.api.sweeps import Cell, Sweep
-from convrag.score.summary import format_summary
-from convrag_ginger.report import report_topics
+from convrag.api.records import TurnRecord
 from ginger_toys import COFFEE, TEA, Says, Subjects, answer, ginger
 
 
@@ -46,7 +39,7 @@ class Topics(Subjects):
         return groups
 
 
-def test_topic_words_stand_in_the_trace_the_report_and_a_plot() -> None:
+def test_topic_words_stand_in_the_trace_and_the_report() -> None:
     generator = ginger(clusterer=Topics())
     traces = [answer(generator, TEA, COFFEE).trace, answer(generator, TEA, COFFEE).trace]
     assert [cluster["words"] for cluster in traces[0]["clusters"]] == [
@@ -61,36 +54,3 @@ def test_topic_words_stand_in_the_trace_the_report_and_a_plot() -> None:
         "words of topics, with the number of clusters: drinks (4), grows (2), roasts (2), sells (2)"
     )
     assert report.numbers["topic_words"] == {"drinks": 4, "grows": 2, "roasts": 2, "sells": 2}
-    pytest.importorskip("matplotlib")
-    assert all(word in report.files["topics.svg"] for word in ("drinks", "grows", "roasts", "sells"))
-    again = generator.report([TurnRecord("c", "t", "d", 1, "?", trace={"generator": trace}) for trace in traces])
-    assert again is not None
-    assert again.files == report.files
-
-
-def test_a_grid_lists_the_words_of_topics_for_each_run(tmp_path: Path) -> None:
-    """They stood in each run's own folder alone."""
-
-    def cell(name: str, reports: dict[str, dict[str, Any]], **given: Any) -> Cell:
-        folder = tmp_path / name
-        folder.mkdir()
-        usage: dict[str, Any] = {"fallbacks": {}, "usage": {}, "timings": {}, "seconds": 1.0}
-        summary = RunSummary({}, {}, {"overall": 0}, turns=1, failed=0, reports=reports, **usage)
-        (folder / "metrics.json").write_text(format_summary(summary))
-        return Cell(name, (), folder, **({"state": "ok", "name": f"clusterer={name}"} | given))
-
-    words = {f"word{n:02}": 40 - n for n in range(12)}
-    cells = (
-        cell("lsa", {"ginger": {"lines": [], "answered": 1}}),
-        cell("bertopic", {"ginger": {"lines": [], "answered": 1, "topic_words": words}}),
-        cell("copy", {"ginger": {"lines": [], "topic_words": words}}, same_as="bertopic", state="same"),
-        Cell("late", (), tmp_path / "late", "failed"),
-    )
-    assert report_topics(Sweep("s", tmp_path, cells[:1])) is None
-    (tmp_path / "bertopic" / "topics.svg").write_text("<svg/>")
-    report = report_topics(Sweep("s", tmp_path, cells))
-    assert report is not None
-    assert report.lines == (f"Words of topics: {tmp_path / 'topics.md'}",)
-    (row,) = [line for line in report.files["topics.md"].splitlines() if line.startswith("| `")]
-    assert row.startswith("| `clusterer=bertopic` | word00 (40), word01 (39), ")
-    assert row.endswith(" word09 (31) | [topics.svg](bertopic/topics.svg) |")

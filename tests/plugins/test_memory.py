@@ -13,10 +13,8 @@ from convrag.api.errors import ConfigError, LLMError
 from convrag.api.models import LLM
 from convrag.api.stages import Memory
 from convrag.api.types import Completion, MemoryView, Passage, Prompt, Question, Turn
-from convrag.config.compose import compose
 from convrag.sdk.words import is_stop_word
-from convrag.store.remember import answer_again, find_attempt
-from convrag.sweep.experiments import read_experiment
+from convrag.store.remember import find_attempt
 from convrag.testing import MemoryContract
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
@@ -197,12 +195,6 @@ def test_relevant_turns_come_with_their_similarities() -> None:
     ]
 
 
-def test_each_turn_is_embedded_once() -> None:
-    embedder, history = LetterEmbedder(), talk(8)
-    ask_all(RelevantMemory(embedder=embedder), history, {})
-    assert [embedder.seen.count(f"{turn.question}\n{turn.answer}") for turn in history] == [1] * 8
-
-
 # summary
 
 
@@ -235,13 +227,6 @@ def test_the_prompts_of_a_restart_are_those_of_before() -> None:
     ask_all(SummaryMemory(llm=before, recent=2, block=2), history, {})
     ask(SummaryMemory(llm=after, recent=2, block=2), history)
     assert after.prompts == before.prompts
-
-
-def test_a_question_that_is_answered_again_has_the_same_summary() -> None:
-    llm = SummarisingLLM()
-    with answer_again(3):
-        ask(SummaryMemory(llm=llm, recent=1, block=1), talk(3))
-    assert set(llm.attempts) == {0}
 
 
 def test_missing_names_and_numbers_are_asked_for_again_and_then_added() -> None:
@@ -412,27 +397,6 @@ def test_a_turn_that_does_not_fit_makes_room_for_a_lighter_one() -> None:
 # all of them
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3])
-def test_a_thousand_turns_cost_the_same_at_the_end_as_at_the_beginning(n: int) -> None:
-    """Counted in calls: of the language model, of its tokenizer, and of the embedder."""
-    llm, embedder = SummarisingLLM(), LetterEmbedder()
-    memory = (
-        RecentMemory(llm=llm),
-        RelevantMemory(embedder=embedder),
-        SummaryMemory(llm=llm),
-        ForgettingMemory(llm=llm, tokens=100),
-    )[n]
-    history, state, costs, sizes = talk(1000), dict[object, dict[str, Any]](), list[int](), list[int]()
-    for turns in range(1001):
-        before = len(llm.prompts) + llm.counted + len(embedder.seen)
-        view = ask(memory, history[:turns], f"What of town{turns // 2}?", state)
-        costs.append(len(llm.prompts) + llm.counted + len(embedder.seen) - before)
-        sizes.append(len(view.history) + len(repr({**view.trace, "summary": ""})))
-    assert sum(costs[800:1000]) == sum(costs[200:400])
-    assert max(costs[100:]) <= 6
-    assert max(sizes[800:]) < 1.5 * max(sizes[100:300])
-
-
 def test_nothing_is_lost_from_the_conversation(tmp_path: Path) -> None:
     path, llm = tmp_path / "conversations.db", SummarisingLLM()
     memory = ForgettingMemory(llm=llm, tokens=1)
@@ -456,25 +420,6 @@ def test_nothing_is_lost_from_the_conversation(tmp_path: Path) -> None:
     assert "10 times a turn fell out of view" in " ".join(report.lines)
 
 
-def test_a_chat_with_a_summary_goes_on_after_a_restart(tmp_path: Path) -> None:
-    def start(llm: LLM) -> Any:
-        conversations = Conversations(tmp_path / "conversations.db")
-        return pipeline(memory=SummaryMemory(llm=llm, recent=2, block=2), conversations=conversations)
-
-    chat = start(SummarisingLLM())
-    for n in range(7):
-        chat.turn("c", f"What of town{n}?")
-    going = chat.turn("c", "And then?")
-    assert going.trace["memory"]["summarised"] == 4
-    chat.regenerate("c")
-    assert chat.conversations.records("c")[-1].trace["memory"] == going.trace["memory"]
-    chat.conversations.close()
-    again = start(SummarisingLLM())
-    regenerated = again.regenerate("c")
-    assert regenerated.trace["memory"] == going.trace["memory"]
-    again.conversations.close()
-
-
 def test_a_composed_pipeline_sees_a_summary_and_says_so(tmp_path: Path) -> None:
     """The pipeline that task=chat and task=serve talk through."""
     found = [Passage(f"p{n}", f"Town{n} lies by the river Elbe since {1900 + n}.") for n in range(9)]
@@ -492,9 +437,3 @@ def test_a_composed_pipeline_sees_a_summary_and_says_so(tmp_path: Path) -> None:
     assert "What was said before this?" in record.prompt[-1].content
     assert len(chat.conversations.records("c")) == 5
     chat.conversations.close()
-
-
-def test_a_grid_of_memories_has_a_cell_for_each() -> None:
-    names = ("all", "recent", "relevant", "summary", "forgetting")
-    experiments = [read_experiment(compose(f"memory={name}", "generator=none")) for name in names]
-    assert len({each.identity for each in experiments if each}) == len(names)

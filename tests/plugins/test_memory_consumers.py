@@ -148,18 +148,6 @@ def test_a_rewriter_that_goes_on_gives_what_one_gives_that_begins(name: str, mem
         assert not rewrite.fallback
 
 
-@pytest.mark.parametrize("name", ["threshold", "mmr", "dhrag", "condense"])
-def test_a_rewriter_embeds_no_turn_twice_where_the_view_moves(name: str) -> None:
-    """A database or a matrix that is built again for each view must not ask the embedder again."""
-    embedder, state, history = LetterEmbedder(), dict[object, dict[str, Any]](), converse(LATER)
-    rewriter = make_rewriters(embedder)[name]
-    for n in range(1, LATER + 1):
-        asked = Question(f"And town{n}?", "c", number=n + 1, history=history[:n][-3:], stage_state=state)
-        rewriter.rewrite(replace(asked, before_memory=history[:n]))
-    said = [text for text in embedder.seen if not text.startswith("And town")]
-    assert len(said) == len(set(said))
-
-
 def find_numbers(messages: Sequence[Any]) -> dict[str, set[str]]:
     """Label of a passage in messages -> the passages that have it."""
     found: dict[str, set[str]] = {}
@@ -224,25 +212,6 @@ def test_a_summary_is_the_first_exchange_of_a_chat() -> None:
     assert messages[1].content == "What was said before this?"
     assert messages[2].content == "Towns were spoken of. Town"
     assert messages[3].content.startswith("Where is Town 4?")
-
-
-def test_a_chat_counts_no_exchange_twice_where_the_view_moves() -> None:
-    """The view of turn 40 costs what that of turn 10 did."""
-
-    class Counting(Scribe):
-        counted = 0
-
-        def count_tokens(self, text: str) -> int:
-            self.counted += 1
-            return len(text.split())
-
-    llm, costs = Counting(), []
-    chat = make_pipeline(Window(), llm, context=FullContext())
-    for n in range(40):
-        before = llm.counted
-        chat.turn("c", f"Where is town {n}?")
-        costs.append(llm.counted - before)
-    assert set(costs[5:]) == {3}  # the question, and the two messages of the exchange before it
 
 
 def test_a_stable_order_is_that_of_the_whole_conversation() -> None:

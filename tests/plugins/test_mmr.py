@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,12 @@ from convrag.api.models import LLM, Embedder
 from convrag.api.stages import Clusterer
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
-from convrag.run.records import from_json, to_json
-from convrag.run.writers import format_beir_line
 from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
-from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
 from convrag_clusterers.kmeans import KMeansClusterer
 from convrag_mmr.history import extract_sentences, is_filler
 from convrag_mmr.rewriter import CachingEmbedder, MMRRewriter, format_question, select_representatives
-
-WALKTHROUGH = "3f5fa378239f7475baac89fa40288aaa"
 
 
 class Says(LLM):
@@ -103,7 +97,7 @@ class TestContract(RewriterContract):
 
 
 def extracted(*turns: Turn, min_words: int = 3) -> list[tuple[str, str, int]]:
-    return [tuple(unit) for unit in extract_sentences(turns, min_words, {})]
+    return [tuple(unit) for unit in extract_sentences(turns, min_words)]
 
 
 def test_user_turns_stay_whole_and_answers_are_split() -> None:
@@ -156,21 +150,7 @@ def test_lines_end_sentences_and_citations_go() -> None:
     assert split_sentences("") == split_sentences(" \n ") == ()
 
 
-def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    real = split_sentences
-    monkeypatch.setattr("convrag_mmr.history.split_sentences", lambda text: seen.append(text) or real(text))
-    stage, memory = rewriter(), {}
-    for turns in (1, 2, 3, 3):
-        stage.rewrite(ask(history=MOON[:turns], stage_state=memory))
-    assert seen == [turn.answer for turn in MOON]
-
-
 # Representatives ---------------------------------------------------------------------------------------------------
-
-grids = st.integers(1, 4).flatmap(
-    lambda width: st.lists(st.lists(st.integers(-3, 3), min_size=width, max_size=width), min_size=1, max_size=12)
-)
 
 
 def reference_representatives(rows: Any, labels: list[int], most: int) -> list[int]:
@@ -345,15 +325,6 @@ def test_each_sentence_is_embedded_once_per_conversation() -> None:
     assert len(embedder.queries) == 11
 
 
-def test_conversations_share_nothing() -> None:
-    stage = rewriter()
-    alone = stage.rewrite(ask()).trace
-    memory: dict[object, Any] = {}
-    other = (Turn("d<::>1", "Why does a kettle whistle?", "Steam is forced through its lid. It whistles."),)
-    stage.rewrite(replace(ask(history=other), stage_state=memory))
-    assert stage.rewrite(replace(ask(), stage_state=memory)).trace == alone
-
-
 def test_the_clusterer_gets_the_same_embedder_without_its_cost() -> None:
     inner = Letters()
     inner.fingerprint = "letters"
@@ -409,43 +380,3 @@ def test_the_published_choices() -> None:
     assert preset.retriever._option_ == "elser"
     assert compose("+system=mmr", "llm=extractive", "rewriter=mmr_k10").rewriter.num_sentences == 10
     assert compose("+system=mmr", "llm=extractive", "rewriter=none").rewriter._option_ == "none"
-
-
-def test_other_clusterers_serve() -> None:
-    """The clusterer is an option of its own, with parameters of its own."""
-    config = compose("rewriter=mmr", "clusterer@rewriter.clusterer=dbscan", "rewriter.clusterer.eps=0.3")
-    assert (config.rewriter.clusterer._option_, config.rewriter.clusterer.eps) == ("dbscan", 0.3)
-    assert compose("rewriter=mmr").rewriter.clusterer._option_ == "kmeans"
-    tried = compose("rewriter=mmr", "clusterer@rewriter.clusterer=kmeans_silhouette")
-    assert tried.rewriter.clusterer.choose == "silhouette"
-
-
-def test_the_walkthrough_runs_live(mtrag_path: Path, here: Path) -> None:
-    """The seed's conversation, turn by turn: each generated answer is the history of the next turn."""
-    chat = Pipeline.compose(
-        "rewriter=mmr", "dataset=mtrag", f"dataset.path={mtrag_path}", "dataset.domain=clapnq", "tracker=none"
-    )
-    tasks = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
-    task = max((t for t in map(json.loads, tasks) if t["conversation_id"] == WALKTHROUGH), key=lambda t: int(t["turn"]))
-    questions = [message["text"] for message in task["input"] if message["speaker"] == "user"][:5]
-    assert questions[0] == "what makes the different shapes of the moon"
-    assert questions[4] == "what makes monkeys suitable for space travel?"
-    records = [chat.turn(WALKTHROUGH, question) for question in questions]
-    assert not any(record.error or record.fallbacks for record in records)
-    first, second, *_, fifth = records
-    assert first.trace["rewriter"]["method"] == "first_turn"
-    assert first.rewritten_query == first.original_query
-    trace = second.trace["rewriter"]
-    assert trace["method"] == "llm"
-    said = {unit["sentence"] for unit in trace["extracted_sentences"]}
-    assert questions[0] in said
-    assert any(sentence in first.answer.text for sentence in said - {questions[0]})  # the generated answer
-    assert "moon" in second.rewritten_query.lower()
-    assert fifth.trace["rewriter"]["num_extracted_sentences"] > trace["num_extracted_sentences"]
-    assert {unit["turn"] for unit in fifth.trace["rewriter"]["extracted_sentences"]} <= {1, 2, 3, 4}
-    assert "monkeys suitable for space travel" in fifth.rewritten_query
-    assert all(hit.passage.text for record in records for hit in record.hits)
-    line = json.loads(format_beir_line(second))
-    assert line["text"] == f"|user|: {second.rewritten_query}"
-    assert line["agent_response"] == second.answer.text
-    assert from_json(to_json(fifth)).trace["rewriter"] == fifth.trace["rewriter"]

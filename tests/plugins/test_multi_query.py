@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from convrag import Pipeline
 from convrag.api.errors import ConfigError, LLMError, RunStopped
-from convrag.api.types import Completion, Passage, Prompt, Query, Question, Rewrite, Turn
+from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
 from convrag.config.compose import compose
 from convrag.testing import RecordedLLM, RewriterContract
 from convrag.turn.wiring import Wiring
@@ -18,7 +16,6 @@ from convrag_baselines.concatenation import NoRewriter
 from convrag_fusion.ensemble import EnsembleRewriter
 from convrag_fusion.retriever import group_queries
 from convrag_queries.multi_query import MultiQueryRewriter
-from llm_server import Server, make_reply
 
 ASKED = ("Is aspirin or ibuprofen better for a headache?", "Aspirin and ibuprofen both help.")
 
@@ -141,26 +138,3 @@ def test_without_a_language_model_it_says_so_and_names_auto(option: str) -> None
     (problem,) = Wiring(compose(f"rewriter={option}", "tracker=none")).get("rewriter").check()
     assert "it asks a language model, and the llm is none" in problem
     assert "rewriter=auto" in problem
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("option", ["openai_compatible"], indirect=True)
-def test_a_whole_turn_searches_for_each_reading(server: Server, here: Path) -> None:
-    """A model on loopback gives two readings, and passages of both are found."""
-    asked = ("How hot should green tea be?", 0.6), ("Why does a kettle whistle?", 0.4)
-    server.plan_replies(make_reply(reply(*asked, why="tea or kettle")))
-    passages = [
-        Passage("tea", "Green tea should be brewed at eighty degrees."),
-        Passage("kettle", "A kettle whistles because of the openings in its lid."),
-        Passage("bread", "Bread is baked in an oven."),
-    ]
-    model = ("llm=openai_compatible", "llm.model=local", f"llm.api_base={server.address}")
-    chosen = ("rewriter=multi_query", "generator=none", "retriever=fused", "retriever.base=bm25", "top_k=2")
-    chat = Pipeline.over(passages, *model, *chosen, f"store.path={here / 'store'}")
-    chat.turn("c", "Tell me about green tea and the kettle.")
-    assert not server.requests
-    record = chat.turn("c", "What about it?")
-    assert [query.text for query in record.queries] == [text for text, _ in asked]
-    assert {hit.passage.id for hit in record.hits} == {"tea", "kettle"}
-    assert record.trace["rewriter"]["why"] == "tea or kettle"
-    assert len(server.requests) == 1
