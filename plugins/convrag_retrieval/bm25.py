@@ -1,20 +1,18 @@
-"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has the loop, bm25_weights the formulas."""
+"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has the loop, bm25_builder the formulas."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from convrag import ConfigError, Dataset, Hit, Query, Store
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
 from convrag_retrieval.bm25_settings import BM25Settings, Method
-from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, describe_index, make_series
+from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
-if TYPE_CHECKING:
-    from convrag_retrieval.bm25_index import BM25Index
-
-_CODE = "bm25_builder", "bm25_index", "bm25_settings", "bm25_weights", "known_texts", "token_lists"
+_CODE = "bm25_builder", "bm25_index", "bm25_settings"
 """The modules of this package that decide what an index holds."""
 
 
@@ -23,8 +21,7 @@ class BM25Retriever(CorpusRetriever):
 
     A passage counts with its title and text; words are runs of two or more letters or digits, lower-cased. Several
     queries add up: a passage's score is the sum of weight times score, and one without any of their words is no hit.
-    Each domain's index is built once, kept in the store and memory-mapped, so that all runs and cells share it; where
-    passages have changed, only new texts are split into words.
+    Each domain's index is built once, kept in the store and memory-mapped, so that all runs and cells share it.
 
     Args:
         dataset: whose corpora are searched.
@@ -80,22 +77,22 @@ class BM25Retriever(CorpusRetriever):
         scores = index.rows.score(texts, weights, list(positions.values()))
         return dict(zip(positions, scores.tolist(), strict=True))
 
-    def _load(self, domain: str) -> DomainIndex[BM25Index]:
-        from convrag_retrieval.bm25_builder import BM25Builder
+    def _load(self, domain: str) -> DomainIndex:
+        from convrag_retrieval.bm25_builder import build_index
         from convrag_retrieval.bm25_index import BM25Index
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
-        code = hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE))
-        words = self.settings.stopwords, self.settings.stemmer
-        family = digest(["bm25", words, code, *map(find_version, self.libraries)])
-        key = f"{family}-{digest([corpus.fingerprint, self.settings])}"
+        counts = BuildCounts()
+
+        def build(folder: Path) -> None:
+            build_index(corpus, self.settings, folder)
+            counts.new = len(corpus)
+
+        code = [hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE)), *map(find_version, self.libraries)]
+        key = digest(["bm25", corpus.fingerprint, self.settings, code])
         series = make_series("bm25", self.dataset, domain, self.settings)
-        builder = BM25Builder(corpus, self.settings, self.store, family, series, series or key)
-        folder = self.store.folder("indexes", key, builder.build, series=series)
-        if builder.counts:
-            builder.clean_up()
-        about = describe_index(corpus, builder.counts, "indexed")
-        return DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), about)
+        folder = self.store.folder("indexes", key, build, series=series)
+        return DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), counts.describe(corpus, "indexed"))
 
 
 def _check_range(name: str, value: float, high: float) -> None:

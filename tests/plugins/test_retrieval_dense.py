@@ -30,8 +30,7 @@ from convrag.turn.wiring import Wiring
 from convrag_retrieval import dense as dense_module
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.hybrid import HybridRetriever
-from convrag_retrieval.stored_rows import FILE
-from convrag_retrieval.vectors import Vectors
+from convrag_retrieval.vectors import FILE, Vectors
 
 
 class Corpora(Dataset):
@@ -174,15 +173,6 @@ def test_equal_rows_are_equal_wherever_they_stand(tmp_path: Path, block: int) ->
     assert len({score for _, score in found[:200]}) == 1
 
 
-@pytest.mark.parametrize("block", [1, 64, 300, 1 << 16])
-def test_blocks_do_not_matter(tmp_path: Path, block: int) -> None:
-    rng = np.random.default_rng(3)
-    rows, vector = unit(rng.normal(size=(300, 48))), unit(rng.normal(size=48))
-    found = vectors_of(rows, tmp_path, block).search(vector, 20)
-    assert found == vectors_of(rows, tmp_path, 37).search(vector, 20)
-    assert [position for position, _ in found] == [p for p, _ in brute_force(rows.astype(np.float32), vector, 20)]
-
-
 # Queries ----------------------------------------------------------------------------------------------------------
 
 
@@ -300,14 +290,6 @@ def test_many_threads_share_one_index_that_is_built_once(store: Store) -> None:
         results = list(pool.map(work, range(8)))
     assert all(result == results[0] for result in results)
     assert retriever.embedder.embedded == 5
-
-
-def test_each_domain_is_searched_by_itself(store: Store) -> None:
-    embedder = Table(2, **COMPASS)
-    dataset = Corpora(up=[Passage("a", "north")], down=[Passage("b", "south"), Passage("c", "east")])
-    retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store)
-    assert ids(retriever.retrieve([Query("north", domain="up")], 5)) == ["a"]
-    assert ids(retriever.retrieve([Query("north", domain="down")], 5)) == ["c", "b"]
 
 
 def test_what_cannot_be(store: Store) -> None:
