@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.limits import check_tokens
 from convrag_chunkers.sentence_chunker import fill_passages
-from convrag_chunkers.token_spans import count_tokens, trim_span
+from convrag_chunkers.token_spans import check_tokens, count_tokens, trim_span
 
 
 class PageChunker(Chunker):
