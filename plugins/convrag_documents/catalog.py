@@ -82,8 +82,6 @@ class CatalogReader:
             files = self._read_wanted(wanted, readers, key, unread)
         for each in unread:
             log.info("not read: %s (%s)", each.id, each.reason)
-        for reason, count in sorted(found.left_out.items()):
-            log.info("left out: %d %s", count, reason)
         return Catalog(tuple(files), tuple(sorted(unread)))
 
     def load(self, read: ReadFile, part: str, document_id: str) -> Document:
@@ -201,9 +199,7 @@ class FileTimes(NamedTuple):
 
 def load_times(store: Store, key: str) -> dict[str, FileTimes]:
     """Load the entries of a folder's files: id -> entry. None where nothing is known."""
-    if not (found := store.get([key]).get(key)):
-        return {}
-    return {file_id: FileTimes(*row) for file_id, row in json.loads(found).items()}
+    return {file_id: FileTimes(*row) for file_id, row in json.loads(store.get([key]).get(key, b"{}")).items()}
 
 
 def save_times(store: Store, key: str, entries: Mapping[str, FileTimes]) -> None:

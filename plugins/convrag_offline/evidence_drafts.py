@@ -24,7 +24,7 @@ MOST_SPANS = 6
 _NEAR_BEST = 0.5  # of the best score: the least score of the other sentences
 _FULL, _PART = 0.9, 0.5  # the least share of the question's weight that the spans of a full and a partial answer cover
 
-_COURTESY = re.compile(r"\b(?:thanks?|thank|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome)\b")
+_COURTESY = re.compile(r"\b(?:thanks?|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome)\b")
 _POLITE = """
 a all and awesome bye cool for good goodbye got great hello help helpful hey hi i information is it it's lot many much
 nice now ok okay perfect so thank thanks that that's the there this very was wonderful you your

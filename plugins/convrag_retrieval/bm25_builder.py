@@ -1,6 +1,6 @@
 """Builds the BM25 index of one domain: finds the words of its passages, and weighs them.
 
-The formulas are those that Kamphuis et al. (2020) compare, as bm25s has them.
+The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,6 @@ def weigh_words(
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
     """Weigh the words of passages.
 
-    Under bm25l and bm25+ a passage has a score for a word that it lacks, the same for all passages; it is taken off all
-    scores, so that a score above 0 means that a word was found.
-
     Args:
         tokens: the words of all passages as numbers, passage by passage.
         lengths: (n,) the number of words of each passage.
@@ -63,41 +60,12 @@ def weigh_words(
     pairs = pairs[firsts]
     positions = (pairs & 0xFFFFFFFF).astype(np.int32)
     starts = np.searchsorted(pairs, np.arange(words + 1) << 32)
-    rarity = _weigh_rarity(np.diff(starts), len(lengths), settings.method)
+    passages = np.diff(starts)
+    rarity = np.log(1 + (len(lengths) - passages + 0.5) / (passages + 0.5))
     relative = lengths / lengths.mean()
     weights = np.empty(len(pairs), dtype=np.float32)
     for start in range(0, len(pairs), _BLOCK):
         block = slice(start, start + _BLOCK)
         norms = 1 - settings.b + settings.b * relative[positions[block]]
-        weights[block] = rarity[pairs[block] >> 32] * _weigh_frequency(frequencies[block], norms, settings)
+        weights[block] = rarity[pairs[block] >> 32] * (frequencies[block] / (frequencies[block] + settings.k1 * norms))
     return weights, positions, starts
-
-
-def _weigh_rarity(passages: NDArray[np.int64], total: int, method: str) -> NDArray[np.float64]:
-    """Weigh words by the number of passages that have them: inverse document frequencies, 0 or more."""
-    odds = (total - passages + 0.5) / (passages + 0.5)
-    weights: dict[str, NDArray[np.float64]] = {
-        "lucene": np.log(1 + odds),
-        "robertson": np.log(np.maximum(odds, 1)),
-        "atire": np.log(total / passages),
-        "bm25l": np.log((total + 1) / (passages + 0.5)),
-        "bm25+": np.log((total + 1) / passages),
-    }
-    return weights[method]
-
-
-def _weigh_frequency(
-    frequencies: NDArray[np.int32], norms: NDArray[np.float64], settings: BM25Settings
-) -> NDArray[np.float64]:
-    """Weigh words by how often passages have them, given the passages' length norms (1 for the average length)."""
-    k1, delta = settings.k1, settings.delta
-    weights: NDArray[np.float64]
-    if settings.method == "bm25l":
-        raised = frequencies / norms + delta
-        absent = (k1 + 1) * delta / (k1 + delta) if delta else 0.0
-        weights = (k1 + 1) * raised / (k1 + raised) - absent
-    else:
-        weights = frequencies / (frequencies + k1 * norms)
-        if settings.method in ("atire", "bm25+"):  # bm25+ adds delta, which a passage without the word has as well
-            weights *= k1 + 1
-    return weights

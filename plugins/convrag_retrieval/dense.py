@@ -126,13 +126,10 @@ class DenseRetriever(CorpusRetriever):
         folder = self.store.folder("indexes", key, builder.build, series=series)
         builder.clean_up()
         vectors = Vectors(folder)
-        lists = self._load_lists(vectors, folder, domain, series) if self._approximates(len(corpus)) else None
+        is_large = self.approximate == "auto" and len(corpus) > LARGE and bool(_faiss_version())
+        approximates = self.approximate == "always" or is_large
+        lists = self._load_lists(vectors, folder, domain, series) if approximates else None
         return DomainIndex(corpus, _Rows(vectors, lists), builder.counts.describe(corpus, "embedded"))
-
-    def _approximates(self, passages: int) -> bool:
-        return self.approximate == "always" or (
-            self.approximate == "auto" and passages > LARGE and bool(_faiss_version())
-        )
 
     def _load_lists(self, vectors: Vectors, index: Path, domain: str, series: str) -> LeaderLists:
         if not _faiss_version():

@@ -14,13 +14,12 @@ from convrag import Chunker, ConfigError, Document, Passage
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.types import Heading
 from convrag.testing import ChunkerContract
-from convrag_chunkers.page_chunker import PageChunker
+from convrag_chunkers.page_chunker import NoChunker, PageChunker
 from convrag_chunkers.section_chunker import SectionChunker
 from convrag_chunkers.sentence_chunker import SentenceChunker
 from convrag_chunkers.sentence_spans import find_sentences
 from convrag_chunkers.token_chunker import TokenChunker
 from convrag_chunkers.token_spans import count_tokens
-from convrag_chunkers.whole import NoChunker
 from convrag_datasets.sample import SampleDataset
 
 

@@ -13,7 +13,7 @@ from convrag.api.documents import Document
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.store.store import Store
 from convrag.testing import DatasetContract
-from convrag_chunkers.whole import NoChunker
+from convrag_chunkers.page_chunker import NoChunker
 from convrag_documents import catalog
 from convrag_documents import dataset as dataset_module
 from convrag_documents.dataset import DocumentsDataset

@@ -130,7 +130,7 @@ LIBRARY = [f"{subject} {what} number {number}" for number in range(30) for subje
 def test_searches_find_the_same(tmp_path: Path) -> None:
     changed = [text for text in LIBRARY[::-1] if "7" not in text] + ["a new moon", "moon b number 3"]
     for make in (
-        lambda dataset, store: BM25Retriever(dataset=dataset, store=store, method="bm25+"),
+        lambda dataset, store: BM25Retriever(dataset=dataset, store=store),
         lambda dataset, store: DenseRetriever(dataset=dataset, store=store, embedder=Hashing()),
         lambda dataset, store: DenseRetriever(dataset=dataset, store=store, embedder=Hashing(), approximate="auto"),
     ):
