@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 from typing import Any
 
@@ -124,42 +123,6 @@ def test_passages_share_no_more_than_the_overlap(document: Document, tokens: int
         spans = [(each.metadata["start"], each.metadata["end"]) for each in chunker.chunk(document)]
         for (_, end), (start, _) in pairwise(spans):
             assert count_tokens(document.text, start, max(start, end)) <= overlap
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A kettle whistles. " * 666,
-        "kettle" * 2_000,
-        "茶は八十度で入れる。" * 1_000,
-        "!?.\"')" * 2_000,
-        "\n \n\t" * 3_000,
-        " " * 13_000 + "x",
-        "- item\n" * 1_000,
-        "```\n" * 3_000,
-        "| a | b |\n" * 1_000,
-        "a.b." * 3_000,
-        "\r\n" * 6_000,
-        "🇩🇪" * 6_000,
-        "e" + "\u0301" * 12_000,
-        "# H\n" * 3_000,
-        "1. " * 4_000,
-    ],
-    ids=lambda text: repr(text[:6]),
-)
-def test_the_time_grows_with_the_length_and_not_with_its_square(text: str) -> None:
-    def measure(chunker: Chunker, times: int) -> float:
-        long = text * times
-        step = 4 if text.startswith("#") else len(text)
-        headings = tuple(Heading(place, 2, "H") for place in range(0, len(long), step))
-        document = Document("long.md", long, headings=headings)
-        start = time.process_time()
-        list(chunker.chunk(document))
-        return time.process_time() - start
-
-    for chunker in [*list_limited(200, 40), PageChunker(), NoChunker()]:
-        small = min(measure(chunker, 1) for _ in range(2))
-        assert measure(chunker, 8) < 8 * 3 * small + 0.1, chunker
 
 
 @pytest.mark.parametrize(

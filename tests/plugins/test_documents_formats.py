@@ -133,10 +133,6 @@ class TestMarkdown:
     def test_a_fence_that_is_not_closed(self):
         assert read("a.md", "# A\n\n~~~\n# no heading\n```\n# nor this\n").headings[1:] == ()
 
-    @pytest.mark.parametrize("text", ["#" * 100_000, "# " * 50_000, "[" * 100_000, "- " * 50_000, "*" * 100_000 + "x"])
-    def test_the_time_grows_with_the_length(self, text):
-        read("a.md", f"# {text}\n{text}\n===\n")
-
 
 class TestHtml:
     def test_a_page(self):
