@@ -22,6 +22,8 @@ from convrag.turn.wiring import Wiring
 from damaged_files import damage_json, damage_table
 from toys import pipeline
 
+pytestmark = pytest.mark.slow
+
 CONVERSATIONS = [
     {"id": "c", "turns": [{"id": "c<::>1", "question": "What is red?", "answer": "A rose.", "kind": "easy"}]},
     {"id": "d", "messages": [{"role": "user", "content": "What is blue?"}, {"role": "assistant", "content": "Sky."}]},

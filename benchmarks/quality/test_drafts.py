@@ -19,7 +19,7 @@ import pytest
 from convrag import Evidence, EvidenceItem, Query, Question, TurnRecord
 from convrag.store.store import Store
 from convrag_basics.direct_generator import DirectGenerator
-from convrag_clusterers.lsa import LsaClusterer
+from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
 from convrag_drafts.calibration import decide_other_half, measure, read_turns
 from convrag_drafts.generator import DraftsGenerator

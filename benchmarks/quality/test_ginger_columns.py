@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.store.store import Store
-from convrag_clusterers.lsa import LsaClusterer
+from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.sentences_detector import SentencesDetector

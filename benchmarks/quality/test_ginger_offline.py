@@ -18,7 +18,7 @@ import pytest
 from convrag.api.stages import Detector
 from convrag.store.store import Store
 from convrag_basics.direct_generator import DirectGenerator
-from convrag_clusterers.lsa import LsaClusterer
+from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
 from convrag_ginger.baselines import BaselineGenerator
 from convrag_ginger.generator import GingerGenerator

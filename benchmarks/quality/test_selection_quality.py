@@ -34,7 +34,7 @@ from convrag.turn.wiring import Wiring
 from convrag_basics.full_context import FullContext
 from convrag_basics.top_selector import TopSelector
 from convrag_clusterers.agglomerative import AgglomerativeClusterer
-from convrag_clusterers.lsa import LsaClusterer
+from convrag_clusterers.topics import LsaClusterer
 from convrag_metrics.citation_support import has_lexical_support
 from convrag_metrics.evidence import EvidenceMetrics
 from convrag_retrieval.bm25_ranker import BM25Ranker

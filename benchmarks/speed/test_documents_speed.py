@@ -16,7 +16,7 @@ START = """
 import json, resource, sys, time
 from pathlib import Path
 from convrag.store.store import Store
-from convrag_chunkers.whole import NoChunker
+from convrag_chunkers.page_chunker import NoChunker
 from convrag_documents.dataset import DocumentsDataset
 
 begun = time.process_time()

@@ -33,10 +33,7 @@ class BlendRewriter(Rewriter):
     def __init__(self, *, weight: float = 0.5, decay: float = 0.5, exchanges: int = 4) -> None:
         if weight <= 0:
             raise ConfigError(f"rewriter.weight={weight}: it must be above 0; rewriter=none leaves the history out")
-        if not 0 < decay <= 1:
-            raise ConfigError(f"rewriter.decay={decay}: it must be above 0 and at most 1 (equal weights)")
-        if exchanges < 1:
-            raise ConfigError(f"rewriter.exchanges={exchanges}: it must be at least 1")
+        check_decay(decay, exchanges)
         self.weight = weight
         self.decay = decay
         self.exchanges = exchanges
@@ -53,6 +50,12 @@ class BlendRewriter(Rewriter):
         )
         selected = [turn.id for turn in reversed(turns)]
         return Rewrite((Query(question.text), *blended), {"selected": selected})
+
+
+def check_decay(decay: float, exchanges: int) -> None:
+    """Raises ConfigError: a number is out of range."""
+    if not 0 < decay <= 1 or exchanges < 1:
+        raise ConfigError(f"rewriter.decay={decay} must be above 0, up to 1; rewriter.exchanges={exchanges} at least 1")
 
 
 def _vector_length(text: str) -> float:

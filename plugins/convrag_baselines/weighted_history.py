@@ -8,7 +8,7 @@ from typing import Literal
 from convrag import LLM, ConfigError, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 from convrag.sdk.words import find_content_words, split_compounds, split_words
-from convrag_baselines.blend import compute_vector_length
+from convrag_baselines.blend import check_decay, compute_vector_length
 
 _DENSE: Literal["dense"] = "dense"
 _LEXICAL: Literal["lexical"] = "lexical"
@@ -56,15 +56,10 @@ class WeightedHistoryRewriter(Rewriter):
         exchanges: int = 4,
         stop_words: float = 0.5,
     ) -> None:
-        for name, value in (("weight", weight), ("rewrite_weight", rewrite_weight), ("answers", answers)):
-            if value < 0:
-                raise ConfigError(f"rewriter.{name}={value}: it must be 0 or more")
-        if not 0 < decay <= 1:
-            raise ConfigError(f"rewriter.decay={decay}: it must be above 0 and at most 1 (equal weights)")
-        if exchanges < 1:
-            raise ConfigError(f"rewriter.exchanges={exchanges}: it must be at least 1")
-        if not 0 <= stop_words <= 1:
-            raise ConfigError(f"rewriter.stop_words={stop_words}: it must be between 0 (none) and 1 (as other words)")
+        check_decay(decay, exchanges)
+        if min(weight, rewrite_weight, answers) < 0 or not 0 <= stop_words <= 1:
+            given = f"weight={weight}, rewrite_weight={rewrite_weight}, answers={answers}, stop_words={stop_words}"
+            raise ConfigError(f"rewriter=weighted_history: {given}: weights are 0 or more, that of stop words up to 1")
         self.llm = llm
         self.standalone = standalone
         self.weight = weight

@@ -16,4 +16,4 @@ def convrag_register(register: Register) -> None:
     register("chunker", "sentences", "convrag_chunkers.sentence_chunker:SentenceChunker")
     register("chunker", "tokens", "convrag_chunkers.token_chunker:TokenChunker")
     register("chunker", "pages", "convrag_chunkers.page_chunker:PageChunker")
-    register("chunker", "none", "convrag_chunkers.whole:NoChunker")
+    register("chunker", "none", "convrag_chunkers.page_chunker:NoChunker")

@@ -1,4 +1,4 @@
-"""chunker=pages: a passage for each page or slide."""
+"""chunker=pages: a passage for each page or slide; and chunker=none: one for each document."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.limits import check_tokens
 from convrag_chunkers.sentence_chunker import fill_passages
-from convrag_chunkers.token_spans import count_tokens, trim_span
+from convrag_chunkers.token_spans import check_tokens, count_tokens, trim_span
 
 
 class PageChunker(Chunker):
@@ -44,3 +43,12 @@ class PageChunker(Chunker):
                 yield from fill_passages(text, start, end, self.tokens)
             elif start < end:
                 yield start, end
+
+
+class NoChunker(Chunker):
+    """Keep each document whole, as one passage: for short ones, such as questions with their answers."""
+
+    def chunk(self, document: Document) -> Sequence[Passage]:
+        """The document's text without white space around it; nothing where it is blank."""
+        start, end = trim_span(document.text, 0, len(document.text))
+        return list(cut_passages(document, [(start, end)] if start < end else []))

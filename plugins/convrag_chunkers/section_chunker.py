@@ -8,8 +8,7 @@ from typing import NamedTuple
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages, is_heading_alone
 from convrag_chunkers.blocks import Block, find_blocks
-from convrag_chunkers.limits import choose_part
-from convrag_chunkers.token_spans import count_tokens, cut_lines, trim_span
+from convrag_chunkers.token_spans import choose_part, count_tokens, cut_lines, trim_span
 
 
 class SectionChunker(Chunker):

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.limits import choose_part
 from convrag_chunkers.sentence_spans import find_sentences
-from convrag_chunkers.token_spans import count_tokens, cut_lines
+from convrag_chunkers.token_spans import choose_part, count_tokens, cut_lines
 
 
 class SentenceChunker(Chunker):

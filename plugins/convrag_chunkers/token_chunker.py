@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.limits import choose_part
-from convrag_chunkers.token_spans import cut_windows
+from convrag_chunkers.token_spans import choose_part, cut_windows
 
 
 class TokenChunker(Chunker):

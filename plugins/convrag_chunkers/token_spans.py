@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import islice, takewhile
+from itertools import islice
+
+from convrag import ConfigError
 
 CJK = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Characters of scripts in which each is counted, as ranges for a pattern."""
@@ -19,6 +21,32 @@ _TOKEN = re.compile(rf"[A-Za-z0-9]{{1,6}}|[^\W_A-Za-z0-9{CJK}]{{1,3}}|\S")
 _LINE = re.compile(r"[^\n]+")
 _JOINER = "\u200d"
 _CLAUSE_ENDS = frozenset("、，；：,;:")
+
+
+def check_tokens(tokens: int) -> None:
+    """Raises ConfigError: a passage would have no token."""
+    if tokens < 1:
+        raise ConfigError(f"chunker.tokens={tokens}: at least 1")
+
+
+def choose_part(name: str, given: int | None, share: int, tokens: int) -> int:
+    """Return a number of tokens that is at most half of a passage.
+
+    Args:
+        name: of the parameter.
+        given: its value; None for one of so many parts of a passage.
+        share: the number of these parts.
+        tokens: the most that a passage has.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+    check_tokens(tokens)
+    if given is None:
+        return tokens // share
+    if not 0 <= 2 * given <= tokens:
+        raise ConfigError(f"chunker.{name}={given}: from 0 to half of chunker.tokens={tokens}")
+    return given
 
 
 def count_tokens(text: str, start: int, end: int) -> int:
@@ -64,7 +92,7 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
         while starts[-1] >= cut:
             starts.pop()
         back = min(overlap, len(starts) // 2)
-        start = _find_word(text, start, starts[-back], cut) if back else cut
+        start = _find_word(text, starts[-back], cut) if back else cut
         start, end = trim_span(text, start, end)
 
 
@@ -73,43 +101,34 @@ def _find_cut(text: str, start: int, latest: int) -> int:
     middle = start + (latest - start) // 2
     places = range(latest, middle, -1)
     for is_between in (_is_between_words, _is_between_clauses, _is_between_characters):
-        if (cut := next((place for place in places if is_between(text, start, place)), None)) is not None:
+        if (cut := next((place for place in places if is_between(text, place)), None)) is not None:
             return cut
     return latest
 
 
-def _find_word(text: str, start: int, earliest: int, cut: int) -> int:
-    """Find the first word, else character, that begins at `earliest` or later in the span from `start` to the cut."""
+def _find_word(text: str, earliest: int, cut: int) -> int:
+    """Find the first word, else character, that begins at `earliest` or later, before the cut."""
     places = range(earliest, cut)
     for is_between in (_is_between_words, _is_between_characters):
-        if (found := next((place for place in places if is_between(text, start, place)), None)) is not None:
+        if (found := next((place for place in places if is_between(text, place)), None)) is not None:
             return found
     return cut
 
 
-def _is_between_words(text: str, start: int, place: int) -> bool:
+def _is_between_words(text: str, place: int) -> bool:
     return text[place].isspace() or text[place - 1].isspace()
 
 
-def _is_between_clauses(text: str, start: int, place: int) -> bool:
+def _is_between_clauses(text: str, place: int) -> bool:
     return text[place - 1] in _CLAUSE_ENDS
 
 
-def _is_between_characters(text: str, start: int, place: int) -> bool:
+def _is_between_characters(text: str, place: int) -> bool:
     """Whether no visible character is cut there: an accent, or an emoji of several code points."""
     before, after = text[place - 1], text[place]
     if after.isascii():
         return before != _JOINER
     if before == _JOINER or after == _JOINER or "\u1160" <= after <= "\u11ff":  # a syllable of Korean in its parts
         return False
-    if unicodedata.category(after).startswith("M") or "\U0001f3fb" <= after <= "\U0001f3ff" or after >= "\U000e0000":
-        return False
-    if not (_is_flag_letter(before) and _is_flag_letter(after)):
-        return True
-    letters = takewhile(_is_flag_letter, (text[n] for n in range(place - 1, start - 1, -1)))
-    return sum(1 for _ in letters) % 2 == 0
-
-
-def _is_flag_letter(character: str) -> bool:
-    """Whether it is a regional letter: two of them make a flag."""
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
+    is_skin_tone = "\U0001f3fb" <= after <= "\U0001f3ff"
+    return not (unicodedata.category(after).startswith("M") or is_skin_tone or after >= "\U000e0000")

@@ -13,5 +13,5 @@ def convrag_register(register: Register) -> None:
     register("clusterer", "dbscan", "convrag_clusterers.dbscan:DbscanClusterer")
     register("clusterer", "hdbscan", "convrag_clusterers.hdbscan:HdbscanClusterer")
     register("clusterer", "similarity", "convrag_clusterers.similarity:SimilarityClusterer")
-    register("clusterer", "lsa", "convrag_clusterers.lsa:LsaClusterer")
-    register("clusterer", "lda", "convrag_clusterers.lda:LdaClusterer")
+    register("clusterer", "lsa", "convrag_clusterers.topics:LsaClusterer")
+    register("clusterer", "lda", "convrag_clusterers.topics:LdaClusterer")

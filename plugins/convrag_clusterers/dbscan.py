@@ -26,17 +26,14 @@ class DbscanClusterer(EmbeddingClusterer):
     """
 
     def __init__(self, *, eps: float = 0.5, min_samples: int = 2) -> None:
-        if not 0 < eps <= 2:
-            raise ConfigError(f"clusterer.eps={eps}: a cosine distance above 0, up to 2")
-        if min_samples < 1:
-            raise ConfigError(f"clusterer.min_samples={min_samples}: at least 1")
+        if not 0 < eps <= 2 or min_samples < 1:
+            raise ConfigError(f"clusterer.eps={eps}: above 0, up to 2; clusterer.min_samples={min_samples}: at least 1")
         self.eps = eps
         self.min_samples = min_samples
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         from sklearn.cluster import DBSCAN
 
-        labels: NDArray[np.int64] = DBSCAN(eps=self.eps, min_samples=self.min_samples, metric="cosine").fit_predict(
-            rows
-        )
+        model = DBSCAN(eps=self.eps, min_samples=self.min_samples, metric="cosine")
+        labels: NDArray[np.int64] = model.fit_predict(rows)
         return labels

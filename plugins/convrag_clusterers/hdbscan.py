@@ -27,10 +27,8 @@ class HdbscanClusterer(EmbeddingClusterer):
 
     def __init__(self, *, min_cluster_size: int = 2, min_samples: int = 1) -> None:
         if min_cluster_size < 2 or min_samples < 1:
-            raise ConfigError(
-                f"clusterer.min_cluster_size={min_cluster_size} must be at least 2, "
-                f"clusterer.min_samples={min_samples} at least 1"
-            )
+            least = f"clusterer.min_cluster_size={min_cluster_size}: at least 2"
+            raise ConfigError(f"{least}; clusterer.min_samples={min_samples}: at least 1")
         self.min_cluster_size = min_cluster_size
         self.min_samples = min_samples
 

@@ -49,12 +49,10 @@ class KMeansClusterer(EmbeddingClusterer):
         restarts: int = 1,
         seed: int = 42,
     ) -> None:
-        if k is not None and k < 1:
-            raise ConfigError(f"clusterer.k={k}: at least 1, or null to have it chosen")
+        if (k is not None and k < 1) or restarts < 1:
+            raise ConfigError(f"clusterer.k={k} and clusterer.restarts={restarts}: at least 1; k=null has it chosen")
         if not 2 <= least <= most:
             raise ConfigError(f"clusterer.least={least} and clusterer.most={most}: 2 <= least <= most")
-        if restarts < 1:
-            raise ConfigError(f"clusterer.restarts={restarts}: at least 1")
         self.k = k
         self.choose = choose
         self.least = least

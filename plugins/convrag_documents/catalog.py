@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
@@ -14,10 +15,9 @@ from typing import NamedTuple
 from convrag import DataError, Document, Store
 from convrag.sdk.progress import track
 from convrag_documents.document_store import DocumentStore, Outcome
-from convrag_documents.file_content import read_bytes
 from convrag_documents.find_files import FoundFile, FoundFiles
 from convrag_documents.readers import Reader, find_reader
-from convrag_documents.unreadable import Unreadable, UnreadFile, shorten_reason
+from convrag_documents.unreadable import Unreadable, UnreadFile, read_bytes, shorten_reason
 
 log = logging.getLogger(__name__)
 
@@ -82,18 +82,17 @@ class CatalogReader:
             files = self._read_wanted(wanted, readers, key, unread)
         for each in unread:
             log.info("not read: %s (%s)", each.id, each.reason)
-        for reason, count in sorted(found.left_out.items()):
-            log.info("left out: %d %s", count, reason)
         return Catalog(tuple(files), tuple(sorted(unread)))
 
     def load(self, read: ReadFile, part: str, document_id: str) -> Document:
         """Load a document of a file. Raises DataError where the store has lost it and the file has changed."""
-        if found := self._documents.get(read.key, part, document_id):
-            return found
-        self._read_again(read)
-        if found := self._documents.get(read.key, part, document_id):
-            return found
-        raise DataError("this file has changed since it was read: start again", path=read.file.path)
+        found = self._documents.get(read.key, part, document_id)
+        if found is None:  # the store has lost it
+            self._read_again(read)
+            found = self._documents.get(read.key, part, document_id)
+        if found is None:
+            raise DataError("this file has changed since it was read: start again", path=read.file.path)
+        return found
 
     def _read_wanted(
         self, wanted: Sequence[FoundFile], readers: Mapping[str, Reader], key: str, unread: list[UnreadFile]
@@ -135,21 +134,19 @@ class CatalogReader:
     def _read_file(self, file: FoundFile, reader: Reader) -> tuple[FileTimes, Outcome]:
         """Read a file, unless the store has what a file of the same contents gave."""
         content, status = read_bytes(file.path, self._limit)
-        times = note_times(status, _hash(content))
+        times = FileTimes(*_describe(status), time.time_ns(), _hash(content))
         key = reader.make_key(times.content)
         known = self._documents.get_outcomes([key]).get(key)
         return times, known or _parse(content, reader, key, file.id, self._documents)
 
     def _read_again(self, read: ReadFile) -> None:
-        """Read a file again if it has not changed, since the store has lost a document of it."""
-        try:
+        """Read a file again, if it has not changed."""
+        with suppress(Unreadable):
             content, _ = read_bytes(read.file.path, self._limit)
-        except Unreadable as error:
-            raise DataError(error.reason, path=read.file.path) from error
-        if _hash(content) == read.content:
-            documents = DocumentStore(self._store)  # of its own: several threads may be here
-            _parse(content, read.reader, read.key, read.file.id, documents)
-            documents.flush()
+            if _hash(content) == read.content:
+                documents = DocumentStore(self._store)  # of its own: several threads may be here
+                _parse(content, read.reader, read.key, read.file.id, documents)
+                documents.flush()
 
 
 def _hash(content: bytes) -> str:
@@ -200,16 +197,9 @@ class FileTimes(NamedTuple):
         return same and max(self.modified, self.changed) + _TICK < self.read
 
 
-def note_times(status: os.stat_result, content: str) -> FileTimes:
-    """Make the entry of a file that is going to be read now; `content` is the hash of what was read then."""
-    return FileTimes(*_describe(status), time.time_ns(), content)
-
-
 def load_times(store: Store, key: str) -> dict[str, FileTimes]:
     """Load the entries of a folder's files: id -> entry. None where nothing is known."""
-    if not (found := store.get([key]).get(key)):
-        return {}
-    return {file_id: FileTimes(*row) for file_id, row in json.loads(found).items()}
+    return {file_id: FileTimes(*row) for file_id, row in json.loads(store.get([key]).get(key, b"{}")).items()}
 
 
 def save_times(store: Store, key: str, entries: Mapping[str, FileTimes]) -> None:

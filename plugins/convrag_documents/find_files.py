@@ -1,21 +1,24 @@
-"""Lists the files of folders, single files and glob patterns, without what is hidden, ignored or excluded."""
+"""Lists the files of folders, single files and glob patterns, without what is hidden, ignored by git or excluded."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from pathspec import GitIgnoreSpec
+
 from convrag import ConfigError, DataError
-from convrag_documents.file_content import describe_os_error
-from convrag_documents.ignore_rules import IgnoreRules, is_ignored, make_patterns, read_rules, read_rules_above
-from convrag_documents.unreadable import UnreadFile
+from convrag_documents.unreadable import Unreadable, UnreadFile, describe_os_error, read_bytes
 
 _MAGIC = re.compile(r"[*?\[]")
+_IGNORE_FILE = ".gitignore"
+_LARGEST_IGNORE_FILE = 1_000_000  # bytes of a .gitignore
 _HIDDEN = (".", "~$")  # Office keeps a file such as "~$leave.docx" beside one that is open
 
 
@@ -140,18 +143,14 @@ class _Finder:
                 self._found.left_out["not among the wanted"] += 1
             elif entry.is_symlink():
                 self._links.append((inner_id, os.path.realpath(entry.path), real))
-            elif entry.is_file(follow_symlinks=False):
-                self._add_file(FoundFile(inner_id, entry.path, named=self._include is not None))
             else:
-                self._found.unread.append(UnreadFile(inner_id, "it is a pipe, a socket or a device"))
+                self._add_file(FoundFile(inner_id, entry.path, named=self._include is not None))
 
     def finish(self) -> FoundFiles:
         """Follow the links, and return all files."""
         for file_id, target, folder in self._links:
-            if not os.path.exists(target):  # noqa: PTH110
-                self._found.unread.append(UnreadFile(file_id, "it is a symbolic link that leads nowhere"))
-            elif not target.startswith(f"{folder.rstrip(os.sep)}{os.sep}") and target != folder:
-                self._found.unread.append(UnreadFile(file_id, "it is a symbolic link out of the folder"))
+            if not os.path.exists(target) or os.path.commonpath([target, folder]) != folder:  # noqa: PTH110
+                self._found.unread.append(UnreadFile(file_id, "it is a symbolic link out of the folder, or to nothing"))
             elif os.path.isfile(target):  # noqa: PTH113
                 self._add_file(FoundFile(file_id, target, named=self._include is not None))
         self._found.files = sorted(self._by_id.values())
@@ -162,10 +161,7 @@ class _Finder:
         if file.path in self._paths:
             return
         self._paths.add(file.path)
-        if self._by_id.setdefault(file.id, file) is not file:
-            self._found.unread.append(
-                UnreadFile(file.id, "another file has this name, but for bytes that are no UTF-8")
-            )
+        self._by_id[file.id] = file
 
     def _make_id(self, path: str) -> str:
         return _clean_name(PurePath(os.path.relpath(path, self._base)).as_posix())
@@ -220,3 +216,74 @@ class _Finder:
 def _clean_name(name: str) -> str:
     r"""A name as text: bytes that are no UTF-8 are written as \xe9."""
     return os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name
+
+
+class IgnoreRules(NamedTuple):
+    """The patterns of one file, which hold below a folder (an absolute path, with slashes at its end)."""
+
+    folder: str
+    spec: GitIgnoreSpec
+
+    def decide(self, path: str) -> bool | None:
+        """Whether a path is ignored; None where no pattern fits it, or where it is not below the folder."""
+        if not path.startswith(self.folder):
+            return None
+        decision: bool | None = self.spec.check_file(path[len(self.folder) :]).include
+        return decision
+
+
+def read_rules(folder: str) -> IgnoreRules | None:
+    """Read the .gitignore of a folder; None where it has none that can be read."""
+    return _read_rules_file(Path(folder, _IGNORE_FILE), folder)
+
+
+def read_rules_above(root: str) -> list[IgnoreRules]:
+    """Read what the repository that a folder stands in says of it: of the folders above it, the highest first.
+
+    Nothing where it stands in none, or where git ignores the folder itself: whoever names it wants it.
+    """
+    above = Path(root).parents
+    top = next((place for place, folder in enumerate(above) if (folder / ".git").exists()), None)
+    if top is None or Path(root, ".git").exists():
+        return []
+    folders = list(reversed(above[: top + 1]))
+    found = [_read_rules_file(folders[0] / ".git" / "info" / "exclude", str(folders[0]))]
+    found += [read_rules(str(folder)) for folder in folders]
+    rules = [each for each in found if each]
+    parts = [*folders[1:], Path(root)]
+    return [] if any(is_ignored(f"{part}/", rules) for part in parts) else rules
+
+
+def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
+    """Whether git ignores an entry of a folder that it does not; the deepest file with a fitting pattern decides.
+
+    Args:
+        path: absolute; the path of a folder ends with a slash.
+        rules: those that hold for it, the highest first. Rules of folders beside its own are passed over.
+    """
+    decisions = (each.decide(path) for each in reversed(rules))
+    return next((decision for decision in decisions if decision is not None), False)
+
+
+def make_patterns(patterns: Iterable[str], parameter: str) -> GitIgnoreSpec:
+    """Read a user's patterns, which are written as in .gitignore. Raises ConfigError for one that is none."""
+    lines = list(patterns)
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError as error:
+            raise ConfigError(f"dataset.{parameter}={line}: this is no pattern as in .gitignore: {error}") from error
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def _read_rules_file(path: Path, folder: str) -> IgnoreRules | None:
+    try:
+        text = read_bytes(path, _LARGEST_IGNORE_FILE)[0].decode("utf-8-sig", "surrogateescape")
+    except Unreadable:
+        return None
+    sound = []
+    for line in text.splitlines():
+        with suppress(ValueError):  # git passes over a line that is no pattern without a word
+            GitIgnoreSpec.from_lines([line])
+            sound.append(line)
+    return IgnoreRules(f"{folder.rstrip('/')}/", GitIgnoreSpec.from_lines(sound))

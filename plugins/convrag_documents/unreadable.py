@@ -1,10 +1,12 @@
-"""Files that could not be read, each with its reason, and the sentences that say so."""
+"""The bytes of a file; and the files that could not be read, with their reasons and the sentences that say so."""
 
 from __future__ import annotations
 
+import os
+import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from convrag.sdk.printable import make_printable
@@ -39,6 +41,36 @@ def shorten_reason(reason: str) -> str:
     """Put a reason, such as the message of a library, into one line of bounded length."""
     line = " ".join(make_printable(reason[: 10 * _LONGEST_REASON]).split())
     return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
+
+
+def read_bytes(path: Path | str, limit: int) -> tuple[bytes, os.stat_result]:
+    """Read a file whole.
+
+    Args:
+        path: a regular file; pipes and devices are not waited for.
+        limit: bytes; a larger file is not read.
+
+    Returns:
+        Its bytes, and what the system said of it before it was read, so that a later change shows.
+
+    Raises:
+        Unreadable: it is larger, is no regular file, or the system refuses to read it.
+    """
+    try:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise Unreadable("it is a pipe, a socket or a device")
+        if status.st_size > limit:
+            size = f"{status.st_size / 1e6:.{1 if status.st_size < 1e7 else 0}f} MB"
+            raise Unreadable(f"{size} is more than dataset.max_megabytes={limit / 1e6:g}")
+        return Path(path).read_bytes(), status
+    except OSError as error:
+        raise Unreadable(describe_os_error(error)) from error
+
+
+def describe_os_error(error: OSError) -> str:
+    """Say why the system refuses to open a file or to list a folder: "Permission denied"."""
+    return error.strerror or str(error)
 
 
 def describe_unread(unread: Sequence[UnreadFile], read: Iterable[str]) -> str:

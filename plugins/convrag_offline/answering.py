@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from convrag.sdk.sentences import split_sentences
 from convrag.sdk.words import find_stems
 from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
-from convrag_offline.rewriting import Exchange, find_missing_words
+from convrag_offline.rewriting import History, Passages, find_missing_words
 
 NOT_FOUND = "I could not find this in the passages."
 """The answer where no sentence matches."""
@@ -41,10 +41,10 @@ class _Sentence(NamedTuple):
 
 def answer(
     question: str,
-    history: Sequence[Exchange],
-    evidence: Sequence[Mapping[str, Any]],
+    history: History,
+    evidence: Passages,
     frequencies: DocumentFrequencies,
-    earlier_evidence: Sequence[Mapping[str, Any]] = (),
+    earlier_evidence: Passages = (),
 ) -> str:
     """Up to three sentences in the order of the passages, each with its citation, or NOT_FOUND.
 
@@ -64,9 +64,7 @@ def answer(
     return " ".join(f"{sentence.text} [{sentence.number}]" for sentence in sorted(chosen)) or NOT_FOUND
 
 
-def _follow_hints(
-    evidence: Sequence[Mapping[str, Any]], earlier_evidence: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
+def _follow_hints(evidence: Passages, earlier_evidence: Passages) -> list[Mapping[str, Any]]:
     """The evidence with the passages at which its hints point; a hint at nothing is left out."""
     full = {str(item["number"]): item for item in earlier_evidence if not item.get("hint")}
     found = []
@@ -79,7 +77,7 @@ def _follow_hints(
     return found
 
 
-def _find_matching_sentences(evidence: Sequence[Mapping[str, Any]], wanted: Set[str]) -> list[_Sentence]:
+def _find_matching_sentences(evidence: Passages, wanted: Set[str]) -> list[_Sentence]:
     """The distinct sentences that have a word of the question."""
     found: dict[str, _Sentence] = {}
     for item in evidence:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import find_stems
 from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies, compute_share
 from convrag_offline.nugget_detection import score_sentences
-from convrag_offline.rewriting import Exchange, complete_question
+from convrag_offline.rewriting import History, Passages, complete_question
 
 MOST_SPANS = 6
 """The most sentences that are marked in all passages together."""
@@ -26,7 +24,7 @@ MOST_SPANS = 6
 _NEAR_BEST = 0.5  # of the best score: the least score of the other sentences
 _FULL, _PART = 0.9, 0.5  # the least share of the question's weight that the spans of a full and a partial answer cover
 
-_COURTESY = re.compile(r"\b(?:thanks?|thank|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome)\b")
+_COURTESY = re.compile(r"\b(?:thanks?|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome)\b")
 _POLITE = """
 a all and awesome bye cool for good goodbye got great hello help helpful hey hi i information is it it's lot many much
 nice now ok okay perfect so thank thanks that that's the there this very was wonderful you your
@@ -34,11 +32,7 @@ nice now ok okay perfect so thank thanks that that's the there this very was won
 
 
 def mark_spans(
-    question: str,
-    standalone: str,
-    history: Sequence[Exchange],
-    evidence: Sequence[Mapping[str, Any]],
-    frequencies: DocumentFrequencies,
+    question: str, standalone: str, history: History, evidence: Passages, frequencies: DocumentFrequencies
 ) -> str:
     """JSON with the sentences of the passages that match the question best, and how much of it they cover."""
     if _is_courtesy(question):
@@ -60,11 +54,7 @@ def mark_spans(
 
 
 def draft(
-    question: str,
-    standalone: str,
-    history: Sequence[Exchange],
-    evidence: Sequence[Mapping[str, Any]],
-    frequencies: DocumentFrequencies,
+    question: str, standalone: str, history: History, evidence: Passages, frequencies: DocumentFrequencies
 ) -> str:
     """The sentences of the evidence that answer the question, each with its citation; see `answering`."""
     return answer(standalone or question, () if standalone else history, evidence, frequencies)
@@ -73,8 +63,8 @@ def draft(
 def choose(
     question: str,
     standalone: str,
-    history: Sequence[Exchange],
-    evidence: Sequence[Mapping[str, Any]],
+    history: History,
+    evidence: Passages,
     criterion: str,
     first: str,
     second: str,

@@ -7,14 +7,13 @@ that everything works, and they compare answers that quote; they are no judgemen
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Sequence, Set
 
 from convrag.sdk.words import find_stems
 from convrag_offline.answering import MIN_SHARE
 from convrag_offline.document_frequencies import DocumentFrequencies, compute_share
 from convrag_offline.nugget_detection import score_sentences
-from convrag_offline.rewriting import Exchange, complete_question
+from convrag_offline.rewriting import History, Passages, complete_question
 
 _MATCHES = 1 / 3  # of the question's weight: a question names about three things, a nugget may answer one of them
 
@@ -24,8 +23,8 @@ PARTIAL = 0.5
 
 def nuggetise(
     question: str,
-    history: Sequence[Exchange],
-    passages: Sequence[Mapping[str, Any]],
+    history: History,
+    passages: Passages,
     nuggets: Sequence[str],
     most: int,
     words: int,
@@ -58,9 +57,7 @@ def nuggetise(
     return json.dumps({"nuggets": best[:most]}, ensure_ascii=False)
 
 
-def rate_importance(
-    question: str, history: Sequence[Exchange], nuggets: Sequence[str], frequencies: DocumentFrequencies
-) -> str:
+def rate_importance(question: str, history: History, nuggets: Sequence[str], frequencies: DocumentFrequencies) -> str:
     """Label each nugget "vital" if it covers half of the question's weight, as an answer must, else "okay"; as JSON."""
     weights = frequencies.weigh_question(find_stems(complete_question(question, history, frequencies)))
     return json.dumps(

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 from convrag import LLMError
 from convrag.sdk.clauses import shorten_by_clauses
@@ -18,18 +18,9 @@ from convrag_offline.evidence_drafts import choose, draft, mark_spans, reply
 from convrag_offline.nugget_detection import tag_nuggets
 from convrag_offline.nugget_evaluation import assign_support, nuggetise, rate_importance
 from convrag_offline.question_writing import find_prose, write_question
-from convrag_offline.rewriting import Exchange, find_missing_words, rewrite
+from convrag_offline.rewriting import History, find_missing_words, rewrite
 
 _END_MARKS = (".", "!", "?", "…")
-
-
-class _Quote(NamedTuple):
-    text: str
-    complete: bool
-    has_end_mark: bool
-    score: float
-    content_words: int
-    position: int
 
 
 def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies) -> str:
@@ -41,16 +32,15 @@ def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: Do
     """
     weights = frequencies.weigh_question(find_stems(question))
     found = dict.fromkeys(sentence for nugget in nuggets for sentence in split_sentences(nugget))
-    quotes = [quote for n, text in enumerate(found) if (quote := _quote(text, words, weights, n)).text]
-    quotes.sort(key=lambda q: (-q.complete, -q.has_end_mark, -q.score, -q.content_words, q.position))
-    return quotes[0].text if quotes else ""
+    quotes = [(text, text == sentence) for sentence in found if (text := shorten_by_clauses(sentence, words))]
 
+    def rate(quote: tuple[str, bool]) -> tuple[bool, bool, float, int]:
+        text, is_complete = quote
+        stems = find_stems(text)
+        has_end_mark = text.rstrip("\"'”’) ").endswith(_END_MARKS)
+        return is_complete, has_end_mark, add_weights(stems, weights), len(stems)
 
-def _quote(sentence: str, words: int, weights: dict[str, float], position: int) -> _Quote:
-    text = shorten_by_clauses(sentence, words)
-    stems = find_stems(text)
-    has_end_mark = text.rstrip("\"'”’) ").endswith(_END_MARKS)
-    return _Quote(text, text == sentence, has_end_mark, add_weights(stems, weights), len(stems), position)
+    return max(quotes, key=rate, default=("", False))[0]
 
 
 _ASKS = re.compile(r"[?？؟][\s\"'”’»)]*$")
@@ -87,9 +77,7 @@ _SAME = 0.6
 _ELLIPSIS = re.compile(r"^(?:and|but|so|what about|how about|why not)\b", re.IGNORECASE)
 
 
-def solve(
-    question: str, title: str, passage: str, history: Sequence[Exchange], frequencies: DocumentFrequencies
-) -> str:
+def solve(question: str, title: str, passage: str, history: History, frequencies: DocumentFrequencies) -> str:
     """JSON with the sentence of the passage that covers most of the question; empty where none covers anything.
 
     Of equal sentences the first is taken. A question about the title is answered by the first sentence.

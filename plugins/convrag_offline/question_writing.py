@@ -16,9 +16,18 @@ from typing import NamedTuple
 from convrag.sdk.sentences import split_sentences
 from convrag.sdk.words import find_stems
 from convrag_offline.document_frequencies import DocumentFrequencies
-from convrag_offline.question_words import BREAKS, MODALS, PLURAL_VERBS, POSSESSIVES, PRONOUN_PATTERNS
-from convrag_offline.rewriting import Exchange
-from convrag_offline.sentence_questions import LONGEST_SUBJECT, ParsedSentence, ask, parse_sentence
+from convrag_offline.rewriting import History
+from convrag_offline.sentence_questions import (
+    BREAKS,
+    LONGEST_SUBJECT,
+    MODALS,
+    PLURAL_VERBS,
+    POSSESSIVES,
+    PRONOUN_PATTERNS,
+    ParsedSentence,
+    ask,
+    parse_sentence,
+)
 
 _LONGEST, _SHORTEST = 40, 5  # words of a sentence
 _ELLIPSIS, _TITLE = 20, 30  # ranks of questions that say less than others
@@ -50,7 +59,7 @@ def write_question(
     style: str,
     title: str,
     passage: str,
-    history: Sequence[Exchange],
+    history: History,
     refused: Sequence[Mapping[str, str]],
     frequencies: DocumentFrequencies,
 ) -> str:
@@ -89,7 +98,7 @@ def find_prose(passage: str) -> list[str]:
     return found
 
 
-def _find_candidates(kind: str, title: str, passage: str, history: Sequence[Exchange]) -> Iterator[_Candidate]:
+def _find_candidates(kind: str, title: str, passage: str, history: History) -> Iterator[_Candidate]:
     sentences = find_prose(passage)
     parts = [part.strip() for part in title.split(" > ") if part.strip()]
     topic = parts[-1] if parts and _is_topic(parts[-1]) else ""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
@@ -35,7 +36,11 @@ REFERENCE = 2
 DECAY = 0.5
 """Weight of a mention against one in the next exchange."""
 
-Exchange = Mapping[str, str]
+History = Sequence[Mapping[str, str]]
+"""Exchanges, oldest first, each with `user` and `assistant`."""
+
+Passages = Sequence[Mapping[str, Any]]
+"""Passages with `number`, `text` and `title`, or hints at them."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")  # rough, but fast, and enough to recognise repeated sentences
 
@@ -48,9 +53,7 @@ class _Candidate:
     mentions: int = 0
 
 
-def rewrite(
-    question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies, question_weight: float = 0.0
-) -> str:
+def rewrite(question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0) -> str:
     """The question on one line, followed by the words that it lacks.
 
     Args:
@@ -62,13 +65,13 @@ def rewrite(
     return " ".join([*question.split(), *find_missing_words(question, history, frequencies, question_weight)])
 
 
-def complete_question(question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies) -> str:
+def complete_question(question: str, history: History, frequencies: DocumentFrequencies) -> str:
     """The question with the words that it lacks where it refers back."""
     return " ".join([question, *find_missing_words(question, history, frequencies)])
 
 
 def find_missing_words(
-    question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies, question_weight: float = 0.0
+    question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0
 ) -> list[str]:
     """Words of the history, in their latest form there, that the question needs to stand alone; maybe none."""
     if not (number := round(_count_missing_words(question) * (1 + question_weight) ** 2)):
@@ -96,7 +99,7 @@ def _count_missing_words(question: str) -> int:
     return max(ENOUGH - len(own), REFERENCE if refers_back else 0)
 
 
-def _find_candidates(history: Sequence[Exchange]) -> dict[str, _Candidate]:
+def _find_candidates(history: History) -> dict[str, _Candidate]:
     """The content words of the history by stem: their latest form and position, and the weight of their mentions."""
     found: dict[str, _Candidate] = {}
     known_sentences: set[str] = set()

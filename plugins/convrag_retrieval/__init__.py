@@ -1,9 +1,9 @@
 """Search without a server: retrievers over the data set's own corpus, and rankers, by words, by vectors, or by both.
 
 * corpora: what the retrievers share: the passages of a domain by position, and an index for each domain
-* bm25 (bm25_settings, bm25_index with the search, bm25_builder, bm25_weights with the formulas, token_lists)
-* dense (vectors with the search, stored_rows, vector_builder; leader_lists for approximate search); hybrid
-* known_texts (what earlier indexes have) and shards (what an interrupted build has done)
+* bm25 (bm25_settings, bm25_index with the search, bm25_builder with the formulas)
+* dense (vectors with the search, vector_builder, known_texts: what earlier and interrupted builds have; leader_lists
+  for approximate search); hybrid
 * bm25_ranker and embedding_ranker
 """
 

@@ -1,40 +1,35 @@
-"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has the loop, bm25_weights the formulas."""
+"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has the loop, bm25_builder the formulas."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from convrag import ConfigError, Dataset, Hit, Query, Store
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
-from convrag_retrieval.bm25_settings import BM25Settings, Method
-from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, describe_index, make_series
+from convrag_retrieval.bm25_settings import BM25Settings
+from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
-if TYPE_CHECKING:
-    from convrag_retrieval.bm25_index import BM25Index
-
-_CODE = "bm25_builder", "bm25_index", "bm25_settings", "bm25_weights", "known_texts", "token_lists"
+_CODE = "bm25_builder", "bm25_index", "bm25_settings"
 """The modules of this package that decide what an index holds."""
 
 
 class BM25Retriever(CorpusRetriever):
     """Lexical search with BM25: fast, exact, without any model; the baseline of every retrieval paper.
 
-    A passage counts with its title and text; words are runs of two or more letters or digits, lower-cased. Several
+    The formula is Lucene's, which gives no word a negative weight; others differ little (Kamphuis et al. 2020). A
+    passage counts with its title and text; words are runs of two or more letters or digits, lower-cased. Several
     queries add up: a passage's score is the sum of weight times score, and one without any of their words is no hit.
-    Each domain's index is built once, kept in the store and memory-mapped, so that all runs and cells share it; where
-    passages have changed, only new texts are split into words.
+    Each domain's index is built once, kept in the store and memory-mapped, so that all runs and cells share it.
 
     Args:
         dataset: whose corpora are searched.
         store: keeps the indexes.
-        method: the BM25 formula, by Kamphuis et al. (2020), who find that they differ little. Lucene's gives no word a
-            negative weight.
         k1: saturation of term frequency: the larger, the more repeated words count; 0 counts a word once. Default:
             that of bm25s.
         b: normalisation by passage length, from 0 (none) to 1 (full). Default: that of bm25s.
-        delta: least score of a word that occurs, for bm25l and bm25+ only (Lv and Zhai 2011). Default: that of bm25s.
         stopwords: "english" drops 33 function words (Lucene's list), "none" keeps them.
         stemmer: "english" lets inflected forms match each other (Snowball, through PyStemmer), "none" does not.
 
@@ -49,18 +44,15 @@ class BM25Retriever(CorpusRetriever):
         *,
         dataset: Dataset,
         store: Store,
-        method: Method = "lucene",
         k1: float = 1.5,
         b: float = 0.75,
-        delta: float = 0.5,
         stopwords: Literal["english", "none"] = "english",
         stemmer: Literal["english", "none"] = "none",
     ) -> None:
-        _check_range("k1", k1, high=float("inf"))
-        _check_range("b", b, high=1)
-        _check_range("delta", delta, high=float("inf"))
+        if not k1 >= 0 or not 0 <= b <= 1:
+            raise ConfigError(f"retriever=bm25: k1={k1} must be 0 or more, and b={b} between 0 and 1.")
         super().__init__(dataset, store)
-        self.settings = BM25Settings(method, k1, b, delta, stopwords, stemmer)
+        self.settings = BM25Settings(k1, b, stopwords, stemmer)
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = choose_queries(queries, "lexical")
@@ -80,25 +72,19 @@ class BM25Retriever(CorpusRetriever):
         scores = index.rows.score(texts, weights, list(positions.values()))
         return dict(zip(positions, scores.tolist(), strict=True))
 
-    def _load(self, domain: str) -> DomainIndex[BM25Index]:
-        from convrag_retrieval.bm25_builder import BM25Builder
+    def _load(self, domain: str) -> DomainIndex:
+        from convrag_retrieval.bm25_builder import build_index
         from convrag_retrieval.bm25_index import BM25Index
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
-        code = hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE))
-        words = self.settings.stopwords, self.settings.stemmer
-        family = digest(["bm25", words, code, *map(find_version, self.libraries)])
-        key = f"{family}-{digest([corpus.fingerprint, self.settings])}"
+        counts = BuildCounts()
+
+        def build(folder: Path) -> None:
+            build_index(corpus, self.settings, folder)
+            counts.new = len(corpus)
+
+        code = [hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE)), *map(find_version, self.libraries)]
+        key = digest(["bm25", corpus.fingerprint, self.settings, code])
         series = make_series("bm25", self.dataset, domain, self.settings)
-        builder = BM25Builder(corpus, self.settings, self.store, family, series, series or key)
-        folder = self.store.folder("indexes", key, builder.build, series=series)
-        if builder.counts:
-            builder.clean_up()
-        about = describe_index(corpus, builder.counts, "indexed")
-        return DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), about)
-
-
-def _check_range(name: str, value: float, high: float) -> None:
-    if not 0 <= value <= high:
-        wanted = "0 or more" if high == float("inf") else f"between 0 and {high:g}"
-        raise ConfigError(f"retriever=bm25: {name}={value} makes no sense; {name} must be {wanted}.")
+        folder = self.store.folder("indexes", key, build, series=series)
+        return DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), counts.describe(corpus, "indexed"))

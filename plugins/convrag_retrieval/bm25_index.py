@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convrag_retrieval.bm25_settings import BM25Settings, tokenize
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WORDS = "words.json"
 """The words of an index, by number: a file of every index."""
@@ -25,15 +23,11 @@ _FEW = 8
 """Looking a passage up in the list of a word takes as long as adding up so many passages of the list."""
 
 
-_KEPT = 4
-"""Arrays for sums, of a number for each passage, that are kept for the next searches."""
-
-
 class BM25Index:
     """A saved index, memory-mapped and never written to: any number of threads and processes may search it.
 
     Args:
-        folder: where `BM25Builder` saved it.
+        folder: where `build_index` saved it.
         settings: those that it was built with.
         size: the number of passages.
     """
@@ -41,7 +35,8 @@ class BM25Index:
     def __init__(self, folder: Path, settings: BM25Settings, size: int) -> None:
         self.settings = settings
         self.postings = Postings(folder, size)
-        self._numbers = {word: number for number, word in enumerate(load_words(folder))}
+        words: list[str] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
+        self._numbers = {word: number for number, word in enumerate(words)}
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
         """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
@@ -59,12 +54,6 @@ class BM25Index:
                 if (number := self._numbers.get(word)) is not None:
                     words[number] = words.get(number, 0.0) + weight
         return words
-
-
-def load_words(folder: Path) -> list[str]:
-    """Load the words of an index, by number."""
-    words: list[str] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
-    return words
 
 
 class _Term(NamedTuple):
@@ -97,7 +86,6 @@ class Postings:
         files = (np.load(folder / name, mmap_mode="r") for name in (_WEIGHTS, _POSITIONS, _STARTS, _LARGEST))
         self._weights, self._positions, self._starts, self._largest = (np.asarray(array) for array in files)
         self._size = size
-        self._unused: list[NDArray[np.float64]] = []
 
     @staticmethod
     def save(
@@ -160,28 +148,19 @@ class Postings:
             Positions of those that can, rising, their scores so far, how many terms were added, and a score that k
             passages reach.
         """
-        try:
-            sums = self._unused.pop()
-        except IndexError:
-            sums = np.zeros(self._size)
+        sums = np.zeros(self._size)
         least, done = 0.0, 0
         near: list[NDArray[np.int32]] = []
-        try:
-            for done, (term, rest) in enumerate(zip(terms, rests[1:], strict=True), 1):
-                sums[term.positions] += term.score()
-                if term.most:
-                    least = _raise_least(least, sums[term.positions], k)
-                if least > rest or done == len(terms):
-                    near = [term.positions[sums[term.positions] >= least - rest] for term in terms[:done] if term.most]
-                    if _FEW * sum(map(len, near)) <= sum(len(term.positions) for term in terms[done:]):
-                        break
-            positions = np.unique(np.concatenate([*near, np.zeros(0, dtype=np.int32)]))
-            return positions, sums[positions], done, least
-        finally:
-            for term in terms[:done]:
-                sums[term.positions] = 0
-            if len(self._unused) < _KEPT:
-                self._unused.append(sums)
+        for done, (term, rest) in enumerate(zip(terms, rests[1:], strict=True), 1):
+            sums[term.positions] += term.score()
+            if term.most:
+                least = _raise_least(least, sums[term.positions], k)
+            if least > rest or done == len(terms):
+                near = [term.positions[sums[term.positions] >= least - rest] for term in terms[:done] if term.most]
+                if _FEW * sum(map(len, near)) <= sum(len(term.positions) for term in terms[done:]):
+                    break
+        positions = np.unique(np.concatenate([*near, np.zeros(0, dtype=np.int32)]))
+        return positions, sums[positions], done, least
 
     def _find_terms(self, words: Mapping[int, float]) -> list[_Term]:
         """Find the terms of a query in the order in which they are summed: first those that lower scores, if any."""

@@ -9,8 +9,6 @@ from typing import Literal
 
 from convrag.sdk.words import stem_words
 
-Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
-
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn and bm25s split
 _LUCENE = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
@@ -24,10 +22,8 @@ _STOPWORDS = frozenset(_LUCENE.split())
 class BM25Settings:
     """The parameters that decide what an index holds; see BM25Retriever. With the corpus they are its key."""
 
-    method: Method
     k1: float
     b: float
-    delta: float
     stopwords: Literal["english", "none"]
     stemmer: Literal["english", "none"]
 

@@ -7,19 +7,14 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any
 
 from convrag import DataError, Dataset, Hit, Retriever, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.identity import digest
 from convrag.sdk.storage import BATCH
 
-if TYPE_CHECKING:
-    from convrag_retrieval.known_texts import BuildCounts
-
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class PositionedCorpus(Corpus):
@@ -37,17 +32,43 @@ class PositionedCorpus(Corpus):
 
 
 @dataclass(frozen=True)
-class DomainIndex(Generic[T]):
+class DomainIndex:
     """The index of one domain: the passages, what finds their positions, and what was built, in a sentence."""
 
     corpus: PositionedCorpus
-    rows: T
+    rows: Any
     about: str
 
     def make_hits(self, best: Sequence[tuple[int, float]]) -> list[Hit]:
         """Make hits of (position, score)."""
         passages = self.corpus.get_by_position([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
+
+
+@dataclass
+class BuildCounts:
+    """What a build did: the passages whose texts it knew from earlier builds, new ones, and those that are gone."""
+
+    kept: int = 0
+    new: int = 0
+    removed: int = 0
+
+    def describe(self, corpus: Corpus, done: str) -> str:
+        """Say in a sentence, in the log as well, what was built; or that nothing was to be built.
+
+            cloud: 10,000 passages: 9,990 kept, 8 embedded, 2 removed
+
+        Args:
+            corpus: whose index it is.
+            done: what was done with new passages ("embedded").
+        """
+        total = f"{corpus.domain}: {len(corpus):,} passage{'' if len(corpus) == 1 else 's'}"
+        counted = ((self.kept, "kept"), (self.new, done), (self.removed, "removed"))
+        if not (parts := [f"{count:,} {what}" for count, what in counted if count]):
+            return f"{total} {'is' if len(corpus) == 1 else 'are'} in the index already"
+        sentence = f"{total}: {', '.join(parts)}"
+        log.info("Index built of %s", sentence)
+        return sentence
 
 
 class CorpusRetriever(Retriever):
@@ -64,7 +85,13 @@ class CorpusRetriever(Retriever):
         self._domains = DomainCache(self._load)
 
     def check(self) -> Iterator[str]:
-        yield from find_empty_domains(self.dataset)
+        for domain in self.dataset.domains():
+            try:
+                if next(iter(self.dataset.corpus(domain)), None) is None:
+                    why = self.dataset.explain_missing_corpus(domain)
+                    yield f"the data set has no passages to search for the domain {domain!r}. {why}".rstrip()
+            except DataError as error:
+                yield str(error)
 
     def prepare(self) -> None:
         self.index()
@@ -74,29 +101,28 @@ class CorpusRetriever(Retriever):
         return [self._domains.get(domain).about for domain in self.dataset.domains()]
 
     @abstractmethod
-    def _load(self, domain: str) -> DomainIndex[Any]:
+    def _load(self, domain: str) -> DomainIndex:
         """Open the index of a domain; build it where it is not there."""
 
 
-class DomainCache(Generic[T]):
-    """Keeps one object for each domain, made at the first use of the domain; safe to use from many threads.
+class DomainCache:
+    """Keeps the index of each domain, made at the first use of the domain; safe to use from many threads.
 
     Args:
-        make: domain -> object; called once for each domain. An error is not kept: the next call tries again.
+        load: domain -> index; called once for each domain. An error is not kept: the next call tries again.
     """
 
-    def __init__(self, make: Callable[[str], T]) -> None:
-        self._make = make
-        self._made: dict[str, T] = {}
+    def __init__(self, load: Callable[[str], DomainIndex]) -> None:
+        self._load = load
+        self._loaded: dict[str, DomainIndex] = {}
         self._locks: dict[str, threading.Lock] = {}
 
-    def get(self, domain: str) -> T:
-        """Return the domain's object. Raises whatever `make` raises."""
-        if domain not in self._made:
-            with self._locks.setdefault(domain, threading.Lock()):
-                if domain not in self._made:
-                    self._made[domain] = self._make(domain)
-        return self._made[domain]
+    def get(self, domain: str) -> DomainIndex:
+        """Return the domain's index. Raises whatever `load` raises."""
+        with self._locks.setdefault(domain, threading.Lock()):
+            if domain not in self._loaded:
+                self._loaded[domain] = self._load(domain)
+            return self._loaded[domain]
 
 
 def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:
@@ -113,30 +139,3 @@ def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> 
     """
     known = dataset.series and "" not in settings
     return digest([name, dataset.series, domain, list(settings)]) if known else ""
-
-
-def describe_index(corpus: Corpus, counts: BuildCounts | None, done: str) -> str:
-    """Say in a sentence, in the log as well, what a build did; or that there was nothing to build.
-
-    Args:
-        corpus: whose index it is.
-        counts: of the build; None where the index was there.
-        done: what was done with new passages ("embedded").
-    """
-    if counts is None:
-        is_one = len(corpus) == 1
-        return f"{corpus.domain}: {len(corpus):,} {'passage is' if is_one else 'passages are'} in the index already"
-    sentence = counts.describe(corpus.domain, done)
-    log.info("Index built of %s", sentence)
-    return sentence
-
-
-def find_empty_domains(dataset: Dataset) -> Iterator[str]:
-    """Yield a message for each domain whose corpus is empty or cannot be read, for a retriever's `check`."""
-    for domain in dataset.domains():
-        try:
-            if next(iter(dataset.corpus(domain)), None) is None:
-                why = dataset.explain_missing_corpus(domain)
-                yield " ".join([f"the data set has no passages to search for the domain {domain!r}.", why]).rstrip()
-        except DataError as error:
-            yield str(error)

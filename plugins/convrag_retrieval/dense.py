@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
@@ -12,11 +14,9 @@ from convrag import ConfigError, Dataset, Embedder, Hit, Query, Store, operation
 from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.queries import choose_queries, combine_vectors
-from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, describe_index, make_series
+from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LARGE = 200_000
 """Passages above which `approximate=auto` searches lists; up to there an exact search takes some 20 ms."""
 
-_CODE = "known_texts", "stored_rows", "vector_builder"
+_CODE = "known_texts", "vector_builder", "vectors"
 """The modules of this package that decide what an index holds."""
 
 
@@ -107,7 +107,7 @@ class DenseRetriever(CorpusRetriever):
         scores = index.rows.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
         return dict(zip(positions, scores.tolist(), strict=True))
 
-    def _load(self, domain: str) -> DomainIndex[_Rows]:
+    def _load(self, domain: str) -> DomainIndex:
         from convrag_retrieval.vector_builder import VectorBuilder
         from convrag_retrieval.vectors import Vectors
 
@@ -124,30 +124,24 @@ class DenseRetriever(CorpusRetriever):
             corpus, self.embedder, self.quantize, self.batch_size, self.store, families, series, series or key
         )
         folder = self.store.folder("indexes", key, builder.build, series=series)
-        if builder.counts:
-            builder.clean_up()
+        builder.clean_up()
         vectors = Vectors(folder)
-        lists = self._load_lists(vectors, folder, domain, series) if self._approximates(len(corpus)) else None
-        return DomainIndex(corpus, _Rows(vectors, lists), describe_index(corpus, builder.counts, "embedded"))
-
-    def _approximates(self, passages: int) -> bool:
-        return self.approximate == "always" or (
-            self.approximate == "auto" and passages > LARGE and bool(_faiss_version())
-        )
+        is_large = self.approximate == "auto" and len(corpus) > LARGE and bool(_faiss_version())
+        approximates = self.approximate == "always" or is_large
+        lists = self._load_lists(vectors, folder, domain, series) if approximates else None
+        return DomainIndex(corpus, _Rows(vectors, lists), builder.counts.describe(corpus, "embedded"))
 
     def _load_lists(self, vectors: Vectors, index: Path, domain: str, series: str) -> LeaderLists:
         if not _faiss_version():
             raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
         from convrag_retrieval.known_texts import load_texts
-        from convrag_retrieval.leader_lists import LeaderBuilder, LeaderLists
+        from convrag_retrieval.leader_lists import LeaderLists, build_lists
 
         rows, _, passages = index.name.partition("-")
         family = digest(["lists", rows, _faiss_version(), hash_modules("convrag_retrieval.leader_lists")])
-        key = f"{family}-{passages}"
-        builder = LeaderBuilder(vectors.rows, load_texts(index), domain, self.store.path / "lists" / key)
-        folder = self.store.folder("indexes", key, builder.build, series=digest(["lists", series]) if series else "")
-        builder.clean_up()
-        return LeaderLists(folder)
+        build = partial(build_lists, vectors.rows, load_texts(index), domain)
+        series = digest(["lists", series]) if series else ""
+        return LeaderLists(self.store.folder("indexes", f"{family}-{passages}", build, series=series))
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,18 @@
-"""Where texts stand in a corpus, by their hashes: what earlier indexes have of them need not be computed again."""
+"""What earlier and interrupted builds have of texts, by their hashes, so that it need not be computed again."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+import shutil
+import zipfile
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convrag import Store
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from convrag.sdk.files import open_atomically
 
 TEXTS = "texts.npy"
 """The hash of each passage's text, by position: a file of every index."""
@@ -44,28 +44,6 @@ class TextPositions:
         return int((~np.isin(hashes, self._sorted)).sum())
 
 
-@dataclass
-class BuildCounts:
-    """What a build did: the passages whose texts it knew from earlier builds, new ones, and those that are gone."""
-
-    kept: int = 0
-    new: int = 0
-    removed: int = 0
-
-    def describe(self, domain: str, done: str) -> str:
-        """Describe the build in a sentence: "cloud: 10,000 passages: 9,990 kept, 8 embedded, 2 removed".
-
-        Args:
-            domain: of the corpus.
-            done: what was done with new passages ("embedded").
-        """
-        parts = [f"{self.kept:,} kept"] if self.kept else []
-        parts += [f"{self.new:,} {done}"] if self.new or not self.kept else []
-        parts += [f"{self.removed:,} removed"] if self.removed else []
-        total = self.kept + self.new
-        return f"{domain}: {total:,} passage{'' if total == 1 else 's'}: {', '.join(parts)}"
-
-
 def find_earlier(store: Store, family: str, newest: Path | None) -> Generator[Path, None, None]:
     """Yield the sound indexes whose names begin with a family, each held until the next is taken; to be closed.
 
@@ -82,3 +60,44 @@ def load_texts(folder: Path) -> NDArray[np.bytes_]:
     """Load the hashes of the texts of an index."""
     hashes: NDArray[np.bytes_] = np.load(folder / TEXTS)
     return hashes
+
+
+Shard = dict[str, NDArray[Any]]
+"""Arrays by name."""
+
+
+class Shards:
+    """Files of arrays, with checksums. A file is there as a whole, or not at all.
+
+    Args:
+        folder: has them; made for the first.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.name = str(folder)
+
+    def read(self) -> Iterator[Shard]:
+        """Yield the shards in the order of their names; damaged files are left out."""
+        for path in sorted(self._folder.glob("*.npz")):
+            if shard := _read(path):
+                yield shard
+
+    def add(self, name: str, **arrays: NDArray[Any]) -> None:
+        """Write a shard."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with open_atomically(self._folder / f"{name}.npz", "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+
+    def remove(self) -> None:
+        """Remove all shards, once the index is complete."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _read(path: Path) -> Shard:
+    """Read a shard; nothing where its file is damaged."""
+    try:
+        with path.open("rb") as opened, np.load(opened) as file:
+            return dict(file)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return {}

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import faiss
 import numpy as np
+from numpy.typing import NDArray
 
-from convrag.sdk.progress import count_parts
-from convrag_retrieval.shards import Shards
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from convrag_retrieval.stored_rows import StoredRows
+from convrag.sdk.progress import track
+from convrag_retrieval.vectors import StoredRows
 
 _FILE = "lists.faiss"
 _PROBES = 128
@@ -24,7 +19,6 @@ _MIN_CANDIDATES = 256
 _ROWS = 16
 """Rows that the searched lists have for each candidate, at least."""
 _BLOCK = 1 << 12
-_SHARD = 1 << 16
 _SHARE = 4
 """Leaders for each square root of the number of rows."""
 
@@ -82,45 +76,19 @@ class LeaderLists:
         return found[found >= 0]
 
 
-class LeaderBuilder:
-    """Builds the lists of one index. Leaders are the rows of the texts with the smallest hashes: a random sample.
+def build_lists(rows: StoredRows, hashes: NDArray[np.bytes_], domain: str, folder: Path) -> None:
+    """Save the lists of one index. Leaders are the rows of the texts with the smallest hashes: a random sample.
 
     Args:
         rows: unit vectors.
         hashes: (n,) the hashes of their texts.
         domain: shown with the progress.
-        shards: a folder for what a build has done that is interrupted.
+        folder: an empty one.
     """
-
-    def __init__(self, rows: StoredRows, hashes: NDArray[np.bytes_], domain: str, shards: Path) -> None:
-        self._rows = rows
-        self._hashes = hashes
-        self._domain = domain
-        self._shards = Shards(shards)
-
-    def build(self, folder: Path) -> None:
-        """Save the lists into an empty folder. Shards that are complete are kept if it is interrupted."""
-        distinct, firsts = np.unique(self._hashes, return_index=True)
-        count = max(1, min(len(distinct), round(_SHARE * len(self._hashes) ** 0.5)))
-        leaders = self._rows.read(firsts[:count])
-        known = {int(shard["start"]): shard["lists"] for shard in self._shards.read()}
-        total = len(self._hashes)
-        parts = []
-        with count_parts(f"Finding neighbours of {self._domain}", total=total) as advance:
-            for start in range(0, total, _SHARD):
-                end = min(start + _SHARD, total)
-                if start not in known:
-                    known[start] = self._find_leaders(start, end, leaders)
-                    self._shards.add(f"{start:012}", start=np.array(start), lists=known[start])
-                parts.append(known[start])
-                advance(end - start)
-        LeaderLists.save(folder, leaders, self._rows, np.concatenate(parts))
-
-    def clean_up(self) -> None:
-        """Remove the shards, once the folder is complete."""
-        self._shards.remove()
-
-    def _find_leaders(self, start: int, end: int, leaders: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Find the nearest leader of each row of a shard."""
-        blocks = [slice(at, min(at + _BLOCK, end)) for at in range(start, end, _BLOCK)]
-        return np.concatenate([(self._rows.read(block) @ leaders.T).argmax(axis=1) for block in blocks])
+    distinct, firsts = np.unique(hashes, return_index=True)
+    count = max(1, min(len(distinct), round(_SHARE * len(hashes) ** 0.5)))
+    leaders = rows.read(firsts[:count])
+    starts = range(0, len(hashes), _BLOCK)
+    blocks = track(starts, f"Finding neighbours of {domain}", total=len(starts))
+    nearest = [(rows.read(slice(start, start + _BLOCK)) @ leaders.T).argmax(axis=1) for start in blocks]
+    LeaderLists.save(folder, leaders, rows, np.concatenate(nearest))

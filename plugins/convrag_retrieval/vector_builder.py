@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convrag import Embedder, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import count_parts
 from convrag.sdk.queries import embed_uncached
-from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, find_earlier, load_texts
-from convrag_retrieval.shards import Shards
-from convrag_retrieval.stored_rows import Quantize, StoredRows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from convrag_retrieval.corpora import BuildCounts
+from convrag_retrieval.known_texts import TEXTS, Shards, TextPositions, find_earlier, load_texts
+from convrag_retrieval.vectors import Quantize, StoredRows
 
 SHARDS = "embedded"
 """The folder of the store with the rows of builds that were interrupted."""
@@ -61,8 +58,8 @@ class VectorBuilder:
         self._quantize = quantize
         self._shards = Shards(store.path / SHARDS / f"{families[0] if families else 'none'}-{shards}")
         self._newest = store.folders.find_newest("indexes", series) if series else None
-        self.counts: BuildCounts | None = None
-        """What `build` did; None before."""
+        self.counts = BuildCounts()
+        """What `build` did."""
 
     def build(self, folder: Path) -> None:
         """Write the vectors, row by position, into an empty folder. What was embedded is kept if it is interrupted."""
@@ -83,9 +80,10 @@ class VectorBuilder:
         self.counts = BuildCounts(kept=len(missing) - new, new=new, removed=self._count_removed())
 
     def clean_up(self) -> None:
-        """Remove the shards, once the folder is complete."""
-        with self._store.folders.lock([self._shards.name]):
-            self._shards.remove()
+        """Remove the shards of a build, once the folder is complete."""
+        if self.counts != BuildCounts():
+            with self._store.folders.lock([self._shards.name]):
+                self._shards.remove()
 
     def _read_known(self) -> Iterator[tuple[NDArray[np.bytes_], NDArray[np.float32]]]:
         """Yield the vectors that earlier builds of this embedder have, with the hashes of their texts."""

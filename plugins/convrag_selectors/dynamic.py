@@ -31,9 +31,7 @@ class DynamicSelector(Selector):
 
     def __init__(self, *, minimum: int = 1, maximum: int | None = None, share: float = 0.5) -> None:
         if minimum < 1 or (maximum is not None and maximum < minimum):
-            raise ConfigError(
-                f"selector.minimum={minimum}, selector.maximum={maximum}: 1 or more, the maximum not less"
-            )
+            raise ConfigError(f"selector.minimum={minimum}, selector.maximum={maximum}: at least 1, and in this order")
         if not 0 <= share <= 1:
             raise ConfigError(f"selector.share={share}: between 0 (all passages) and 1 (those as good as the first)")
         self.minimum = minimum

@@ -26,7 +26,7 @@ from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import LetterEmbedder
 from convrag.testing.samples import passages, question
 from convrag_basics.direct_generator import DirectGenerator
-from convrag_clusterers.lsa import LsaClusterer
+from convrag_clusterers.topics import LsaClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dhrag.rewriter import DHRagRewriter

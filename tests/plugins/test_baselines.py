@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.errors import ConfigError, LLMError
 from convrag.api.models import LLM, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.sdk.llm_rewriter import clean_reply
@@ -134,12 +133,6 @@ def test_a_useless_reply_falls_back_to_the_question(reply: str) -> None:
     assert rewrite.trace["reply"] == reply
 
 
-def test_a_long_question_may_stay_long() -> None:
-    long = "why " * 120
-    rewrite = FullHistoryRewriter(llm=Says(long)).rewrite(Question(long, history=history("copper?")))
-    assert (rewrite.text, rewrite.fallback) == (long.strip(), "")
-
-
 def test_an_llm_that_fails_falls_back_and_says_why() -> None:
     asked = Question("its price?", history=history("copper?"))
     for stage in (FullHistoryRewriter(llm=Fails()), ThresholdRewriter(llm=Fails(), embedder=Angles())):
@@ -188,12 +181,6 @@ def test_threshold_keeps_the_most_similar_in_chronological_order() -> None:
     assert shown(llm) == ["cos=.1 "]
 
 
-def test_of_equally_similar_exchanges_the_later_go_first() -> None:
-    llm = Says()
-    ThresholdRewriter(llm=llm, embedder=Angles(), turns=3).rewrite(Question("now?", history=history(*"abcde")))
-    assert shown(llm) == ["c", "d", "e"]
-
-
 def test_each_exchange_is_embedded_once_per_conversation() -> None:
     embedder, memory = Angles(), {}
     stage = ThresholdRewriter(llm=Says(), embedder=embedder)
@@ -209,16 +196,3 @@ def test_each_exchange_is_embedded_once_per_conversation() -> None:
 def test_threshold_refuses_what_makes_no_sense(parameters: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         ThresholdRewriter(llm=Says(), embedder=Angles(), **parameters)
-
-
-def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
-    own = tmp_path / "own.jinja"
-    own.write_text("{{ history | length }} {{ question }}", encoding="utf-8")
-    llm = Says()
-    FullHistoryRewriter(llm=llm, prompt=own, temperature=None, max_tokens=None).rewrite(
-        Question("now?", history=history("one?"))
-    )
-    assert [message.content for message in llm.prompts[0].messages] == ["1 now?"]
-    assert llm.prompts[0].sampling == {}
-    with pytest.raises(DataError, match=r"nowhere\.jinja"):
-        FullHistoryRewriter(llm=llm, prompt=tmp_path / "nowhere.jinja")

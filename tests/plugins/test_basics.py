@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -204,27 +202,3 @@ def test_a_prompt_that_is_missing_or_broken(tmp_path: Path) -> None:
     broken.write_text("<|user|>\n{% if %}", encoding="utf-8")
     with pytest.raises(DataError, match=r"broken\.jinja, line 2"):
         DirectGenerator(llm=Says(), prompt=broken)
-
-
-@pytest.mark.parametrize("name", ["basics", "baselines", "offline", "llms", "neural"])
-def test_importing_a_package_imports_nothing_heavy(name: str) -> None:
-    heavy = [
-        "numpy",
-        "sklearn",
-        "scipy",
-        "litellm",
-        "tenacity",
-        "urllib3",
-        "pysbd",
-        "Stemmer",
-        "torch",
-        "sentence_transformers",
-        "jinja2",
-        "pydantic",
-        "rich",
-    ]
-    found = f"import sys, convrag; before = set(sys.modules); import convrag_{name}; " + (
-        f"print(*[m for m in {heavy} if m in sys.modules and m not in before])"
-    )
-    result = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == ""

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ from convrag_clusterers.agglomerative import AgglomerativeClusterer
 from convrag_clusterers.dbscan import DbscanClusterer
 from convrag_clusterers.hdbscan import HdbscanClusterer
 from convrag_clusterers.kmeans import KMeansClusterer
-from convrag_clusterers.lda import LdaClusterer
-from convrag_clusterers.lsa import LsaClusterer
 from convrag_clusterers.similarity import SimilarityClusterer
+from convrag_clusterers.topics import LdaClusterer, LsaClusterer
 
 BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer, DbscanClusterer, HdbscanClusterer, SimilarityClusterer]
 BY_WORDS = [LsaClusterer, LdaClusterer]
@@ -132,17 +130,6 @@ def test_any_words_get_labels(cls: type[Clusterer], texts: list[str]) -> None:
     assert all(label == -1 for label, text in zip(labels, texts, strict=True) if text in wordless)
 
 
-@pytest.mark.parametrize("cls", [*BY_VECTORS, *BY_WORDS])
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, 50, 400])
-def test_any_number_of_texts(cls: type[Clusterer], n: int) -> None:
-    numbers = np.random.default_rng(n).normal(size=(n, 8))
-    if cls in BY_VECTORS:
-        check_labels(cluster(cls(), numbers), n)
-    else:
-        words = [f"word{chr(97 + m % 23)}{chr(97 + m % 7)} thing{chr(97 + m % 5)}" for m in range(n)]
-        check_labels(cls().cluster(words, Rows([[1.0]])).tolist(), n)
-
-
 @pytest.mark.parametrize("cls", BY_VECTORS)
 @pytest.mark.parametrize("n", [1, 2, 6, 40])
 def test_equal_rows_are_one_cluster(cls: type[Clusterer], n: int) -> None:
@@ -164,16 +151,6 @@ def test_topics_are_told_apart(cls: type[Clusterer]) -> None:
     assert labels[4] == -1
     assert len({labels[n] for n in (0, 2, 5)}) == len({labels[n] for n in (1, 3, 6)}) == 1
     assert labels[0] != labels[1]
-
-
-@pytest.mark.parametrize("cls", [*BY_VECTORS, *BY_WORDS])
-def test_many_threads_get_the_same(cls: type[Clusterer]) -> None:
-    clusterer = cls()
-    texts = [str(n) for n in range(60)] if cls in BY_VECTORS else (MOON + TEA) * 10
-    rows = Rows(np.random.default_rng(1).normal(size=(60, 8)))
-    expected = clusterer.cluster(texts, rows).tolist()
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(lambda _: clusterer.cluster(texts, rows).tolist() == expected, range(24)))
 
 
 @pytest.mark.parametrize(("cls", "parameters"), [
@@ -250,11 +227,3 @@ def test_words_cut_from_the_vocabulary_leave_an_outlier() -> None:
     texts = [" ".join(often), " ".join(often), "zzzzb"]
     for clusterer in (LsaClusterer(), LdaClusterer()):
         assert clusterer.cluster(texts, Rows([[1.0]])).tolist()[2] == -1
-
-
-def test_topic_models_do_not_ask_the_embedder() -> None:
-    class Refuses(Embedder):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-            raise AssertionError("nobody should ask")
-
-    assert len(LsaClusterer().cluster(MOON + TEA, Refuses())) == 6

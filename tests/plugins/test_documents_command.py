@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from commands import run_convrag
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -32,23 +33,6 @@ def test_chat(tmp_path, folder):
     assert "Parental leave lasts eighteen weeks for every parent." in done.stdout
     assert "leave.md" in done.stdout
     assert "1 of 3 files could not be read, or not all of it: broken.pdf (this is no PDF" in done.stderr
-
-
-def test_index_of_several_paths(tmp_path, folder):
-    paths = f"dataset.path=[{folder / 'policies'},{folder / 'prices.csv'},{folder / 'broken.pdf'}]"
-    done = run(tmp_path, "task=index", paths, "dataset.include='*.csv'")
-    assert done.returncode == 0, done.stderr
-    assert "broken.pdf" in done.stderr
-
-
-def test_the_home_folder_and_names_in_any_script(tmp_path, folder):
-    (tmp_path / "Übungen 日本").mkdir()
-    (tmp_path / "Übungen 日本" / "Größe.md").write_text("Text.")
-    home = {**os.environ, "HOME": str(tmp_path)}
-    command = ["task=index", "dataset=documents", f"store.path={tmp_path / 'store'}"]
-    for path in ("~/docs/policies", "[~/docs/policies,~/Übungen 日本]", f"{tmp_path}/Übungen 日本/*.md"):
-        done = run_convrag([*command, f"dataset.path={path}"], tmp_path, environment=home)
-        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from convrag.api.documents import Document
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.store.store import Store
 from convrag.testing import DatasetContract
-from convrag_chunkers.whole import NoChunker
+from convrag_chunkers.page_chunker import NoChunker
 from convrag_documents import catalog
 from convrag_documents import dataset as dataset_module
 from convrag_documents.dataset import DocumentsDataset
@@ -116,9 +115,6 @@ class TestPassages:
             document = dataset.document("default", passage.metadata["document"])
             assert document.text[passage.metadata["start"] : passage.metadata["end"]] == passage.text
 
-    def test_there_are_no_conversations(self, folder, store):
-        assert list(make(folder, store).conversations()) == []
-
     def test_a_domain_of_each_sub_folder(self, folder, store):
         dataset = make(folder, store, domains="folders")
         assert dataset.domains() == ["default", "policies", "tables"]
@@ -193,10 +189,6 @@ class TestUnreadable:
             dataset.domains()
         assert dataset.content_hash()  # check() says what is wrong
 
-    def test_a_path_that_does_not_exist(self, tmp_path, store):
-        (problem,) = make(tmp_path / "nowhere", store).check()
-        assert problem == f"{tmp_path / 'nowhere'}: there is no such file or folder"
-
     @pytest.mark.parametrize(
         ("parameters", "message"),
         [
@@ -259,13 +251,6 @@ class TestReadingAgain:
         monkeypatch.setattr("convrag_documents.catalog.load_times", load)
         assert "Cracker" in next(make(folder, store).corpus("default")).text
 
-    def test_a_folder_that_was_moved_has_the_same_index(self, folder, store, parsed):
-        first = make(folder, store).content_hash()
-        parsed.clear()
-        moved = folder.rename(folder.with_name("moved"))
-        assert make(moved, store).content_hash() == first
-        assert parsed == []
-
     def test_another_version_of_a_library_reads_again(self, folder, store, parsed, monkeypatch):
         from convrag_documents import readers
 
@@ -289,17 +274,6 @@ class TestReadingAgain:
         assert (
             sorted(parsed) == ["HTML", "JSONL", "JSONL", "Markdown", "PDF", "text"][: len(parsed)] or len(parsed) >= 5
         )
-
-    def test_what_the_store_has_lost_and_the_file_too(self, folder, store):
-        dataset = make(folder, store)
-        dataset.check()
-        store.entries._execute("DELETE FROM entries")
-        (folder / "notes.txt").write_text("Something else.")
-        with pytest.raises(DataError, match=r"notes\.txt: this file has changed since it was read: start again"):
-            list(dataset.corpus("default"))
-        (folder / "notes.txt").unlink()
-        with pytest.raises(DataError, match=r"notes\.txt: No such file"):
-            list(dataset.corpus("default"))
 
     def test_an_interruption_keeps_what_was_read(self, folder, store, parsed, monkeypatch):
         read = Reader.read
@@ -366,16 +340,3 @@ def test_memory_is_bounded_by_the_largest_file(tmp_path, store):
         assert tracemalloc.get_traced_memory()[1] < 9_000_000
     finally:
         tracemalloc.stop()
-
-
-def test_a_thousand_files_are_found_again_without_reading_them(tmp_path, store):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for number in range(1000):
-        (folder / f"{number}.md").write_text(f"# Title {number}\n\n" + "A sentence of some words.\n" * 200)
-    seconds = []
-    for _ in range(2):
-        start = time.process_time()
-        make(folder, store).check()
-        seconds.append(time.process_time() - start)
-    assert seconds[1] < seconds[0] / 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -44,15 +43,6 @@ class TestPaths:
     def test_several_have_ids_below_the_folder_that_holds_all(self, tmp_path):
         write(tmp_path, "hr/leave.md", "hr/old/pay.md", "it/vpn.md", "it/secret.md")
         assert ids(tmp_path / "it" / "vpn.md", tmp_path / "hr") == ["hr/leave.md", "hr/old/pay.md", "it/vpn.md"]
-
-    def test_a_file_that_is_named_twice_is_one(self, tmp_path):
-        write(tmp_path, "hr/leave.md", "it/vpn.md")
-        assert ids(tmp_path, tmp_path / "hr", tmp_path / "hr" / "leave.md") == ["hr/leave.md", "it/vpn.md"]
-
-    def test_the_home_folder(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("HOME", str(tmp_path))
-        write(tmp_path, "handbook/a.md")
-        assert ids(Path("~/handbook")) == ["a.md"]
 
     @pytest.mark.parametrize(
         ("pattern", "expected"),
@@ -118,12 +108,6 @@ class TestSelection:
         (tmp_path / ".gitignore").write_text("*.bak\ndocs/draft/\n")
         assert ids(tmp_path / "docs") == ["a.md"]
 
-    def test_an_ignored_folder_that_is_named(self, tmp_path):
-        write(tmp_path, "data/docs/a.md")
-        (tmp_path / ".git").mkdir()
-        (tmp_path / ".gitignore").write_text("/data/\n")
-        assert ids(tmp_path / "data" / "docs") == ["a.md"]
-
 
 class TestLinks:
     def test_links_out_of_the_folder(self, tmp_path):
@@ -133,7 +117,7 @@ class TestLinks:
         (folder / "folder").symlink_to(tmp_path / "secrets")
         found = find(folder)
         assert [file.id for file in found.files] == ["a.md"]
-        out = "it is a symbolic link out of the folder"
+        out = "it is a symbolic link out of the folder, or to nothing"
         assert reasons(found) == {"folder": out, "link.md": out}
 
     def test_cycles(self, tmp_path):
@@ -142,13 +126,7 @@ class TestLinks:
         (tmp_path / "loop").symlink_to(tmp_path / "loop")
         found = find(tmp_path)
         assert [file.id for file in found.files] == ["x/a.md"]
-        assert reasons(found) == {"loop": "it is a symbolic link that leads nowhere"}
-
-    def test_a_link_to_a_file_that_is_found_anyway_is_no_second_document(self, tmp_path):
-        write(tmp_path, "z/v2.md", ".store/v3.md")
-        (tmp_path / "current.md").symlink_to("z/v2.md")
-        (tmp_path / "next.md").symlink_to(".store/v3.md")
-        assert ids(tmp_path) == ["next.md", "z/v2.md"]
+        assert reasons(found) == {"loop": "it is a symbolic link out of the folder, or to nothing"}
 
     def test_a_link_that_the_user_names(self, tmp_path):
         write(tmp_path, "real/a.md")
@@ -159,24 +137,9 @@ class TestLinks:
 
 
 class TestOddEntries:
-    def test_pipes_and_sockets(self, tmp_path, monkeypatch):
-        write(tmp_path, "a.md")
-        os.mkfifo(tmp_path / "pipe.md")
-        monkeypatch.chdir(tmp_path)  # a socket's path is short
-        with socket.socket(socket.AF_UNIX) as bound:
-            bound.bind("socket.md")
-            found = find(tmp_path)
-        assert [file.id for file in found.files] == ["a.md"]
-        reason = "it is a pipe, a socket or a device"
-        assert reasons(found) == {"pipe.md": reason, "socket.md": reason}
-
     def test_names_that_are_not_utf_8(self, tmp_path):
-        for name in (b"caf\xe9.md", b"caf\xe8.md"):
-            Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text("text")  # noqa: PTH118
-        write(tmp_path, r"caf\xe8.md")
-        found = find(tmp_path)
-        assert [file.id for file in found.files] == [r"caf\xe8.md", r"caf\xe9.md"]
-        assert list(reasons(found)) == [r"caf\xe8.md"]
+        Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), b"caf\xe9.md"))).write_text("text")  # noqa: PTH118
+        assert ids(tmp_path) == [r"caf\xe9.md"]
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may list any folder")
     def test_a_folder_that_cannot_be_listed(self, tmp_path):
@@ -187,17 +150,3 @@ class TestOddEntries:
         finally:
             (tmp_path / "x").chmod(0o700)
         assert reasons(found) == {"x/": "Permission denied"}
-
-    def test_a_folder_that_vanishes(self, tmp_path, monkeypatch):
-        write(tmp_path, "a.md", "x/b.md")
-        listed = os.scandir
-
-        def vanish(path):
-            if str(path).endswith("x"):
-                raise FileNotFoundError(2, "No such file", path)
-            return listed(path)
-
-        monkeypatch.setattr(os, "scandir", vanish)
-        found = find(tmp_path)
-        assert [file.id for file in found.files] == ["a.md"]
-        assert reasons(found) == {"x/": "No such file"}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import io
 import os
 import random
-import struct
-import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from convrag.store.store import Store
-from convrag_chunkers.whole import NoChunker
-from convrag_documents import file_content
+from convrag_chunkers.page_chunker import NoChunker
+from convrag_documents import unreadable
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import archive, find_reader
@@ -62,17 +60,6 @@ class TestPdf:
     def test_an_encrypted_file_that_anybody_may_read(self, algorithm):
         assert read("a.pdf", self.encrypt("", algorithm))[0].text.startswith("Leave")
 
-    def test_without_the_extra(self, monkeypatch):
-        from pypdf import PdfReader
-        from pypdf.errors import DependencyError
-
-        def refuse(self, password):
-            raise DependencyError("cryptography>=3.1 is required")
-
-        content = self.encrypt("", "AES-256")
-        monkeypatch.setattr(PdfReader, "decrypt", refuse)
-        assert "pip install 'convrag[documents]'" in refusal("a.pdf", content)
-
     def test_truncated_and_random(self, tmp_path):
         folder = tmp_path / "docs"
         folder.mkdir()
@@ -110,17 +97,6 @@ class TestArchives:
             members = {"word/document.xml": b"<a>" + b" " * 5_000_000, "xl/worksheets/sheet1.xml": b" " * 5_000_000}
             assert refusal(name, make_zip(members)) == "it grows beyond 1 MB when it is unpacked"
 
-    def test_a_bomb_that_says_it_is_small(self, monkeypatch):
-        monkeypatch.setattr(archive, "_MOST", 1_000_000)
-        content = make_zip({"word/document.xml": b" " * 50_000_000})
-        content = content.replace(struct.pack("<L", 50_000_000), struct.pack("<L", 100))
-        tracemalloc.start()
-        try:
-            assert "it is damaged: word/document.xml: " in refusal("a.docx", content)
-            assert tracemalloc.get_traced_memory()[1] < 5_000_000
-        finally:
-            tracemalloc.stop()
-
     @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
     def test_no_archive(self, name):
         assert refusal(name, b"PK\x03\x04 nothing").startswith("it is damaged: ")
@@ -130,12 +106,6 @@ class TestArchives:
     @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.epub"])
     def test_another_kind_of_archive(self, name):
         assert "is missing in it" in refusal(name, make_zip({"readme.txt": "hello"}))
-
-    def test_members_outside_of_the_archive(self):
-        members = {
-            "META-INF/container.xml": '<c><rootfile full-path="../../../etc/passwd"/></c>',
-        }
-        assert refusal("a.epub", make_zip(members)) == "it is damaged: ../../../etc/passwd is missing in it"
 
     def test_an_encrypted_member(self):
         content = bytearray(SOUND["a.docx"])
@@ -154,18 +124,6 @@ class TestArchives:
         reason = refusal("a.xlsx", make_xlsx({"A": [["item", "price"]]}, stray))
         assert reason.endswith("rows and 16,384 columns apart; delete the stray ones")
 
-    @pytest.mark.parametrize(
-        ("old", "new", "reason"),
-        [
-            ("<row>", '<row r="1048576"><c r="T1"/>', "1,048,576 rows and 20 columns apart"),
-        ],
-    )
-    def test_what_takes_all_memory_or_hours(self, old, new, reason):
-        with zipfile.ZipFile(io.BytesIO(SOUND["a.xlsx"])) as opened:
-            members = {name: opened.read(name).decode() for name in opened.namelist()}
-        sheet = "xl/worksheets/sheet0.xml"
-        assert reason in refusal("a.xlsx", make_zip(members | {sheet: members[sheet].replace(old, new, 1)}))
-
 
 class TestXml:
     def test_entities(self):
@@ -175,18 +133,8 @@ class TestXml:
         members = {"META-INF/container.xml": f"{outside}<c>&a;</c>"}
         assert "it is damaged" in refusal("a.epub", make_zip(members))
 
-    def test_elements_within_each_other(self):
-        tables = "<w:tbl><w:tr><w:tc>" * 100_000 + "</w:tc></w:tr></w:tbl>" * 100_000
-        assert refusal("a.docx", make_docx(tables)) == "the elements of word/document.xml are nested more than 400 deep"
-
 
 class TestNesting:
-    def test_html(self):
-        assert refusal("a.html", b"<div>" * 100_000 + b"deep") == "its blocks are nested more than 3,000 deep"
-        assert read("a.html", b"<b><i>" * 20_000 + b"deep")[0].text == "deep"
-        assert read("a.html", b"<div>" * 2_000 + b"deep")[0].text == "deep"
-        assert read("a.html", b"<div><p>x</div>" * 10_000)[0].text.count("x") == 10_000
-
     def test_json(self):
         assert "nested too deeply" in refusal("a.ipynb", b"[" * 200_000)
         assert "nested too deeply" in refusal("a.jsonl", b'{"a":' * 200_000)
@@ -202,15 +150,6 @@ class TestFiles:
         dataset = make(folder, tmp_path / "store")
         assert "server.log (500 MB is more than dataset.max_megabytes=50)" in dataset.note()
         assert len(list(dataset.corpus("default"))) == 1
-
-    def test_a_file_that_was_read_before_the_limit_was_lowered(self, tmp_path):
-        folder = tmp_path / "docs"
-        folder.mkdir()
-        (folder / "a.md").write_text("# A\n\nText.")
-        (folder / "b.md").write_text("long " * 1000)
-        os.utime(folder / "b.md", (1, 1))
-        assert make(folder, tmp_path / "store").note() == ""
-        assert "b.md (0.0 MB is more than" in make(folder, tmp_path / "store", max_megabytes=0.001).note()
 
     def test_a_file_that_the_system_refuses(self, tmp_path, monkeypatch):
         folder = tmp_path / "docs"
@@ -232,4 +171,4 @@ class TestFiles:
     def test_a_pipe_is_not_waited_for(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(Unreadable, match="it is a pipe"):
-            file_content.read_bytes(tmp_path / "pipe", 100)
+            unreadable.read_bytes(tmp_path / "pipe", 100)

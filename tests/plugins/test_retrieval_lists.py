@@ -17,7 +17,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Query
 from convrag.store.store import Store
 from convrag_retrieval.dense import DenseRetriever
-from convrag_retrieval.stored_rows import FILE, StoredRows
+from convrag_retrieval.vectors import FILE, StoredRows
 
 WIDTH = 24
 
@@ -71,43 +71,6 @@ def build(folder: Path, numbers: Sequence[int], **parameters: Any) -> tuple[int,
 
 
 # Lists ------------------------------------------------------------------------------------------------------------
-
-
-def test_an_interrupted_build_of_lists_goes_on_from_the_last_shard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("faiss")
-    from convrag_retrieval import leader_lists
-
-    monkeypatch.setattr(leader_lists, "_SHARD", 100)
-    find = leader_lists.LeaderBuilder._find_leaders
-    done, most = 0, 3
-
-    def stop(*args: Any) -> Any:
-        nonlocal done
-        if done == most:
-            raise KeyboardInterrupt
-        done += 1
-        return find(*args)
-
-    monkeypatch.setattr(leader_lists.LeaderBuilder, "_find_leaders", stop)
-    with pytest.raises(KeyboardInterrupt):
-        build(tmp_path / "again", range(1000), approximate="always")
-    assert len(list(tmp_path.glob("again/lists/*/*"))) == 3
-    damaged = next(tmp_path.glob("again/lists/*/*100.npz"))
-    damaged.write_bytes(damaged.read_bytes()[:-8])
-    done, most = 0, 1000
-    files = build(tmp_path / "again", range(1000), approximate="always")[1]
-    assert done == 8
-    assert list(tmp_path.glob("again/lists/*")) == []
-    assert files == build(tmp_path / "fresh", range(1000), approximate="always")[1]
-
-
-def test_leaders_do_not_depend_on_the_order_of_passages(tmp_path: Path) -> None:
-    pytest.importorskip("faiss")
-    one = build(tmp_path / "one", range(300), approximate="always")[1]
-    other = build(tmp_path / "other", range(299, -1, -1), approximate="always")[1]
-    assert len(one["lists.faiss"]) == len(other["lists.faiss"])
 
 
 def test_threads_search_lists_at_once(tmp_path: Path) -> None:

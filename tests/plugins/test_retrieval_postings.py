@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +74,3 @@ def test_long_lists_are_only_looked_up(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(module._Term, "score", count)
     assert postings.search(words, 10) == expected
     assert sum(added) < 0.1 * 20_000
-
-
-def test_threads_do_not_disturb_each_other(tmp_path: Path) -> None:
-    postings = make_postings(tmp_path, 5_000, 50, 5)
-    random = np.random.default_rng(1)
-    queries = [{int(word): 1.0 for word in random.integers(0, 50, 4)} for _ in range(40)]
-    expected = [search_all(postings, words, 10, 5_000) for words in queries]
-    with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(lambda _: [postings.search(words, 10) for words in queries], range(16)):
-            assert found == expected

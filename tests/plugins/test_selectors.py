@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -24,7 +23,7 @@ from convrag_clusterers.agglomerative import AgglomerativeClusterer
 from convrag_retrieval.bm25_ranker import BM25Ranker
 from convrag_selectors.budget import BudgetSelector, fill_knapsack
 from convrag_selectors.chosen import scale_scores
-from convrag_selectors.dynamic import DynamicSelector, find_facets
+from convrag_selectors.dynamic import DynamicSelector
 from convrag_selectors.mmr import MMRSelector
 from convrag_selectors.xquad import XQuADSelector, select_by_xquad
 
@@ -121,11 +120,6 @@ def test_mmr_by_the_similarity_to_the_rewritten_question() -> None:
     assert select(MMRSelector(embedder=rows, lambda_=0.5, relevance="embedder"), FOUR, 2) == ["c", "b"]
 
 
-def test_mmr_passes_over_a_copy_wherever_the_passage_stands() -> None:
-    found = [Hit(Passage(name, text), 1.0) for name, text in [("1", "tea"), ("2", "tea"), ("3", "fog"), ("4", "tea")]]
-    assert select(MMRSelector(embedder=LetterEmbedder()), found, 2) == ["1", "3"]
-
-
 # xQuAD ---------------------------------------------------------------------------------------------------------------
 
 
@@ -159,11 +153,6 @@ def test_xquad_with_one_aspect_is_the_ranking() -> None:
     ]
     assert select(make_xquad(aspects="queries"), FOUR, 3, Question("nothing rewritten")) == ["a", "b", "c"]
     assert select(make_xquad(clusterer=Labels(0, 0, 0, 0), lambda_=0.0), FOUR) == ["a", "b", "c"]
-
-
-def test_xquad_goes_from_cluster_to_cluster_where_scores_are_equal() -> None:
-    found = hits(("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 1.0))
-    assert select(make_xquad(clusterer=Labels(0, 0, 1, 2)), found) == ["a", "c", "d"]
 
 
 def reference_xquad(relevance: Any, covers: Any, weights: Any, count: int, lambda_: float) -> list[int]:
@@ -222,19 +211,6 @@ def test_dynamic_says_why_it_ends() -> None:
     assert explain([], 5) == "kept 0: no more were found"
 
 
-def test_facets_are_content_words() -> None:
-    assert find_facets("What's the nurse's pension, and how do nurses' pensions differ?") == {
-        "nurs": "nurse's", "pension": "pension", "differ": "differ",
-    }  # fmt: skip
-    assert find_facets("What is it?") == find_facets("") == {}
-
-
-def test_dynamic_keeps_equal_scores() -> None:
-    found = hits(("a", 2.0), ("b", 2.0), ("c", 2.0))
-    assert select(DynamicSelector(), found, 2) == ["a", "b"]
-    assert select(DynamicSelector(share=1.0), found, 9) == ["a", "b", "c"]
-
-
 # budget --------------------------------------------------------------------------------------------------------------
 
 
@@ -287,21 +263,6 @@ def list_selectors() -> list[Selector]:
         DynamicSelector(),
         BudgetSelector(llm=toys.EchoLLM(), tokens=9),
     ]
-
-
-@pytest.mark.parametrize("stage", list_selectors(), ids=lambda stage: type(stage).__name__)
-def test_nothing_wanted_is_nothing_selected(stage: Selector) -> None:
-    assert stage.select(ASKED, FOUR, 0).hits == ()
-
-
-@pytest.mark.parametrize("stage", list_selectors(), ids=lambda stage: type(stage).__name__)
-def test_a_thousand_hits_with_scores_below_0_and_copies(stage: Selector) -> None:
-    found = [Hit(Passage(str(n), f"passage {n % 50} of the pensions"), -float(n // 3)) for n in range(1000)]
-    start = time.perf_counter()
-    selected = stage.select(ASKED, found, 20).hits
-    assert time.perf_counter() - start < 5
-    assert selected[0] == found[0]
-    assert len({hit.passage.id for hit in selected}) == len(selected) <= 20
 
 
 def test_scores_are_scaled() -> None:

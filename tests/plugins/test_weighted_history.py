@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 
 import pytest
@@ -217,11 +216,6 @@ def test_auto_needs_neither_a_corpus_nor_a_model(tmp_path: Path) -> None:
     assert {query.source for query in rewritten.queries} == {"weighing", "prompting", "blending", "selecting"}
 
 
-def test_auto_searches_for_a_first_question_once() -> None:
-    rewritten = TestAutoWithoutAModel().make().rewrite(Question("What is tin?"))
-    assert rewritten.queries == (Query("What is tin?"),)
-
-
 def test_a_rule_of_auto_that_had_to_give_up_says_so() -> None:
     stage = AutoRewriter(
         llm=Rules(),
@@ -252,30 +246,6 @@ def test_any_text_gives_queries_with_text_and_positive_weights(question: str, sa
 words = st.lists(st.sampled_from(["tin", "copper", "zinc", "lead", "gold"]), max_size=8).map(" ".join)
 
 
-@settings(deadline=None)
-@given(words.filter(bool), st.lists(st.tuples(words, words), min_size=1, max_size=6))
-def test_the_history_weighs_half_as_much_as_the_question(question: str, said: list[tuple[str, str]]) -> None:
-    queries = choose_queries(RULES.rewrite(Question(question, history=turns(*said))).queries, "lexical")
-    length = {query: math.sqrt(len(set(query.text.split()))) for query in queries}
-    assert (queries[0].text, queries[0].weight) == (question, 1)
-    shares = sum(query.weight * length[query] for query in queries[1:]) / length[queries[0]]
-    assert shares == pytest.approx(0.5 if len(queries) > 1 else 0)
-
-
-def test_a_long_conversation_costs_no_more_than_a_short_one() -> None:
-    answer = "Tin is a soft metal that is made from cassiterite and melts at a low temperature. " * 10
-    best = []
-    for length in (4, 50):
-        question = Question("What does it cost?", history=turns(*[("What is tin?", answer)] * length), number=length)
-        times = []
-        for _ in range(20):
-            start = time.perf_counter()
-            RULES.rewrite(question)
-            times.append(time.perf_counter() - start)
-        best.append(min(times))
-    assert best[1] < 5 * best[0]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -291,5 +261,5 @@ def test_a_long_conversation_costs_no_more_than_a_short_one() -> None:
 )
 def test_wrong_parameters_are_named(wrong: dict[str, float]) -> None:
     (name,) = wrong
-    with pytest.raises(ConfigError, match=f"rewriter.{name}="):
+    with pytest.raises(ConfigError, match=f"{name}="):
         rewrite("tin?", (), **wrong)

@@ -10,8 +10,8 @@
 * `jsonl`: a document a line.
 * `notebook`: Jupyter's.
 
-What they use: text_builder puts a text together, table_rows makes lines of rows, archive unpacks zip files and xml_tree
-parses what is in them, both within bounds.
+What they use: text_builder puts a text together, table_rows makes lines of rows, archive unpacks zip files within
+bounds, and parses the XML in them.
 """
 
 from __future__ import annotations
@@ -53,40 +53,20 @@ class Reader:
 
 
 _TEXT = Reader("text", "text", "read_text", ("chardet",))
-_MARKDOWN = Reader("Markdown", "markdown", "read_markdown", ("chardet",))
-_HTML = Reader("HTML", "html", "read_html", ("selectolax", "chardet"))
-_PDF = Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography"))
-_TABLE = Reader("CSV", "csv_table", "read_csv", ("chardet",))
-_JSONL = Reader("JSONL", "jsonl", "read_jsonl", ("chardet",))
-
-_BY_SUFFIX = {
-    ".txt": _TEXT,
-    ".text": _TEXT,
-    ".log": _TEXT,
-    ".rst": _TEXT,
-    ".adoc": _TEXT,
-    ".org": _TEXT,
-    "": _TEXT,  # README, LICENSE
-    ".md": _MARKDOWN,
-    ".markdown": _MARKDOWN,
-    ".mdx": _MARKDOWN,
-    ".html": _HTML,
-    ".htm": _HTML,
-    ".xhtml": _HTML,
-    ".pdf": _PDF,
-    ".docx": Reader("Word file", "docx", "read_docx"),
-    ".docm": Reader("Word file", "docx", "read_docx"),
-    ".pptx": Reader("PowerPoint file", "pptx", "read_pptx"),
-    ".pptm": Reader("PowerPoint file", "pptx", "read_pptx"),
-    ".xlsx": Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)),
-    ".xlsm": Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)),
-    ".epub": Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")),
-    ".csv": _TABLE,
-    ".tsv": _TABLE,
-    ".jsonl": _JSONL,
-    ".ndjson": _JSONL,
-    ".ipynb": Reader("notebook", "notebook", "read_notebook", ("chardet",)),
-}
+_SUFFIXES = (
+    (_TEXT, ("", ".txt", ".text", ".log", ".rst", ".adoc", ".org")),  # without one: README, LICENSE
+    (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
+    (Reader("HTML", "html", "read_html", ("selectolax", "chardet")), (".html", ".htm", ".xhtml")),
+    (Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography")), (".pdf",)),
+    (Reader("Word file", "docx", "read_docx"), (".docx", ".docm")),
+    (Reader("PowerPoint file", "pptx", "read_pptx"), (".pptx", ".pptm")),
+    (Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
+    (Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")), (".epub",)),
+    (Reader("CSV", "csv_table", "read_csv", ("chardet",)), (".csv", ".tsv")),
+    (Reader("JSONL", "jsonl", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
+    (Reader("notebook", "notebook", "read_notebook", ("chardet",)), (".ipynb",)),
+)
+_BY_SUFFIX = {suffix: reader for reader, suffixes in _SUFFIXES for suffix in suffixes}
 
 
 def find_reader(file: FoundFile) -> Reader | None:

@@ -15,17 +15,12 @@ from convrag_documents.unreadable import Unreadable
 
 _DELIMITERS = ",;\t|"
 _SAMPLE = 20  # rows from which the delimiter is told
-_DECLARED = "sep="  # in the first line, for Excel
 
 
 def read_csv(content: bytes) -> Iterator[Document]:
     """Read a table as RFC 4180 has it, also with semicolons, tabs or bars between its cells."""
     text = decode(content)
-    first, _, rest = text.partition("\n")
-    if first.lower().startswith(_DECLARED) and len(first) == len(_DECLARED) + 1:
-        text, delimiter = rest, first[-1]
-    else:
-        delimiter = max(_DELIMITERS, key=lambda each: _count_alike(text, each))
+    delimiter = max(_DELIMITERS, key=lambda each: _count_alike(text, each))
     builder = TextBuilder()
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     lines: list[str] = []

@@ -8,7 +8,6 @@ from xml.etree.ElementTree import Element
 from convrag import Document
 from convrag_documents.readers.archive import Archive
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.readers.xml_tree import walk_tree
 from convrag_documents.unreadable import Unreadable
 
 _LEFT_OUT = {"del", "moveFrom", "Fallback", "pPr", "rPr", "sectPr"}
@@ -150,7 +149,7 @@ def _read_rows(table: Element) -> Iterator[str]:
 
 def _begins_page(paragraph: Element) -> bool:
     """Whether a page begins before the first word of a paragraph."""
-    for element in walk_tree(paragraph, lambda each: each.tag in _LEFT_OUT):
+    for element in _walk_tree(paragraph):
         if element.tag == "lastRenderedPageBreak":
             return True
         if element.tag == "t" and (element.text or "").strip():
@@ -161,7 +160,7 @@ def _begins_page(paragraph: Element) -> bool:
 def _read_text(block: Element) -> str:
     """The text of a paragraph, or of several, with a line break between them."""
     pieces = []
-    for element in walk_tree(block, lambda each: each.tag in _LEFT_OUT):
+    for element in _walk_tree(block):
         if element.tag == "t":
             pieces.append(element.text or "")
         elif element.tag == "p" and pieces:
@@ -169,3 +168,13 @@ def _read_text(block: Element) -> str:
         elif element.tag in _SIGNS:
             pieces.append(_SIGNS[element.tag])
     return "".join(pieces)
+
+
+def _walk_tree(root: Element) -> Iterator[Element]:
+    """Yield an element and all within it, in the order of the text, without what is left out."""
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        if element.tag not in _LEFT_OUT:
+            yield element
+            waiting.extend(reversed(element))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from convrag import Document
 from convrag_documents.readers.text import decode
 from convrag_documents.readers.text_builder import TextBuilder
-from convrag_documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -27,10 +26,6 @@ _BLOCKS = {
 }
 _CELLS = {"td", "th"}
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
-_NESTED = re.compile(rf"<(/?)(?:{'|'.join(_BLOCKS - {'p', 'hr'})})\b".encode(), re.IGNORECASE)
-_DEEPEST = 3_000
-"""Blocks within each other. The parser's time grows with the square of their number: 50,000 take seconds."""
-
 _PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
 """What makes a cell of a table a part of the page's layout, instead of a value in a line."""
 
@@ -43,14 +38,9 @@ def read_html(content: bytes) -> Iterator[Document]:
 
 
 def add_html(builder: TextBuilder, content: bytes) -> None:
-    """Add the text and the headings of a page, and its title where none is known. Raises Unreadable: it nests deep."""
+    """Add the text and the headings of a page, and its title where none is known."""
     from selectolax.lexbor import LexborHTMLParser
 
-    depth = 0
-    for tag in _NESTED.finditer(content):
-        depth = max(0, depth - 1) if tag[1] else depth + 1
-        if depth > _DEEPEST:
-            raise Unreadable(f"its blocks are nested more than {_DEEPEST:,} deep")
     tree = LexborHTMLParser(_decode_page(content))
     title = tree.css_first("title")
     if title is not None and not builder.title:

@@ -30,16 +30,13 @@ def read_notebook(content: bytes) -> Iterator[Document]:
 
 
 def _list_cells(notebook: Any) -> list[dict[str, Any]]:
-    """List the cells of a notebook, in the form of any version."""
-    if not isinstance(notebook, dict):
+    """List the cells of a notebook, in its form since 2015."""
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise Unreadable("this is no notebook")
-    sheets = notebook.get("worksheets")
-    holders = [notebook, *(sheets if isinstance(sheets, list) else [])]
-    cells = [cell for each in holders if isinstance(each, dict) for cell in each.get("cells") or []]
-    return [cell for cell in cells if isinstance(cell, dict)]
+    return [cell for cell in notebook["cells"] if isinstance(cell, dict)]
 
 
 def _read_source(cell: dict[str, Any]) -> str:
-    source = cell.get("source", cell.get("input", ""))
+    source = cell.get("source", "")
     lines = source if isinstance(source, list) else [source]
     return "".join(line for line in lines if isinstance(line, str))

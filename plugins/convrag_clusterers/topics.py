@@ -1,0 +1,141 @@
+"""`clusterer=lsa` and `clusterer=lda`: texts are clustered by the topics of their words."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from convrag import Clusterer, ConfigError, Embedder
+from convrag.sdk.words import stem_words
+from convrag_clusterers.base_clusterers import choose_cluster_count, renumber_labels
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_VOCABULARY = 1000
+"""Words that a topic model knows, the most frequent ones (GINGER's)."""
+
+SCORE_DECIMALS = 9
+"""Scores of topics that agree so far differ by rounding: the first topic counts."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class TopicClusterer(Clusterer):
+    """Clusters texts by the topic that their words belong to most; a text without words is an outlier.
+
+    Args:
+        shortest: the number of letters of the shortest word that counts.
+    """
+
+    libraries = ("numpy", "scikit-learn")
+
+    def __init__(self, shortest: int) -> None:
+        if shortest < 1:
+            raise ConfigError(f"clusterer.shortest={shortest}: at least 1 letter")
+        self.shortest = shortest
+
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("sklearn")
+
+    def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
+        """N texts -> (n,) labels, numbered in the order in which the topics appear; the embedder is not used."""
+        import numpy as np
+
+        stems = [_stem_text(text, self.shortest) for text in texts]
+        with_words = [index for index, found in enumerate(stems) if found]
+        labels = np.full(len(texts), -1, dtype=np.int64)
+        if with_words:
+            labels[with_words] = renumber_labels(self._find_topics([stems[index] for index in with_words]))
+        return labels
+
+    @abstractmethod
+    def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
+        """The stems of n texts, at least one each -> (n,) topics, negative for texts whose words are too rare."""
+
+
+class LsaClusterer(TopicClusterer):
+    """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
+
+    A component has two ends, and texts at opposite ends have nothing in common: they are different clusters. A text
+    that no component says anything of is an outlier. Words are English stems, without stop words.
+
+    Args:
+        components: how many; never more than texts or words. None takes half the number of texts (GINGER's).
+        shortest: letters of the shortest word that counts (4: GINGER drops words of three letters and fewer).
+        seed: of the randomised decomposition (42: GINGER's).
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    def __init__(self, *, components: int | None = None, shortest: int = 4, seed: int = 42) -> None:
+        if components is not None and components < 1:
+            raise ConfigError(f"clusterer.components={components}: at least 1, or null for half the number of texts")
+        super().__init__(shortest)
+        self.components = components
+        self.seed = seed
+
+    def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
+        import numpy as np
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.utils.extmath import randomized_svd
+
+        matrix = TfidfVectorizer(analyzer=list, max_features=MAX_VOCABULARY).fit_transform(texts)
+        count = min(self.components or max(1, len(texts) // 2), *matrix.shape)
+        left, strengths, _ = randomized_svd(matrix, count, n_iter=10, random_state=self.seed)
+        scores = (left * strengths).round(SCORE_DECIMALS)
+        strongest = np.abs(scores).argmax(axis=1)
+        opposite = scores[np.arange(len(scores)), strongest] < 0
+        topics: NDArray[np.int64] = np.where(scores.any(axis=1), 2 * strongest + opposite, -1)
+        return topics
+
+
+class LdaClusterer(TopicClusterer):
+    """Cluster texts by latent Dirichlet allocation: the likeliest topic of each; it wants more text than most.
+
+    Words are English stems, without stop words.
+
+    Args:
+        topics: how many, never more than texts; None takes the root of the number of texts, rounded down, between 2 and
+            7, as clusterer=kmeans does, so that the two can be compared.
+        shortest: letters of the shortest word that counts; 4 as for clusterer=lsa.
+        iterations: of the estimation; more settles the topics, and takes longer in proportion (10: scikit-learn's).
+        seed: of the random start.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    def __init__(self, *, topics: int | None = None, shortest: int = 4, iterations: int = 10, seed: int = 42) -> None:
+        if (topics is not None and topics < 1) or iterations < 1:
+            raise ConfigError(f"clusterer.topics={topics} and clusterer.iterations={iterations}: at least 1")
+        super().__init__(shortest)
+        self.topics = topics
+        self.iterations = iterations
+        self.seed = seed
+
+    def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
+        import numpy as np
+        from sklearn.decomposition import LatentDirichletAllocation
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        counts = CountVectorizer(analyzer=list, max_features=MAX_VOCABULARY).fit_transform(texts)
+        number = min(self.topics or choose_cluster_count(len(texts)), len(texts))
+        model = LatentDirichletAllocation(number, max_iter=self.iterations, random_state=self.seed)
+        likeliest = model.fit_transform(counts).round(SCORE_DECIMALS).argmax(axis=1)
+        topics: NDArray[np.int64] = np.where(counts.getnnz(axis=1) > 0, likeliest, -1)
+        return topics
+
+
+def _stem_text(text: str, shortest: int) -> list[str]:
+    """The stems of a text's words, in order, without stop words and words of fewer letters."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    words = (word.lower() for word in _WORD.findall(text))
+    return stem_words([word for word in words if len(word) >= shortest and word not in ENGLISH_STOP_WORDS])
