@@ -16,11 +16,12 @@ from omegaconf import DictConfig
 from convrag import ConfigError, Task, UnknownName
 from convrag.sdk.files import write_atomically
 from convrag.sdk.strict_json import format_json
-from convrag_judging.judgement_files import RatingTable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from convrag_judging.judgement_files import RatingTable
 
 
 Level = Literal["nominal", "ordinal", "interval"]

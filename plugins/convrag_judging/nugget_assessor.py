@@ -8,9 +8,8 @@ from typing import Any
 
 from convrag import LLM, Passage, Prompt, PromptTemplate
 from convrag_judging.assessors import ask_for_form, passage_inputs
-from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_judgements import NuggetAssessment
-from convrag_judging.nugget_scores import LabelParser, parse_assignment, parse_importance
+from convrag_judging.nugget_scores import LabelParser, NuggetSet, parse_assignment, parse_importance
 from convrag_judging.references import ReferenceTurn
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from convrag import Report
 from convrag.sdk.strict_json import format_json
-from convrag_judging.judgement_files import NuggetLabels
-from convrag_judging.nugget_scores import SCORES, LabelPairs
+from convrag_judging.nugget_scores import SCORES, LabelPairs, NuggetLabels
 
 FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED = "few", "no_pair", "no_passages", "no_nuggets", "not_judged"
 REASONS = (FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag_compare import significance
-from convrag_compare.significance import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm, is_exact
+from convrag_compare.paired_differences import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm, is_exact
 
 sums = st.lists(st.integers(-5, 5).map(lambda n: n / 4), min_size=1, max_size=9)
 

@@ -10,8 +10,7 @@ from convrag.api.errors import ConvragError, DataError
 from convrag.api.types import Passage, Turn
 from convrag.testing import DatasetContract
 from convrag_datasets.jsonl import JsonlDataset
-from convrag_datasets.mtrag import MtragDataset
-from convrag_datasets.mtrag_reference import find_domain
+from convrag_datasets.mtrag import MtragDataset, find_domain
 
 COLLECTIONS = {
     "clapnq": "mt-rag-clapnq-elser-512-100-20240503",

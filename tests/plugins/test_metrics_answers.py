@@ -232,7 +232,7 @@ def test_turns_with_few_nuggets_are_left_out_and_their_share_is_reported() -> No
 def test_nothing_heavy_is_imported_to_measure_answers_as_by_default() -> None:
     code = (
         "import sys; from convrag_metrics.answers import _make_rouge_tokenizer; _make_rouge_tokenizer(stem=False); "
-        "import convrag_metrics.bleu; print([m for m in ('nltk', 'torch', 'rouge_score') if m in sys.modules])"
+        "import convrag_metrics.answers; print([m for m in ('nltk', 'torch', 'rouge_score') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
