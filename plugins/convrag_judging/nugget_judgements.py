@@ -217,12 +217,13 @@ class NuggetAggregate:
             NOT_JUDGED: "have no judgement",
         }
         counts = {reason: self._left_out[reason] for reason in reasons}
-        named = [f"{count} {reasons[name]}" for name, count in counts.items() if count or self._is_required(name)]
+        named = [
+            f"{count} {reasons[name]}"
+            for name, count in counts.items()
+            if count or (name == FEW and self.min_nuggets > 0)
+        ]
         total = f"Nuggets: {sum(counts.values())} of {len(self._turns)} turns left out"
         return f"{total}: {', '.join(named)}" if named else total
-
-    def _is_required(self, reason: str) -> bool:
-        return reason == FEW and self.min_nuggets > 0
 
 
 def _to_json_lines(judgement: TurnJudgement) -> Iterator[str]:

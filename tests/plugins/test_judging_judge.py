@@ -23,7 +23,6 @@ from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
-from convrag_judging.reply_forms import parse_score
 from convrag_judging.rubric import read_rubric, rubric_path
 
 NA = None
@@ -287,25 +286,6 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
     assert report_of(measured)
     with pytest.raises(RunStopped):
         stage.measure([record(1, "x")])
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (4, 4),
-        (4.0, 4),
-        ("4", 4),
-        ({"score": 4}, 4),
-        (4.5, None),
-        (0, None),
-        (6, None),
-        (True, None),
-        (None, None),
-        ("", None),
-    ],
-)
-def test_parse_score(value: Any, expected: int | None) -> None:
-    assert parse_score(value, 1, 5) == expected
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
