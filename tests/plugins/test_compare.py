@@ -395,6 +395,7 @@ def test_a_quoted_value_is_the_value_and_a_reference_is_not_looked_up(tmp_path: 
     }
 
 
+@pytest.mark.slow
 def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     """The same command twice leaves two folders; another model's answer in the second one makes it a run of its own."""
     for name, values, identity, task in (
@@ -417,6 +418,7 @@ def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     assert len((tmp_path / "out/leaderboard.csv").read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> None:
     write(run_result("x", GOOD), tmp_path / "a", ["rewriter=none"])
     done = run_convrag(["task=compare", "task.runs=[a]", "sweep.metric=BLEU", "tracker=none"], tmp_path)
@@ -424,6 +426,7 @@ def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> N
     assert "sweep.metric=BLEU: no run was measured by it. All runs have nDCG@5, R@5." in done.stderr
 
 
+@pytest.mark.slow
 def test_the_task_compares_without_running(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
@@ -437,6 +440,7 @@ def test_the_task_compares_without_running(tmp_path: Path) -> None:
     assert "Leaderboard" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
@@ -453,6 +457,7 @@ def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
     assert (done.returncode, "task.columns: 'BLEU' is no measure" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path: Path) -> None:
     write(run_result("x", GOOD, failed=12), tmp_path / "a", ["rewriter=none"])
     write(run_result("x", GOOD, failed=1), tmp_path / "b", ["rewriter=mmr"])

@@ -370,6 +370,7 @@ def test_agreement_without_files_is_a_mistake() -> None:
         AgreementTask(scores=[Path("a")], human=[])
 
 
+@pytest.mark.slow
 def test_the_task_compares_files(here: Path) -> None:
     for name, scores in {"run": [0.1, 0.4, 0.9], "Ada": [1, 3, 3], "Bo": [1, 2, 4]}.items():
         measure = "RB_agg" if name == "run" else "quality"
@@ -390,6 +391,7 @@ def test_the_task_compares_files(here: Path) -> None:
     assert "Did you mean 'RB_agg'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     done = convrag("metrics=[judge]")
     assert done.returncode == 2
@@ -397,6 +399,7 @@ def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config.compose import compose

@@ -459,6 +459,7 @@ def test_a_run_with_a_rule_based_model(here: Path) -> None:
     assert again.usage["metrics.nuggets"].calls == 0, "everything is remembered"
 
 
+@pytest.mark.slow
 def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
     run_sample(here)
     given = "judgements=[run/nuggets.jsonl]"

@@ -232,6 +232,7 @@ def test_the_task_needs_a_file() -> None:
         ScoreNuggetsTask(judgements=[])
 
 
+@pytest.mark.slow
 def test_published_labels_become_published_scores(here: Path) -> None:
     """Three assessors of 40 topics, with labels in any case and some lists too short: the mean of means over topics."""
     draw = random.Random(3)

@@ -165,6 +165,7 @@ def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
     assert first["BLEU"] == 0.0
 
 
+@pytest.mark.slow
 def test_the_same_answer_gives_the_same_number_whatever_the_hash_seed() -> None:
     code = (
         "from convrag_metrics.token_overlap import measure_overlap, measure_subsequence\n"
