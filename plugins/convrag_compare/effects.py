@@ -10,9 +10,8 @@ from convrag.sdk.tasks.scores import TOO_FEW
 from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.movements import Pair, pair_runs
-from convrag_compare.paired_differences import Difference, estimate_differences, subtract_scores
+from convrag_compare.paired_differences import Difference, correct_by_holm, estimate_differences, subtract_scores
 from convrag_compare.run_result import PARTIAL, RunResult, Scores
-from convrag_compare.significance import correct_by_holm
 from convrag_compare.tables import Table, format_interval, format_number, format_p, format_signed
 
 _EXPLAINED = (

@@ -10,13 +10,13 @@ from convrag_compare.factors import find_factors
 from convrag_compare.movements import Movement, find_movements
 from convrag_compare.paired_differences import (
     Difference,
+    correct_by_holm,
     estimate_differences,
     estimate_mean_intervals,
     subtract_scores,
 )
 from convrag_compare.run_result import RunResult
 from convrag_compare.shared_turns import Shared, share_turns
-from convrag_compare.significance import correct_by_holm
 
 
 @dataclass(frozen=True)

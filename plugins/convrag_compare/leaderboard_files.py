@@ -10,9 +10,9 @@ from convrag.sdk.tasks.scores import RESAMPLES, TOO_FEW, describe_gaps
 from convrag_compare.factors import format_run, get_levels
 from convrag_compare.leaderboard import Leaderboard, Row, Score
 from convrag_compare.movements import describe_unmoved
+from convrag_compare.paired_differences import EXACT, FLIPS
 from convrag_compare.run_result import PARTIAL, RunResult
 from convrag_compare.shared_turns import describe_shared
-from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
 
 _NAN = float("nan")

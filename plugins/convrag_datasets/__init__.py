@@ -4,11 +4,10 @@ Most options stand on file_dataset (what files say, once; the corpus of a domain
 
 * rows: fields of a row, checked, with the place in each error; row_files: rows of JSONL, JSON arrays, CSV and Parquet
   (tables); rows_of_turns: rows that each hold one turn and its context
-* conversations, queries, turns: rows that become conversations; corpus: passages and their fingerprints; qrels
+* conversations, turns: rows that become conversations; corpus: passages and their fingerprints; qrels
 
-The options: sample, jsonl, beir, questions, ir_datasets, huggingface (hub_rows), mtrag (mtrag_files, mtrag_reference).
-Published sets, on published: cast (cast_topics, cast_trees), ikat (ikat_topics), topiocqa, qrecc, coral, chatrag,
-doc2dial and multidoc2dial (doc2dial_dialogues, doc2dial_documents).
+The options: sample, jsonl, beir, questions, ir_datasets, huggingface, mtrag; and the published sets cast (cast_topics),
+ikat, topiocqa, qrecc, coral, chatrag, doc2dial and multidoc2dial.
 """
 
 from convrag import Register, hookimpl

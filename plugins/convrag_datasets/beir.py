@@ -8,10 +8,10 @@ from typing import Literal
 
 from convrag import DataError, UnknownName
 from convrag.sdk.identity import digest
+from convrag_datasets.conversations import read_queries
 from convrag_datasets.corpus import hash_content
 from convrag_datasets.file_dataset import Contents, FileDataset, find_file
 from convrag_datasets.qrels import Qrels
-from convrag_datasets.queries import read_queries
 
 _PACKED = ("", ".gz", ".zip")
 

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import ConfigError
-from convrag_datasets.cast_topics import AUTOMATIC, MANUAL, read_field, read_resolved, read_topics
-from convrag_datasets.cast_trees import read_trees
-from convrag_datasets.file_dataset import Contents, add_texts, read_grades
-from convrag_datasets.published import PublishedDataset
+from convrag_datasets.cast_topics import AUTOMATIC, MANUAL, read_field, read_resolved, read_topics, read_trees
+from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts, read_grades
 
 _RESOLVED = "resolved"
 

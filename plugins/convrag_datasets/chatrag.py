@@ -7,8 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from convrag import Conversation, Passage, Turn
-from convrag_datasets.file_dataset import Contents, choose_domains, grade_passages
-from convrag_datasets.published import PublishedDataset
+from convrag_datasets.file_dataset import Contents, PublishedDataset, choose_domains, grade_passages
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
 from convrag_datasets.turns import pair_turns

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from convrag import Conversation, DataError, Passage, Turn
+from convrag.sdk.utterances import split_utterances
 from convrag_datasets.row_files import Columns, read_rows
 from convrag_datasets.rows import Row, UniqueIds
-from convrag_datasets.turns import TurnRow, format_turn_id, group_turns, pair_messages
+from convrag_datasets.turns import TurnRow, format_turn_id, group_turns, pair_messages, split_turn_id
 
 _TURN_FIELDS = ("id", "question", "answer", "passages")
 
@@ -129,3 +130,35 @@ def _read_passage(row: Row) -> Passage:
     return Passage(
         row.require_id("id", "_id"), row.optional_text("text"), row.optional_text("title"), row.optional_text("url")
     )
+
+
+def read_queries(
+    path: Path, domain: str, columns: Columns | None = None, *, with_history: bool = False
+) -> tuple[Conversation, ...]:
+    """The conversations of a file of queries: those with ids `conversation<::>turn` are grouped, others stand alone.
+
+    Args:
+        path: the file; of a text with several `|user|: ` lines, the last is the question.
+        domain: the name of the corpus that all conversations are about.
+        columns: the fields `id` and `text` whose columns have other names.
+        with_history: whether the other lines are the conversation's earlier questions, and become turns where the file
+            has no query of its own for them.
+
+    Raises:
+        DataError: a line has no id or question, an id occurs twice, or there is no query.
+    """
+    conversations = group_turns(_read_turns(read_rows(path, columns), domain, with_history))
+    if not conversations:
+        raise DataError("this file holds no queries", path=path)
+    return conversations
+
+
+def _read_turns(rows: Iterable[Row], domain: str, with_history: bool) -> Iterator[TurnRow]:
+    for row in rows:
+        turn_id = row.require_id("_id", "id")
+        *earlier, question = split_utterances(row.require_text("text"))
+        if not question.strip():
+            raise row.error("the question is empty")
+        conversation_id, number = split_turn_id(turn_id) or (turn_id, 1)
+        history = tuple((text, "") for text in earlier) if with_history else ()
+        yield TurnRow(row, conversation_id, number, Turn(turn_id, question), domain, history)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from convrag import ConfigError, Conversation
 from convrag.sdk.identity import digest
-from convrag_datasets.conversations import read_conversations
+from convrag_datasets.conversations import read_conversations, read_queries
 from convrag_datasets.corpus import hash_content
 from convrag_datasets.file_dataset import Contents, FileDataset, read_grades
-from convrag_datasets.queries import read_queries
 
 
 class JsonlDataset(FileDataset):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from convrag import Conversation, ConvragError
+from convrag import Conversation, ConvragError, DataError, Passage, Turn
 from convrag.sdk.identity import digest
+from convrag_datasets.conversations import read_queries
 from convrag_datasets.corpus import hash_content
-from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains
-from convrag_datasets.mtrag_files import MtragFiles
-from convrag_datasets.mtrag_reference import read_reference
+from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file
 from convrag_datasets.qrels import Qrels
-from convrag_datasets.queries import read_queries
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row
+from convrag_datasets.turns import TurnRow, group_turns, pair_messages, split_turn_id
 
 
 class MtragDataset(FileDataset):
@@ -80,3 +82,182 @@ class MtragDataset(FileDataset):
             given = self._files.part == "un"
             return read_reference(self._files.reference, self._files.domains(), self.domains(), give_history=given)
         return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in files))
+
+
+_LABELS = {"answerability": "Answerability", "question_type": "Question Type", "multi_turn": "Multi-Turn"}
+
+
+def read_reference(
+    path: Path, domains: Collection[str], chosen: Collection[str], *, give_history: bool = False
+) -> tuple[Conversation, ...]:
+    """The conversations of the chosen domains, with reference answers, passages and labels.
+
+    Args:
+        path: reference.jsonl.
+        domains: all domains of the benchmark; each task names one.
+        chosen: those that are wanted.
+        give_history: whether turns before a conversation's first task are given as its history, and not asked.
+
+    Raises:
+        DataError: a line is no task, a turn occurs twice, or there is no conversation.
+    """
+    rows = list(_read_tasks(path, domains, chosen))
+    conversations = group_turns(rows)
+    if not conversations:
+        raise DataError(f"this file holds no conversations about {', '.join(chosen)}", path=path)
+    if not give_history:
+        return conversations
+    tasks = {row.turn.id for row in rows}
+    return tuple(_give_history(conversation, tasks) for conversation in conversations)
+
+
+def _give_history(conversation: Conversation, tasks: Collection[str]) -> Conversation:
+    first = next(number for number, turn in enumerate(conversation.turns) if turn.id in tasks)
+    return replace(conversation, turns=conversation.turns[first:], history=conversation.turns[:first])
+
+
+def find_domain(collection: str, domains: Collection[str]) -> str:
+    """The longest domain in the name of an index ("mt-rag-ibmcloud-elser-..."); empty where there is none."""
+    found = [domain for domain in domains if domain.casefold() in collection.casefold()]
+    return max(found, key=lambda domain: (len(domain), domain), default="")
+
+
+def _read_tasks(path: Path, domains: Collection[str], chosen: Collection[str]) -> Iterator[TurnRow]:
+    for row in read_json_rows(path):
+        domain = find_domain(row.require_text("Collection"), domains)
+        if domain in chosen:
+            yield _read_task(row, domain)
+
+
+def _read_task(row: Row, domain: str) -> TurnRow:
+    task_id = row.require_text("task_id")
+    if not (conversation_and_number := split_turn_id(task_id)):
+        raise row.error(f"'task_id' must be conversation<::>turn with a number, not {task_id!r}")
+    exchanges = pair_messages(row.require_items("input"))
+    if not exchanges:
+        raise row.error("'input' holds no question")
+    *history, (question, _) = exchanges
+    turn = Turn(task_id, question, _read_answer(row), tuple(_read_passages(row)), _read_labels(row))
+    return TurnRow(row, *conversation_and_number, turn, domain, tuple(history))
+
+
+def _read_answer(row: Row) -> str:
+    targets = row.optional_items("targets")
+    return targets[0].optional_text("text") if targets else ""
+
+
+def _read_passages(row: Row) -> Iterator[Passage]:
+    for context in row.optional_items("contexts"):
+        title, url = context.optional_text("title"), context.optional_text("url")
+        yield Passage(context.require_id("document_id"), context.optional_text("text"), title, url)
+
+
+def _read_labels(row: Row) -> dict[str, Any]:
+    """Labels by convrag's names: a string, or a list of strings where there are several."""
+    labels: dict[str, Any] = {}
+    given = {name.casefold().replace("_", " "): name for name in row.fields}  # MTRAG-UN writes "answerability"
+    for label, published in _LABELS.items():
+        name = given.get(published.casefold(), published)
+        value = row.fields.get(name)
+        values = [value] if isinstance(value, str) else value or []
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise row.error(f"{name!r} must be a string or a list of strings")
+        if values:
+            labels[label] = values[0] if len(values) == 1 else values
+    return labels
+
+
+Part = Literal["human", "un", "synthetic"]
+
+_CORPUS_SUFFIXES = (".jsonl", ".jsonl.zip", ".jsonl.gz")
+
+
+class _Layout(NamedTuple):
+    """Where a part's files are in its folder; `{domain}` stands for a domain."""
+
+    folders: Sequence[str]
+    references: Sequence[str]
+    qrels: str
+    questions: str
+
+
+_REFERENCE = "generation_tasks/reference.jsonl"
+_LAYOUTS: dict[Part, _Layout] = {
+    "human": _Layout(
+        ["mtrag-human", "human"],  # the second is the name in the benchmark's first year
+        [_REFERENCE],
+        "retrieval_tasks/{domain}/qrels/dev.tsv",
+        "retrieval_tasks/{domain}/{domain}_questions.jsonl",
+    ),
+    "un": _Layout(["mtragun-human"], [_REFERENCE], "retrieval_tasks/qrels/{domain}.tsv", ""),
+    "synthetic": _Layout(["mtrag-synthetic", "synthetic"], ["generation_tasks/synthetic.jsonl", _REFERENCE], "", ""),
+}
+
+
+class MtragFiles:
+    """The files of a clone of github.com/IBM/mt-rag-benchmark, or of a part of it in the same layout.
+
+    Args:
+        path: the folder of the clone.
+        part: human (MTRAG), un (MTRAG-UN) or synthetic.
+    """
+
+    def __init__(self, path: Path, part: Part = "human") -> None:
+        self.path = path
+        self.part = part
+        self._layout = _LAYOUTS[part]
+        folders = [path / name for name in self._layout.folders]
+        self._folder = next(filter(Path.is_dir, folders), folders[0])
+        references = self._layout.references
+        self.reference = find_file([self._folder], *references) or self._folder / references[0]
+
+    @property
+    def has_qrels(self) -> bool:
+        """Whether this part has relevance judgements; the synthetic one has none."""
+        return bool(self._layout.qrels)
+
+    def domains(self) -> list[str]:
+        """The domains, sorted: those with qrels, or where a part has none, with a corpus. Raises DataError."""
+        if not self.path.is_dir():
+            raise DataError("this folder does not exist; dataset.path must be a clone of MTRAG", path=self.path)
+        if not self.has_qrels:
+            return self._list_corpora()
+        wanted = self._layout.qrels.format(domain="*")
+        before, _, after = wanted.partition("*")
+        paths = (path.relative_to(self._folder).as_posix() for path in self._folder.glob(wanted))
+        found = sorted(path.removeprefix(before).removesuffix(after) for path in paths)
+        if not found:
+            message = f"this is no clone of MTRAG: it holds no {self._folder.name}/{wanted}; set dataset.path"
+            raise DataError(message, path=self.path)
+        return found
+
+    def qrels(self, domain: str) -> Path:
+        """The qrels of a domain."""
+        return self._folder / self._layout.qrels.format(domain=domain)
+
+    def questions(self, domain: str) -> Path | None:
+        """The queries of a domain, each with all questions before it; None where a part has no such file."""
+        return self._folder / self._layout.questions.format(domain=domain) if self._layout.questions else None
+
+    def corpus(self, domain: str) -> Path:
+        """The passages of a domain, packed or not. Raises DataError where they are missing."""
+        paths = self._corpus_paths(domain)
+        if found := next(filter(Path.is_file, paths), None):
+            return found
+        raise DataError(f"the corpus of {domain!r} is missing (nor is there {paths[0].name})", path=paths[1])
+
+    def paths(self, domain: str) -> list[Path]:
+        """All files of a domain that may be read, whether they exist or not."""
+        own = [self.qrels(domain) if self.has_qrels else None, self.questions(domain)]
+        return [*filter(None, own), *self._corpus_paths(domain)]
+
+    def _list_corpora(self) -> list[str]:
+        paths = (self.path / "corpora" / "passage_level").glob("[!.]*.jsonl*")
+        names = {path.name.partition(".jsonl")[0] for path in paths if path.name.endswith(_CORPUS_SUFFIXES)}
+        if not names:
+            message = "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path"
+            raise DataError(message, path=self.path)
+        return sorted(names)
+
+    def _corpus_paths(self, domain: str) -> list[Path]:
+        return [self.path / "corpora" / "passage_level" / f"{domain}{suffix}" for suffix in _CORPUS_SUFFIXES]

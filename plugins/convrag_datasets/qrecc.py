@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag import Turn
-from convrag_datasets.file_dataset import Contents
-from convrag_datasets.published import PublishedDataset
+from convrag_datasets.file_dataset import Contents, PublishedDataset
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
 from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows

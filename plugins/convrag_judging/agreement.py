@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
 from convrag.sdk.files import write_atomically
 from convrag.sdk.strict_json import format_json
-from convrag_judging.judgement_files import RatingTable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from convrag_judging.judgement_files import RatingTable
 
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -42,10 +43,6 @@ class Agreement:
     p_value: float | None
     alpha: float | None
     alpha_humans: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The figures as plain data, as agreement.json has them."""
-        return asdict(self)
 
     def describe(self, criterion: str) -> str:
         """The figures in a sentence."""
@@ -189,7 +186,7 @@ class AgreementTask(Task):
             raise ConfigError("no turn has both scores and people's scores: do the files have the same turn ids?")
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "agreement.json"
-        numbers = {name: agreement.as_dict() for name, agreement in agreements.items()}
+        numbers = {name: asdict(agreement) for name, agreement in agreements.items()}
         write_atomically(path, format_json(numbers, indent=2) + "\n")
         console = make_console()
         for name, agreement in agreements.items():

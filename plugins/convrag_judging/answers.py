@@ -74,7 +74,7 @@ class PairedAnswers:
 
     def content_hash(self) -> str:
         """A hash of the run's records."""
-        return digest([file_hash(path) for path in _list_files(self.folder)])
+        return digest([file_hash(path) for path in sorted((self.folder / "intermediate").glob("*.jsonl"))])
 
 
 def read_answer_lengths(folder: Path) -> Mapping[str, int]:
@@ -85,7 +85,3 @@ def read_answer_lengths(folder: Path) -> Mapping[str, int]:
     if not lengths:
         raise DataError("this is no folder of a finished run: there is no turn in its intermediate/", path=folder)
     return lengths
-
-
-def _list_files(folder: Path) -> list[Path]:
-    return sorted((folder / "intermediate").glob("*.jsonl"))

@@ -8,9 +8,8 @@ from typing import Any
 
 from convrag import LLM, Passage, Prompt, PromptTemplate
 from convrag_judging.assessors import ask_for_form, passage_inputs
-from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_judgements import NuggetAssessment
-from convrag_judging.nugget_scores import LabelParser, parse_assignment, parse_importance
+from convrag_judging.nugget_scores import LabelParser, NuggetSet, parse_assignment, parse_importance
 from convrag_judging.references import ReferenceTurn
 
 
@@ -75,20 +74,14 @@ class NuggetAssessor:
         An empty answer supports none, and no call is made for it.
         """
         texts = nuggets.texts
-        importance = list(nuggets.importance) or self._label_importance(turn, texts, problems)
-        empty = ["none"] * len(texts)
-        assignment = self._label_assignment(turn, texts, answer, problems) if answer.strip() else empty
+        importance, assignment = list(nuggets.importance), ["none"] * len(texts)
+        if not importance:
+            form = self.prompts.importance, turn, texts, parse_importance, "vital, okay"
+            importance = self._label(*form, problems)
+        if answer.strip():
+            support = self.prompts.assign, turn, texts, parse_assignment, "support, partial, none"
+            assignment = self._label(*support, problems, answer=answer)
         return NuggetAssessment.from_complete(self.name, texts, importance, assignment)
-
-    def _label_importance(self, turn: ReferenceTurn, nuggets: Sequence[str], problems: list[str]) -> list[str]:
-        choices = "vital, okay"
-        return self._label(self.prompts.importance, turn, nuggets, parse_importance, choices, problems)
-
-    def _label_assignment(
-        self, turn: ReferenceTurn, nuggets: Sequence[str], answer: str, problems: list[str]
-    ) -> list[str]:
-        choices = "support, partial, none"
-        return self._label(self.prompts.assign, turn, nuggets, parse_assignment, choices, problems, answer=answer)
 
     def _label(
         self,

@@ -9,8 +9,7 @@ from typing import Any
 
 from convrag import Report
 from convrag.sdk.strict_json import format_json
-from convrag_judging.judgement_files import NuggetLabels
-from convrag_judging.nugget_scores import SCORES, LabelPairs
+from convrag_judging.nugget_scores import SCORES, LabelPairs, NuggetLabels
 
 FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED = "few", "no_pair", "no_passages", "no_nuggets", "not_judged"
 REASONS = (FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED)
@@ -218,12 +217,13 @@ class NuggetAggregate:
             NOT_JUDGED: "have no judgement",
         }
         counts = {reason: self._left_out[reason] for reason in reasons}
-        named = [f"{count} {reasons[name]}" for name, count in counts.items() if count or self._is_required(name)]
+        named = [
+            f"{count} {reasons[name]}"
+            for name, count in counts.items()
+            if count or (name == FEW and self.min_nuggets > 0)
+        ]
         total = f"Nuggets: {sum(counts.values())} of {len(self._turns)} turns left out"
         return f"{total}: {', '.join(named)}" if named else total
-
-    def _is_required(self, reason: str) -> bool:
-        return reason == FEW and self.min_nuggets > 0
 
 
 def _to_json_lines(judgement: TurnJudgement) -> Iterator[str]:

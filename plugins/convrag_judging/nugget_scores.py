@@ -44,6 +44,25 @@ def parse_assignment(label: str) -> Assignment | None:
 
 
 @dataclass(frozen=True)
+class NuggetSet:
+    """The nuggets of a turn. `importance` has a label for each, or is empty where they have none."""
+
+    texts: tuple[str, ...]
+    importance: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NuggetLabels:
+    """An assessor's labels for the answer of a turn; the nuggets' `texts` and the answer's `words` are optional."""
+
+    assessor: str
+    importance: tuple[str, ...]
+    assignment: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    words: int | None = None
+
+
+@dataclass(frozen=True)
 class LabelPairs:
     """The importance and the assignment of each nugget of an answer.
 

@@ -32,8 +32,9 @@ from convrag_judging.answers import (
     truncate_answer,
 )
 from convrag_judging.assessors import check_tasks, find_rule_based, name_llms
-from convrag_judging.judgement_files import NuggetLabels, NuggetSet, read_nugget_labels, read_nuggets
-from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PAIR, NO_PASSAGES, TurnJudgement
+from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
+from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PAIR, NO_PASSAGES, NuggetAggregate, TurnJudgement
+from convrag_judging.nugget_scores import SCORES, NuggetLabels, NuggetSet
 from convrag_judging.references import References, ReferenceTurn
 
 log = logging.getLogger(__name__)
@@ -128,13 +129,14 @@ class NuggetMetrics(Metrics):
         self.min_nuggets = min_nuggets
         self.workers = workers
         self.files = [path for path in (nuggets, *judgements) if path is not None]
+        from convrag_judging.judgement_files import read_nugget_labels, read_nuggets
+
         self._nuggets = Lazy(partial(read_nuggets, nuggets)) if nuggets else None
         self._labels = Lazy(partial(read_nugget_labels, list(judgements))) if judgements else None
         self.nuggetise_template = _template("nuggetise", nuggetise_prompt)
         self.importance_template = _template("importance", importance_prompt)
         self.assign_template = _template("assign", assign_prompt)
         self.prompt_templates = (self.nuggetise_template, self.importance_template, self.assign_template)
-        from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
 
         prompts = NuggetPrompts(self.nuggetise_template, self.importance_template, self.assign_template)
         sizes = NuggetLimits(window, batch, max_nuggets, nugget_words)
@@ -177,14 +179,10 @@ class NuggetMetrics(Metrics):
         return "; ".join(notes)
 
     def list_measures(self) -> Sequence[str]:
-        from convrag_judging.nugget_scores import SCORES
-
         return (*(f"nuggets_{name}" for name in SCORES), "nuggets_count", "nuggets_words")
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped at a cost limit."""
-        from convrag_judging.nugget_judgements import NuggetAggregate
-
         if self._labels:
             labels = self._labels()
             aggregate = NuggetAggregate(self.min_nuggets, list(labels))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from convrag import Report
@@ -88,7 +88,7 @@ class RatingAggregate:
         """Counts and agreement in sentences and as data, and each rating as a file; None where there was no turn."""
         if not self.turns:
             return None
-        lines = "\n".join(map(_to_json, self._ratings()))
+        lines = "\n".join(format_json(asdict(rating)) for rating in self._ratings())
         files = {FILE: lines} if self.turns_in_files is None and lines else {}
         return Report("judging", tuple(self._sentences()), {TITLE: self._numbers()}, files)
 
@@ -112,7 +112,7 @@ class RatingAggregate:
             "not_in_run": self._count_absent(),
             "judges": self.average_judges(),
             "alpha_among_judges": self.compare_judges(),
-            "agreement": {name: agreement.as_dict() for name, agreement in self.compare_with_people().items()},
+            "agreement": {name: asdict(agreement) for name, agreement in self.compare_with_people().items()},
         }
 
     def _sentences(self) -> Iterator[str]:
@@ -138,8 +138,3 @@ class RatingAggregate:
         yield from (f"Judge and people, {agreement.describe(name)}" for name, agreement in agreements.items())
         if missing := [name for name in group_ratings(self.human) if name not in agreements]:
             yield f"Judge: people scored {', '.join(missing)}, which nobody judged here"
-
-
-def _to_json(rating: Rating) -> str:
-    fields = {name: getattr(rating, name) for name in ("turn_id", "criterion", "score", "annotator", "reason")}
-    return format_json(fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,7 @@ class Rubric:
 
     def prompt_inputs(self) -> dict[str, Any]:
         """The inputs of the prompt."""
-        criteria = [{"name": each.name, "question": each.question, "levels": each.levels} for each in self.criteria]
-        return {"lowest": self.lowest, "highest": self.highest, "criteria": criteria}
+        return asdict(self)
 
 
 def rubric_path(path: Path | None) -> Path:

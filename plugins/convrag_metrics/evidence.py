@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import islice
+from math import log2
 from pathlib import Path
 
-from convrag import LLM, ConfigError, Dataset, Metrics, Store, TurnRecord
+from convrag import LLM, ConfigError, DataError, Dataset, Metrics, Passage, Store, TurnRecord
+from convrag.sdk.jsonl import read_lines
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_metrics.alpha_ndcg import compute_alpha_ndcg
+from convrag_metrics.judged_passages import open_corpus
 from convrag_metrics.record_texts import lacks_part
-from convrag_metrics.subtopics import Subtopics, find_documents, read_subtopics
 from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
 
 _TREC = {"nDCG": "evidence_nDCG", "SetP": "evidence_precision", "SetR": "evidence_recall"}
@@ -118,3 +121,115 @@ class EvidenceMetrics(Metrics):
 def _list_ids(record: TurnRecord) -> list[str]:
     """The ids of the passages in the evidence, each once, in the order in which the model sees them."""
     return list(dict.fromkeys(item.passage.id for item in record.evidence.items))
+
+
+Subtopics = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Turn id -> id of a relevant passage -> its subtopics."""
+
+_COLUMNS = 4
+
+
+def read_subtopics(path: Path) -> Subtopics:
+    """Read judgements of TREC's diversity tasks: turn, subtopic (a nugget, say), passage, grade.
+
+    They stand between tabs or blanks. A passage has a subtopic where its grade is above 0. Raises DataError.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in read_lines(path):
+        row = [column.strip() for column in (line.text.split("\t") if "\t" in line.text else line.text.split())]
+        if len(row) != _COLUMNS or not all(row):
+            raise line.error(f"there must be {_COLUMNS} columns (turn, subtopic, passage, grade), not {len(row)}")
+        turn, subtopic, passage, grade = row
+        if not grade.removeprefix("-").isdecimal():
+            raise line.error(f"the grade must be an integer, not {grade!r}")
+        subtopics = found.setdefault(turn, {})
+        if int(grade) > 0 and subtopic not in subtopics.setdefault(passage, []):
+            subtopics[passage].append(subtopic)
+    if not found:
+        raise DataError("this file holds no judgements", path=path)
+    return {
+        turn: {passage: tuple(subtopics) for passage, subtopics in passages.items() if subtopics}
+        for turn, passages in found.items()
+    }
+
+
+def find_documents(
+    dataset: Dataset, store: Store, turns: Iterable[tuple[str, str]], qrels: Mapping[str, Mapping[str, int]]
+) -> Subtopics:
+    """Find the document of each relevant passage: it is the passage's only subtopic.
+
+    A passage that the corpus does not have is a document of its own.
+
+    Args:
+        dataset: has the corpora.
+        store: where the passages are looked up.
+        turns: (turn id, domain) of the turns.
+        qrels: turn id -> passage id -> grade; a passage of grade 1 or more is relevant.
+    """
+    relevant: dict[str, dict[str, list[str]]] = {}
+    for turn_id, domain in turns:
+        relevant.setdefault(domain, {})[turn_id] = [id_ for id_, grade in qrels[turn_id].items() if grade > 0]
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for domain, ids_by_turn in relevant.items():
+        corpus = open_corpus(dataset, domain, store)
+        ids = dict.fromkeys(id_ for ids in ids_by_turn.values() for id_ in ids)
+        names = {passage.id: name_document(passage) for passage in corpus.get_by_id(list(ids))} if corpus else {}
+        found |= {turn: {id_: (names.get(id_, id_),) for id_ in ids} for turn, ids in ids_by_turn.items()}
+    return found
+
+
+def name_document(passage: Passage) -> str:
+    """Name the document that a passage is from: `metadata["document"]`, else its address, its title, or its own id."""
+    document = passage.metadata.get("document")
+    address = passage.url if "://" in passage.url else ""
+    return str(document) if document else address or passage.title or passage.id
+
+
+def compute_alpha_ndcg(
+    ranking: Sequence[Collection[str]], relevant: Sequence[Collection[str]], alpha: float = 0.5
+) -> float:
+    """Compute alpha-nDCG of a whole ranking (Clarke et al., SIGIR 2008), from 0 to 1.
+
+    A passage gains (1 - alpha) ^ (how many earlier passages have it) for each of its subtopics; gains are discounted by
+    log2(1 + rank). The sum is divided by that of the ideal ranking of all relevant passages, found greedily, as ndeval
+    does. Nothing relevant gives 0.
+
+    Args:
+        ranking: the subtopics of each passage of the ranking, best first; none for one that is not relevant.
+        relevant: the subtopics of each relevant passage.
+        alpha: how much a repetition loses; 0 nothing, 1 everything.
+    """
+    ideal = _sum_gains(_rank_ideally(relevant, alpha), alpha)
+    return _sum_gains(ranking, alpha) / ideal if ideal else 0.0
+
+
+def _sum_gains(ranking: Sequence[Collection[str]], alpha: float) -> float:
+    seen: Counter[str] = Counter()
+    total = 0.0
+    for rank, subtopics in enumerate(ranking, 1):
+        total += _gain(subtopics, seen, alpha) / log2(rank + 1)
+        seen.update(subtopics)
+    return total
+
+
+def _rank_ideally(relevant: Sequence[Collection[str]], alpha: float) -> list[Collection[str]]:
+    """The passage with the greatest gain first, of equal ones the first, and so on.
+
+    Gains only fall, so one that was computed earlier is a bound: only those at the head of the queue are computed anew.
+    """
+    seen: Counter[str] = Counter()
+    queue = [(-_gain(subtopics, seen, alpha), place, 0) for place, subtopics in enumerate(relevant)]
+    heapify(queue)
+    ranked: list[Collection[str]] = []
+    while queue:
+        _, place, computed = heappop(queue)
+        if computed < len(ranked):
+            heappush(queue, (-_gain(relevant[place], seen, alpha), place, len(ranked)))
+        else:
+            ranked.append(relevant[place])
+            seen.update(relevant[place])
+    return ranked
+
+
+def _gain(subtopics: Collection[str], seen: Counter[str], alpha: float) -> float:
+    return sum((1 - alpha) ** seen[subtopic] for subtopic in subtopics)

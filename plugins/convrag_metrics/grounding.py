@@ -12,20 +12,13 @@ from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import identify_model
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.sentences import find_sentence_spans
+from convrag_metrics.cited_sentences import CitedSentence, split_cited_sentences
 from convrag_metrics.idk import detect_idk_answer
 from convrag_metrics.pretrained import EXTRAS
 from convrag_metrics.record_texts import lacks_part
 
 if TYPE_CHECKING:
     from convrag_metrics.citation_support import SupportCase, SupportJudge
-import re
-import threading
-from collections import Counter
-
-from convrag import ConvragError
-from convrag.sdk.sentences import CERTAIN_GAP, READ_IN_FULL, segment_line
-from convrag_metrics.pretrained import find_max_length, load_pretrained
-from convrag_metrics.record_texts import CODE_OR_CITATION, strip_citations
 
 _SENTENCES, _CITED, _CITATIONS, _EXISTING, _JUDGED, _SUPPORTED = _COUNTS = tuple(
     f"grounding_{name}" for name in ("sentences", "cited", "citations", "existing", "judged", "supported")
@@ -145,6 +138,8 @@ class GroundingMetrics(Metrics):
         if self.support == "llm" and self.llm is not None:
             return partial(ask_for_support, self.llm, self.template)
         if self.support == "nli" and self.model is not None:
+            from convrag_metrics.entailment import EntailmentModel
+
             return EntailmentModel(self.model, self.device).is_supported
         return partial(has_lexical_support, threshold=self.threshold)
 
@@ -188,112 +183,3 @@ def _is_measured(record: TurnRecord) -> bool:
     """Whether a turn has an answer that should cite its evidence, and the evidence is known."""
     known = record.answer.text.strip() and not lacks_part(record, "evidence")
     return bool(known) and detect_idk_answer(record) != "yes"
-
-
-class EntailmentModel:
-    """A cross-encoder with a class for entailment. May be used by several threads.
-
-    Args:
-        folder: the model's files.
-        device: where it runs: cpu, cuda, mps.
-
-    Raises:
-        ConvragError: it cannot be loaded, or none of its classes is called entailment.
-    """
-
-    def __init__(self, folder: str, device: str) -> None:
-        from transformers import AutoModelForSequenceClassification
-
-        self.tokenizer, self.model = load_pretrained(folder, AutoModelForSequenceClassification, device)
-        labels = {str(name).lower(): int(number) for number, name in self.model.config.id2label.items()}
-        if "entailment" not in labels:
-            raise ConvragError(f"the model {folder!r} knows no entailment ({', '.join(labels)}): choose an NLI model")
-        self.entailment = labels["entailment"]
-        self.device = device
-        self._max_length = find_max_length(self.tokenizer, self.model.config)
-        self._lock = threading.Lock()
-
-    def is_supported(self, case: tuple[str, Sequence[str]]) -> bool:
-        """Whether entailment is the likeliest class of a sentence for one of the texts, or for all of them in a row.
-
-        A text that is too long for the model is truncated, the sentence never.
-        """
-        sentence, texts = case
-        return any(self._entails(premise, sentence) for premise in _list_premises(texts))
-
-    def _entails(self, premise: str, hypothesis: str) -> bool:
-        import torch
-
-        with self._lock, torch.inference_mode():
-            encoded = self.tokenizer(
-                premise, hypothesis, truncation="only_first", max_length=self._max_length, return_tensors="pt"
-            )
-            logits = self.model(**encoded.to(self.device)).logits[0]
-        return int(logits.argmax()) == self.entailment
-
-
-def _list_premises(texts: Sequence[str]) -> Iterable[str]:
-    yield from texts
-    if len(texts) > 1:
-        yield "\n".join(texts)
-
-
-_LEADING_MARK = re.compile(r"^(?:\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\])+[.,;:]?")
-_LIST_MARKER = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s*$")
-_END = re.compile(r"[.!?]")
-# An end after a word that is too long for an abbreviation, before a capital or a citation, or at the end of the text.
-_CERTAIN_END = re.compile(r"(?<=[a-z]{4})[.!?](?=\s+[A-Z\[]|\s*$)")
-
-
-class CitedSentence(NamedTuple):
-    """A sentence without its citation marks, and the numbers that they name, in order."""
-
-    text: str
-    citations: tuple[int, ...]
-
-
-def split_cited_sentences(answer: str) -> list[CitedSentence]:
-    """The sentences of an answer that have a letter. A mark after a full stop belongs to the sentence before it."""
-    parts: list[str] = []
-    for part in segment_sentences(answer):
-        if parts and (mark := _LEADING_MARK.match(part)):
-            parts[-1] += mark[0]
-            part = part[mark.end() :]
-        if parts and _LIST_MARKER.match(parts[-1]):
-            part = f"{parts.pop()} {part}"
-        if part.strip():
-            parts.append(part)
-    sentences = (CitedSentence(strip_citations(part), find_citations(part)) for part in parts)
-    return [sentence for sentence in sentences if any(character.isalpha() for character in sentence.text)]
-
-
-def find_citations(text: str) -> tuple[int, ...]:
-    """The numbers that a text's citation marks name; code has no marks."""
-    marks = (found["numbers"] for found in CODE_OR_CITATION.finditer(text) if found["numbers"])
-    return tuple(int(number) for mark in marks for number in re.findall(r"\d+", mark))
-
-
-def segment_sentences(text: str) -> Iterator[str]:
-    """Sentences by pysbd's rules for English; a line break ends a sentence too.
-
-    pysbd is slow, and is called only for the text between two ends that are certain.
-    """
-    for line in filter(str.strip, text.splitlines()):
-        for part in _join_unclosed(CERTAIN_GAP.split(line)):
-            certain = len(_END.findall(part)) == len(_CERTAIN_END.findall(part))
-            yield from [part] if certain else segment_line(part, fast=len(text) > READ_IN_FULL)
-
-
-def _join_unclosed(parts: Iterable[str]) -> Iterator[str]:
-    """Join parts until no bracket or quotation is open: an end within one does not end the sentence."""
-    held: list[str] = []
-    counts: Counter[str] = Counter()
-    for part in parts:
-        held.append(part)
-        counts.update({mark: part.count(mark) for mark in '()"“”'})
-        if counts["("] <= counts[")"] and counts['"'] % 2 == 0 and counts["“"] <= counts["”"]:
-            yield " ".join(held)
-            held.clear()
-            counts.clear()
-    if held:
-        yield " ".join(held)

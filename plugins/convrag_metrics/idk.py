@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from convrag import TurnRecord
-from convrag_metrics.idk_phrases import is_about_sources, is_courtesy, is_disclaimer
 from convrag_metrics.record_texts import strip_citations
 
 Idk = Literal["no", "partly", "yes", "courtesy"]
@@ -86,3 +85,111 @@ def _split_clauses(sentence: str) -> Iterator[str]:
 
 def _is_statement(clause: str) -> bool:
     return not is_courtesy(clause) and not is_about_sources(clause)
+
+
+def _any(words: str) -> str:
+    """A pattern of any of these words, which white space separates; an underscore is a space within one."""
+    return "(?:" + "|".join(word.replace("_", " ") for word in words.split()) + ")"
+
+
+def _gap(most: int) -> str:
+    """A pattern of at most `most` words."""
+    return rf"(?:[\w',()-]+ ){{0,{most}}}"
+
+
+_WE = r"\b(?:i|we)"
+_BE = "(?: am| are| was| were|'m|'re)"
+_DO_NOT = "(?: currently| still)? (?:do|did)(?: not|n't)"
+_CANNOT = _any("cannot can't can_not couldn't could_not")
+_UNABLE = rf"(?:{_CANNOT}|(?:not able|unable) to)"
+_IS_NOT = _any("is are was were") + r"(?: not|n't)"
+_FAIL_TO = "(?:" + _any("do does did has have") + "(?: not|n't)|fails? to|never)"
+
+_SOURCE = _any(
+    "documents? passages? contexts? texts? sources? articles? excerpts? materials? snippets? search_results "
+    "knowledge_base information content evidence conversation"
+)
+_MATTER = _any(
+    "information info knowledge details? data answers? mentions? documents? passages? context figures? specifics "
+    "access clue idea definite specific enough sufficient exact reliable reference results? evidence explanation "
+    "record response reason count"
+)
+_FOUND = _any("information mention details? indication documents? passages? results? data answer reference context")
+_ABOUT_IT = (
+    rf"(?= {_any('about on of in for regarding concerning that to available provided given found here as')}\b"
+    rf"| (?:is|are|was|were|could be|can be) {_any('found available provided given mentioned there')}\b|[^\w ]|$)"
+)
+_FIND = _any(
+    "find locate provide answer determine give tell confirm identify say verify address see respond offer access "
+    "assist help infer comment speculate conclude specify"
+)
+_GIVE = _any(
+    "contain provide include mention specify state say address discuss answer offer cover indicate give explain "
+    "describe list have(?!_to) tell clarify elaborate reveal refer detail define identify explicitly specifically "
+    "directly appear seem support"
+)
+_GIVEN = _any(
+    "mentioned specified provided stated included given discussed available described addressed covered listed found "
+    "indicated explained clear known present contained detailed disclosed"
+)
+_ESTABLISHED = _any("answered determined found inferred identified established verified confirmed")
+
+_DISCLAIMERS = (
+    rf"{_WE}{_DO_NOT} {_gap(2)}(?:know|understand)\b",
+    rf"{_WE}{_DO_NOT} {_gap(1)}{_any('have see find possess')} {_gap(5)}{_MATTER}\b",
+    rf"{_WE} have {_any('no insufficient little limited not_enough')} {_gap(3)}{_MATTER}\b",
+    rf"{_WE} lack {_gap(4)}{_MATTER}\b",
+    rf"{_WE} (?:found|see|find) (?:no|nothing)\b",
+    rf"{_WE}{_BE}(?: currently)? not (?:sure|aware|certain|familiar|clear)\b",
+    rf"{_WE}{_BE}? ?(?:sorry,? (?:but )?(?:i )?)?{_UNABLE} {_gap(1)}{_FIND}\b",
+    rf"^(?:sorry|unfortunately|regrettably|apologies)?,? ?(?:but )?(?:i )?unable to {_gap(1)}{_FIND}\b",
+    rf"\b{_SOURCE} {_gap(8)}{_FAIL_TO} {_gap(3)}{_GIVE}\b",
+    rf"\b(?:they|it) {_FAIL_TO} {_gap(2)}{_any('contain provide include offer give have')} {_gap(4)}{_FOUND}\b",
+    rf"\b{_SOURCE} {_gap(4)}(?:lacks?|(?:is|are) silent)\b",
+    rf"\b{_any('is was are were')} {_gap(1)}no {_gap(3)}{_FOUND}\b{_ABOUT_IT}",
+    rf"^{_gap(2)}no {_gap(3)}{_FOUND}\b{_ABOUT_IT}",
+    rf"\b{_IS_NOT} {_gap(1)}{_GIVEN} {_gap(3)}{_any('in by from within based among')} {_gap(3)}{_SOURCE}\b",
+    rf"\b{_CANNOT} be {_gap(1)}{_ESTABLISHED}\b",
+    rf"\b(?:not|n't|in) ?(?:enough|sufficient) {_gap(2)}(?:information|context|details?|data)\b",
+    r"\bunanswerable\b",
+    r"\bno answer (?:is|was|can)\b",
+)
+_CONSULT = _any("check consult contact refer visit look search reach verify review see ask try provide consider")
+_COURTESIES = (
+    rf"^\W*{_any('please could_you can_you would_you do_you feel_free let_me_know is_there_anything thank')}\b",
+    rf"^\W*(?:i{_BE} )?(?:very |so |really )?sorry\b",
+    r"^\W*(?:i apologi[sz]e|(?:my )?apologies|you(?:'re| are) welcome)\b",
+    r"^\W*i (?:hope|appreciate|understand)\b",
+    rf"{_WE} (?:would |can |could |may |might )?(?:also )?(?:suggest|recommend|advise)\b",
+    rf"\byou (?:may|might|can|could|should) {_gap(4)}{_CONSULT}\b",
+    rf"\bit (?:is|would be) (?:best|advisable|recommended|helpful) {_gap(4)}{_CONSULT}\b",
+    rf"\bif you {_any('have need could can provide would want')}\b",
+    rf"^\W*{_any('however nevertheless but yes no well also currently unfortunately as_of_now at_this_time')}?\W*$",
+    r"\b(?:feel free|let me know|(?:happy|glad) (?:to|i|that)|here to help|do my best)\b",
+    r"\b(?:more|further|additional) (?:context|information|details)\b.*\b(?:need|help|assist|better)",
+)
+_ABOUT = _any("discuss mention focus cover talk contain provide address describe deal")
+_ABOUT_SOURCES = (
+    rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",
+    rf"^\W*{_any('although though even_though while whilst')} {_gap(3)}{_SOURCE} {_gap(2)}{_ABOUT}",
+)
+
+
+def is_disclaimer(clause: str) -> bool:
+    """Whether a clause says that the speaker, or the documents, do not have what was asked for."""
+    return bool(_compile(_DISCLAIMERS).search(clause))
+
+
+def is_courtesy(clause: str) -> bool:
+    """Whether a clause is a courtesy, which answers nothing: a regret, an offer, or whom to ask instead."""
+    return bool(_compile(_COURTESIES).search(clause))
+
+
+def is_about_sources(clause: str) -> bool:
+    """Whether a clause says what the documents are about instead."""
+    return bool(_compile(_ABOUT_SOURCES).search(clause))
+
+
+@cache  # compiled at the first use: it takes as long as importing all other metrics
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)

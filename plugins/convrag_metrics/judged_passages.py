@@ -1,12 +1,16 @@
-"""The corpus that judgements are about, and judgements on passages that it does not have, which no system can find."""
+"""The passages that judgements are about: which the corpus lacks, and runs none of whose passages is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
 from convrag import Dataset, Report, Store, TurnRecord
 from convrag.sdk.corpus import Corpus
+
+_NUMBER = re.compile(r"[-:#]\d+$")
+"""The number of a passage at the end of its id, after the id of its document."""
 
 
 def report_absent_passages(
@@ -50,3 +54,34 @@ def open_corpus(dataset: Dataset, domain: str, store: Store) -> Corpus | None:
     if domain not in dataset.domains() or not any(True for _ in islice(dataset.corpus(domain), 1)):
         return None
     return Corpus(dataset, domain, store)
+
+
+def fold_passage(name: str, judged: Collection[str]) -> str:
+    """The document of a passage: its id without the passage's number. An id that is judged stays as it is."""
+    return name if name in judged else _NUMBER.sub("", name)
+
+
+def report_unjudged_passages(found: Iterable[str], judged: Collection[str]) -> Report | None:
+    """Warn of a run none of whose passages is judged, with an id of each side; None where one is, or none was found.
+
+    Args:
+        found: the ids of the passages of all measured turns.
+        judged: the ids of the qrels.
+    """
+    unjudged, document = "", ""
+    for name in found:
+        if name in judged:
+            return None
+        if not document:
+            unjudged = unjudged or name
+            if (folded := fold_passage(name, judged)) in judged:
+                unjudged, document = name, folded
+    if not unjudged:
+        return None
+    line = (
+        f"No passage that was found is judged, so all scores are 0: this run has {unjudged!r}, for instance, and the "
+        f"relevance judgements have {document or min(judged)!r}"
+    )
+    if document:
+        line += "; they judge documents: metrics.ranking.documents=true counts the best passage of each"
+    return Report("qrels", (f"{line}.",), {"unjudged": True})

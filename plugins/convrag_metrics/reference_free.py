@@ -54,7 +54,9 @@ class ReferenceFreeMetrics(Metrics):
         """The counts of `grounding` for each turn with an answer, and whether the turn was answered."""
         if self._has_truth():
             return {}
-        answered = {record.turn_id: {_ANSWERED: _is_answered(record)} for record in records if _has_answer(record)}
+        answered = {
+            record.turn_id: {_ANSWERED: _is_answered(record)} for record in records if not lacks_part(record, "answer")
+        }
         grounded = self.grounding.measure(records)
         values = {turn_id: {**grounded.get(turn_id, {}), **values} for turn_id, values in answered.items()}
         return Measurement(values, report=Report("metrics.reference_free", (_MEANING,)) if values else None)
@@ -66,11 +68,6 @@ class ReferenceFreeMetrics(Metrics):
 
 def _has_truth(dataset: Dataset) -> bool:
     return bool(dataset.qrels()) or References(dataset).has_answers()
-
-
-def _has_answer(record: TurnRecord) -> bool:
-    """Whether the run makes answers, and its files have them."""
-    return not lacks_part(record, "answer")
 
 
 def _is_answered(record: TurnRecord) -> float:

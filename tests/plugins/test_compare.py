@@ -7,8 +7,6 @@ import io
 import json
 import math
 import re
-import subprocess
-import sys
 from array import array
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -397,6 +395,7 @@ def test_a_quoted_value_is_the_value_and_a_reference_is_not_looked_up(tmp_path: 
     }
 
 
+@pytest.mark.slow
 def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     """The same command twice leaves two folders; another model's answer in the second one makes it a run of its own."""
     for name, values, identity, task in (
@@ -419,6 +418,7 @@ def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     assert len((tmp_path / "out/leaderboard.csv").read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> None:
     write(run_result("x", GOOD), tmp_path / "a", ["rewriter=none"])
     done = run_convrag(["task=compare", "task.runs=[a]", "sweep.metric=BLEU", "tracker=none"], tmp_path)
@@ -426,6 +426,7 @@ def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> N
     assert "sweep.metric=BLEU: no run was measured by it. All runs have nDCG@5, R@5." in done.stderr
 
 
+@pytest.mark.slow
 def test_the_task_compares_without_running(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
@@ -439,6 +440,7 @@ def test_the_task_compares_without_running(tmp_path: Path) -> None:
     assert "Leaderboard" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
@@ -455,6 +457,7 @@ def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
     assert (done.returncode, "task.columns: 'BLEU' is no measure" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path: Path) -> None:
     write(run_result("x", GOOD, failed=12), tmp_path / "a", ["rewriter=none"])
     write(run_result("x", GOOD, failed=1), tmp_path / "b", ["rewriter=mmr"])
@@ -469,14 +472,6 @@ def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path:
     assert "the baseline, `rewriter=mmr`" in text
     assert "partial: stopped" in done.stdout
     assert "The first run has no scores: the first one that has some is the baseline." in done.stdout
-
-
-def test_the_package_is_light() -> None:
-    code = (
-        "import sys, convrag_compare; print([m for m in ('numpy', 'rich', 'matplotlib', 'mlflow') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own

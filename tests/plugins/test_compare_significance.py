@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag_compare import significance
-from convrag_compare.significance import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm, is_exact
+from convrag_compare import paired_differences
+from convrag_compare.paired_differences import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm, is_exact
 
 sums = st.lists(st.integers(-5, 5).map(lambda n: n / 4), min_size=1, max_size=9)
 
@@ -105,10 +105,10 @@ def test_equal_comparisons_count_once_and_those_with_an_equal_system_not_at_all(
 def test_many_conversations_take_little_memory_and_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     differences = np.random.default_rng(1).normal(size=(40, 2))
     whole = compute_sign_flip_p(differences)
-    monkeypatch.setattr(significance, "_SIGNS", 40 * 7)
+    monkeypatch.setattr(paired_differences, "_SIGNS", 40 * 7)
     assert compute_sign_flip_p(differences) == whole
     monkeypatch.undo()
-    monkeypatch.setattr(significance, "FLIPS", 500)
+    monkeypatch.setattr(paired_differences, "FLIPS", 500)
     many = np.random.default_rng(1).normal(size=(50_000, 1))
     tracemalloc.start()
     compute_sign_flip_p(many)

@@ -11,7 +11,7 @@ from convrag.api.types import Passage
 from convrag.testing import DatasetContract
 from convrag_datasets.cast import CastDataset
 from convrag_replay.rewriter import ReplayRewriter
-from published_sets import break_files, write_json, write_lines
+from published_sets import write_json, write_lines
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "cast"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the files of CAsT")
@@ -157,8 +157,6 @@ def test_each_branch_of_a_tree_is_a_conversation_and_each_turn_is_asked_once(tmp
     ("turns", "message"),
     [
         ([user("1-1", "A?", "9-9")], r"\[0\]\.turn\[0\]: the parent '9-9' of the turn '1-1' is no turn of this topic"),
-        ([user("1-1", "A?", "1-1")], r"the turn '1-1' is its own ancestor"),
-        ([user("1-1", "A?"), user("2-1", "B?", "2-2"), system("2-2", "2-1", "b")], r"is its own ancestor"),
         (
             [user("1-1", "A?"), user("1-1", "B?")],
             r"\[0\]\.turn\[1\]: the turn id '1-1' occurs twice \(first in \[0\]\.turn\[0\]",
@@ -209,14 +207,6 @@ def test_texts_come_from_a_corpus_that_is_given(tmp_path):
     assert list(without.corpus("default")) == []
     assert "dataset.corpus=FILE.jsonl" in without.explain_missing_corpus("default")
     assert "without judgements" in without.note()
-
-
-def test_broken_files_are_noticed(tmp_path):
-    path = write_tree(write_2021(tmp_path), TREE, qrels=True)
-    topics = path / "2021" / "2021_manual_evaluation_topics_v1.0.json"
-    assert break_files(lambda: CastDataset(path=path, year=2021), topics) > 20
-    trees = path / "2022" / "2022_evaluation_topics_tree_v1.0.json"
-    assert break_files(lambda: CastDataset(path=path, year=2022), trees, path / "2022" / "cast2022.qrel") > 20
 
 
 @needs_shared

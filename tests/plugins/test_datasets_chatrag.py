@@ -6,7 +6,7 @@ import pytest
 
 from convrag.api.errors import DataError, UnknownName
 from convrag_datasets.chatrag import _FILES, ChatragDataset
-from published_sets import PublishedContract, break_files, write_json
+from published_sets import PublishedContract, write_json
 
 
 def say(role: str, content: str) -> dict:
@@ -94,9 +94,3 @@ def test_an_item_without_a_question(copy):
     write_json(copy / "data" / "quac" / "test.json", [{"messages": [say("assistant", "Hi")], "answers": ["x"]}])
     with pytest.raises(DataError, match=r"\[0\]: 'messages' must end with a question of the user's"):
         list(ChatragDataset(path=copy, part="quac").conversations())
-
-
-def test_broken_files_are_noticed(copy):
-    part = "doc2dial+inscit"
-    files = [copy / "data" / "doc2dial" / "test.json", copy / "data" / "inscit" / "dev.json"]
-    assert break_files(lambda: ChatragDataset(path=copy, part=part), *files) > 40

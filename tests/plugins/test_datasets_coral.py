@@ -7,7 +7,7 @@ import pytest
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
 from convrag_datasets.coral import CoralDataset
-from published_sets import PublishedContract, break_files, write_json, write_lines
+from published_sets import PublishedContract, write_json, write_lines
 
 CONVERSATION = {
     "conv_id": "Test_a_2",
@@ -77,8 +77,3 @@ def test_ids_and_texts_that_do_not_match(tmp_path):
     write_json(tmp_path / "test_conversation.json", [CONVERSATION | {"turns": [turn]}])
     with pytest.raises(DataError, match=r"\[0\]\.turns\[0\]: 'golden_docs_pids' has 1 ids, and 'golden_docs_text' 2"):
         list(CoralDataset(path=tmp_path).conversations())
-
-
-def test_broken_files_are_noticed(copy):
-    files = [copy / "test" / "new_test_conversation.json", copy / "passage_corpus.json"]
-    assert break_files(lambda: CoralDataset(path=copy), *files) > 40

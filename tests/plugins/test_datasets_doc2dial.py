@@ -7,7 +7,7 @@ import pytest
 
 from convrag.api.errors import DataError, UnknownName
 from convrag_datasets.doc2dial import Doc2dialDataset, Multidoc2dialDataset
-from published_sets import PublishedContract, break_files, write_json
+from published_sets import PublishedContract, write_json
 
 TEXT = "Change Of Address\n\nBy law, you must report a change.\nCan you do that online?\nYou can, with your ID."
 NAME = "Top 5 DMV#3_0"
@@ -160,10 +160,3 @@ def test_a_reference_to_an_unknown_span(folder):
     write_json(folder / "multidoc2dial_dial_validation.json", {"dial_data": {"dmv": [broken]}})
     (message,) = Multidoc2dialDataset(path=folder).check()
     assert "dial_data.dmv[0].turns[2]: no document has the span 'absent#3'" in message
-
-
-def test_broken_files_are_noticed(folder):
-    files = [folder / "doc2dial_doc.json", folder / "doc2dial_dial_validation.json"]
-    assert break_files(lambda: Doc2dialDataset(path=folder), *files) > 40
-    files = [folder / "multidoc2dial_dial_validation.json"]
-    assert break_files(lambda: Multidoc2dialDataset(path=folder), *files) > 20

@@ -8,7 +8,7 @@ import pytest
 from convrag.api.errors import ConfigError, DataError
 from convrag.api.types import Passage
 from convrag_datasets.ikat import IkatDataset
-from published_sets import PublishedContract, break_files, write_json, write_lines
+from published_sets import PublishedContract, write_json, write_lines
 
 NUMBERED = [
     {
@@ -129,12 +129,3 @@ def test_another_year(tmp_path):
         IkatDataset(path=tmp_path, year=2022)
     (message,) = IkatDataset(path=tmp_path, year=2024).check()
     assert "it holds no 2024_test_topics.json" in message
-
-
-def test_broken_files_are_noticed(clone):
-    data = clone / "2023" / "data"
-    files = [data / "2023_test_topics.json", data / "2023_test_topics_psg_text.jsonl"]
-    assert break_files(lambda: IkatDataset(path=clone, year=2023), *files) > 40
-    assert (
-        break_files(lambda: IkatDataset(path=clone, year=2025), clone / "2025" / "data" / "2025_test_topics.json") > 20
-    )

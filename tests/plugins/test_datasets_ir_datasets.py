@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -182,9 +181,3 @@ def test_trees_are_refused(library: Any, tmp_path: Path) -> None:
     for name in _register(library, "cast-tree", CastQueries(_File(path), Cast2022Query)):
         (problem,) = IrDatasetsDataset(id=name).check()
         assert problem == "dataset=ir_datasets: the topics of 'cast-tree' are trees; read their file with dataset=cast"
-
-
-def test_importing_the_option_imports_no_library() -> None:
-    assert "ir_datasets" in sys.modules  # by the fixture; the module itself imports it in functions
-    source = Path(sys.modules[IrDatasetsDataset.__module__].__file__ or "").read_text()
-    assert "\nimport ir_datasets" not in source

@@ -114,34 +114,15 @@ class TestConversations:
         ("line", "message"),
         [
             ('{"id": "c"', "this is not JSON"),
-            ("[1]", "must be a JSON object, not a list"),
-            ("null", "must be a JSON object, not null"),
-            ("[" * 100_000, "this is not JSON"),
             ({"turns": [{"question": "q"}]}, "there is no 'id'"),
-            (
-                {"id": 3.5, "turns": [{"question": "q"}]},
-                "id: this must be an id, a string or a whole number, not a number",
-            ),
-            ({"id": " ", "turns": [{"question": "q"}]}, "id: the id is empty"),
             ({"id": "c"}, "there is no 'turns'"),
-            ({"id": "c", "turns": []}, "turns: this list is empty"),
-            ({"id": "c", "turns": {}}, "turns: this must be a list, not an object"),
-            ({"id": "c", "turns": ["q"]}, "turns[0]: this must be a JSON object, not a string"),
             ({"id": "c", "turns": [{"question": "q"}, {"answer": "a"}]}, "turns[1]: there is no 'question'"),
-            ({"id": "c", "turns": [{"question": "\n"}]}, "turns[0].question: the text is empty"),
-            ({"id": "c", "turns": [{"question": None}]}, "turns[0]: there is no 'question'"),
-            (
-                {"id": "c", "turns": [{"question": "q", "answer": ["a"]}]},
-                "turns[0].answer: this must be a string, not a list",
-            ),
-            ({"id": "c", "turns": [{"question": "q", "id": ""}]}, "turns[0].id: the id is empty"),
             ({"id": "c", "turns": [{"question": "q", "id": "x"}] * 2}, "the turn id 'x' occurs twice"),
             (
                 {"id": "c", "turns": [{"question": "q", "id": "first<::>1"}]},
                 "'first<::>1' occurs twice (first in line 1)",
             ),
             ({"id": "first", "turns": [{"question": "q"}]}, "conversation id 'first' occurs twice (first in line 1)"),
-            ({"id": "c", "messages": []}, "messages: this list is empty"),
             (
                 {"id": "c", "messages": [{"role": "assistant", "content": "Hi"}]},
                 "no user speaks in the conversation 'c'",
@@ -151,10 +132,7 @@ class TestConversations:
                 "messages[0]: the role must be user or assistant",
             ),
             ({"id": "c", "messages": [{"role": "user", "content": ""}]}, "messages[0].content: the text is empty"),
-            ({"id": "c", "messages": [{"role": "user"}]}, "messages[0]: there is no 'content'"),
-            ({"id": "c", "messages": [{"content": "q"}]}, "messages[0]: there is no 'role'"),
             ({"id": "c", "turns": [], "messages": []}, "both 'turns' and 'messages'"),
-            ('{"id": "c", "turns": [{"question": "\\uD83D"}]}', "half of a surrogate pair"),
         ],
     )
     def test_a_broken_line_is_named(self, tmp_path, line, message):
@@ -167,25 +145,11 @@ class TestConversations:
         assert (caught.value.path, caught.value.line) == (path, 3)
         assert list(dataset.check()) == [str(caught.value)]
 
-    def test_a_whole_surrogate_pair_is_a_character(self, tmp_path):
-        path = jsonl(tmp_path / "c.jsonl", '{"id": "c", "turns": [{"question": "\\uD83C\\uDF15"}]}')
-        assert next(JsonlDataset(conversations=path).conversations()).turns[0].question == "🌕"
-
     @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
     def test_an_empty_file(self, tmp_path, content):
         path = tmp_path / "c.jsonl"
         path.write_bytes(content)
         assert problem(conversations=path) == f"{path}: this file holds no conversations"
-
-    def test_files_that_cannot_be_read(self, tmp_path, talk):
-        assert problem(conversations=tmp_path / "no.jsonl") == f"{tmp_path / 'no.jsonl'}: this file does not exist"
-        assert "this is a folder" in problem(conversations=tmp_path)
-        latin = tmp_path / "latin.jsonl"
-        latin.write_bytes(talk.read_bytes() + b'{"id": "gr\xfc\xdfe"}\n')
-        assert problem(conversations=latin).startswith(f"{latin}, line 2: this is not UTF-8")
-        utf16 = tmp_path / "utf16.jsonl"
-        utf16.write_text(talk.read_text(), encoding="utf-16")
-        assert problem(conversations=utf16).startswith(f"{utf16}, line 1: this is not UTF-8")
 
 
 LONG = f"long<::>{'9' * 5000}"
@@ -217,20 +181,13 @@ class TestQueries:
         ("row", "message"),
         [
             ({"_id": "a<::>1", "text": "again"}, "the turn 'a<::>1' occurs twice (first in line 1)"),
-            ({"_id": "a<::>01", "text": "again"}, "the turn 'a<::>01' occurs twice (first in line 1)"),
             ({"text": "t"}, "there is no '_id' or 'id'"),
-            ({"_id": "q"}, "there is no 'text'"),
             ({"_id": "q", "text": "|user|: "}, "the question is empty"),
-            ({"_id": "q", "text": "  "}, "text: the text is empty"),
         ],
     )
     def test_a_broken_line_is_named(self, tmp_path, row, message):
         path = jsonl(tmp_path / "q.jsonl", {"_id": "a<::>1", "text": "one"}, row)
         assert problem(queries=path) == f"{path}, line 2: {message}"
-
-    def test_an_empty_file(self, tmp_path):
-        path = jsonl(tmp_path / "q.jsonl")
-        assert problem(queries=path) == f"{path}: this file holds no queries"
 
     def test_a_corpus_may_stand_alone(self, passages):
         dataset = JsonlDataset(corpus=passages)
@@ -285,47 +242,6 @@ class TestCorpus:
             JsonlDataset(conversations=talk, corpus=passages).corpus("default")
         )
 
-    def test_a_broken_line_of_a_packed_file_is_named(self, tmp_path):
-        files = {}
-        for name, good in (("queries", {"_id": "q", "text": "t"}), ("corpus", {"_id": "p", "text": "t"})):
-            plain = jsonl(tmp_path / f"{name}.jsonl", good, {})
-            files[name] = tmp_path / f"{name}.jsonl.gz"
-            files[name].write_bytes(gzip.compress(plain.read_bytes()))
-        with pytest.raises(DataError) as caught:
-            list(JsonlDataset(queries=files["queries"]).conversations())
-        assert str(caught.value) == f"{files['queries']}, line 2: there is no '_id' or 'id'"
-        with pytest.raises(DataError) as caught:
-            list(JsonlDataset(corpus=files["corpus"]).corpus("default"))
-        assert str(caught.value) == f"{files['corpus']}, line 2: there is no '_id' or 'id'"
-
-    def test_the_file_that_is_named_as_the_archive_comes_first(self, talk, passages, tmp_path):
-        path = tmp_path / "corpus.jsonl.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("queries.jsonl", b"{}")
-            archive.write(passages, "corpus.jsonl")
-        assert len(list(JsonlDataset(conversations=talk, corpus=path).corpus("default"))) == 2
-        other = path.rename(tmp_path / "other.zip")
-        assert "exactly one .jsonl file" in problem(conversations=talk, corpus=other)
-        assert "queries.jsonl, corpus.jsonl" in problem(conversations=talk, corpus=other)
-
-    def test_damaged_archives(self, talk, passages, tmp_path):
-        for name in ("c.jsonl.zip", "c.jsonl.gz"):
-            (tmp_path / name).write_bytes(passages.read_bytes())
-            assert f"{name}: this file cannot be read" in problem(conversations=talk, corpus=tmp_path / name)
-        empty = tmp_path / "empty.zip"
-        zipfile.ZipFile(empty, "w").close()
-        assert "it holds nothing" in problem(conversations=talk, corpus=empty)
-        cut = tmp_path / "cut.jsonl.gz"
-        cut.write_bytes(gzip.compress(passages.read_bytes())[:-9])
-        with pytest.raises(DataError, match="cannot be read: Compressed file ended"):
-            list(JsonlDataset(conversations=talk, corpus=cut).corpus("default"))
-        flipped = tmp_path / "flipped.jsonl.zip"
-        with zipfile.ZipFile(flipped, "w") as archive:
-            archive.write(passages, "flipped.jsonl")
-        flipped.write_bytes(flipped.read_bytes().replace(b"satellite", b"satellitf", 1))
-        with pytest.raises(DataError, match="cannot be read: Bad CRC-32"):
-            list(JsonlDataset(conversations=talk, corpus=flipped).corpus("default"))
-
     def test_it_streams(self, talk, tmp_path):
         path = jsonl(tmp_path / "c.jsonl", {"_id": "p1", "text": "fine"}, {"_id": "p2", "text": "fine"}, "broken")
         dataset = JsonlDataset(conversations=talk, corpus=path)
@@ -340,13 +256,7 @@ class TestCorpus:
         [
             ({"_id": "p1", "text": "again"}, "line 2: the passage id 'p1' occurs twice (first in line 1)"),
             ({"text": "t"}, "line 2: there is no '_id' or 'id'"),
-            ({"_id": "", "text": "t"}, "line 2: _id: the id is empty"),
-            (
-                {"_id": True, "text": "t"},
-                "line 2: _id: this must be an id, a string or a whole number, not a truth value",
-            ),
             ({"_id": "p2"}, "line 2: there is no 'text'"),
-            ({"_id": "p2", "text": None}, "line 2: there is no 'text'"),
             ({"_id": "p2", "text": "t", "title": ["x"]}, "line 2: title: this must be a string, not a list"),
         ],
     )
@@ -381,17 +291,6 @@ class TestFingerprints:
         after = dataset.corpus_fingerprint("default"), dataset.content_hash()
         assert before[0] != after[0]
         assert before[1] != after[1]
-
-    def test_a_file_that_cannot_be_opened_is_named(self, talk, passages, monkeypatch):
-        def refuse(path, size, modified):
-            raise PermissionError(13, "Permission denied")
-
-        monkeypatch.setattr("convrag_datasets.corpus._hash_file", refuse)
-        dataset = JsonlDataset(conversations=talk, corpus=passages)
-        with pytest.raises(DataError, match="cannot be read: .*Permission denied") as caught:
-            dataset.corpus_fingerprint("default")
-        assert caught.value.path == passages
-        assert dataset.content_hash()
 
     def test_contents_tell_all_files_apart(self, talk, passages, tmp_path):
         qrels = tmp_path / "qrels.tsv"

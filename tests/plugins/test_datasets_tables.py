@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import DataError, MissingExtra
+from convrag.api.errors import DataError
 from convrag.api.types import Passage, Turn
 from convrag.config.compose import compose
 from convrag.testing import DatasetContract
 from convrag.turn.wiring import Wiring
-from convrag_datasets import tables
 from convrag_datasets.jsonl import JsonlDataset
 
 TURNS = 'conversation_id,question,answer,kind\nc,"What, is\n""red""?",A rose.,easy\nc,And blue?,,\n7,=1+1,2,\n'
@@ -142,11 +141,6 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     assert problem == f"{path}: there is no column 'promt'; the columns are talk, prompt"
 
 
-def test_long_fields(tmp_path: Path) -> None:
-    path = write(tmp_path / "c.csv", f'id,text\np,"{"long " * 100_000}"\n')
-    assert len(next(JsonlDataset(corpus=path).corpus("default")).text) == 500_000
-
-
 def test_parquet(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
     talks = parquet(tmp_path / "t.parquet", [{"id": 7, "messages": messages}])
@@ -172,10 +166,3 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         (problem,) = JsonlDataset(corpus=path).check()
         assert problem.startswith(f"{path}: this is no Parquet file, or a damaged one: ")
-
-
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    path = write(tmp_path / "c.parquet", "x")
-    with pytest.raises(MissingExtra, match=r"reading c\.parquet needs pyarrow.*pip install 'convrag\[parquet\]'"):
-        list(tables.read_parquet_rows(path))

@@ -7,7 +7,7 @@ import pytest
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
 from convrag_datasets.topiocqa import TopiocqaDataset
-from published_sets import PublishedContract, break_files, write_json, write_lines
+from published_sets import PublishedContract, write_json, write_lines
 
 
 def row(conversation: int, turn: int, topic: str, answer: str = "Yes.", context: list[str] | None = None) -> dict:
@@ -87,7 +87,3 @@ def test_a_turn_that_occurs_twice(tmp_path):
     write_lines(tmp_path / "topiocqa_valid.jsonl", ROWS[0], ROWS[3], ROWS[0])
     with pytest.raises(DataError, match=r"line 3: the turn '7_2' occurs twice \(first in line 1\)"):
         list(TopiocqaDataset(path=tmp_path).conversations())
-
-
-def test_broken_files_are_noticed(copy):
-    assert break_files(lambda: TopiocqaDataset(path=copy), copy / "data" / "topiocqa_valid.jsonl") > 20

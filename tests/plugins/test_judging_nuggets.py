@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commands import run_convrag
-from convrag.api.errors import ConfigError, LLMError, RunStopped
+from convrag.api.errors import ConfigError, LLMError
 from convrag.api.models import LLM
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import Dataset
@@ -355,19 +355,6 @@ def test_no_nuggets_is_no_score(store: Store, tmp_path: Path) -> None:
     assert report_of(measured).numbers["nuggets"]["left_out"]["no_nuggets"] == 1
 
 
-def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
-    def spent(prompt: Prompt) -> str:
-        raise RunStopped("the cost limit of $1 is reached")
-
-    llm = model()
-    stage = metric(store, llm)
-    measured = stage.measure([record(1, "x")])
-    assert report_of(measured)
-    llm.replies["assign"] = spent
-    with pytest.raises(RunStopped):
-        stage.measure([record(1, "x")] * 20)
-
-
 # Files, options, the whole run ---------------------------------------------------------------------------------------
 
 
@@ -472,18 +459,7 @@ def test_a_run_with_a_rule_based_model(here: Path) -> None:
     assert again.usage["metrics.nuggets"].calls == 0, "everything is remembered"
 
 
-def test_the_command_line(here: Path) -> None:
-    arguments = ["metrics=[nuggets]", "metrics.nuggets.min_nuggets=2", "metrics.nuggets.max_words=20", "limit=1"]
-    arguments.append("tracker=none")
-    done = run_convrag(arguments, here)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "nuggets_strict_vital" in done.stdout
-    assert "rest on fewer than 2 nuggets" in " ".join(done.stdout.split())
-    done = run_convrag([*arguments, "metrics.nuggets.max_wrods=3"], here)
-    assert done.returncode == 2
-    assert "max_wrods" in done.stderr
-
-
+@pytest.mark.slow
 def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
     run_sample(here)
     given = "judgements=[run/nuggets.jsonl]"

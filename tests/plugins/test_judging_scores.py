@@ -185,14 +185,10 @@ def test_files_of_the_same_name_are_different_assessors(tmp_path: Path) -> None:
     ("rows", "line", "message"),
     [
         (["{"], 1, "not JSON"),
-        (["[1]"], 1, "JSON object"),
         ([{"importance": [], "assignment": []}], 1, "turn_id"),
-        ([{"turn_id": " ", "importance": [], "assignment": []}], 1, "turn_id"),
-        ([{"turn_id": "t", "importance": ["vital"]}], 1, "'assignment' must be a list"),
-        ([{"turn_id": "t", "importance": [1], "assignment": ["support"]}], 1, "'importance' must be a list"),
-        ([{"turn_id": "t", "nuggets": "a"}], 1, "'nuggets' must be a list"),
-        ([{"turn_id": "t", "nuggets": [3]}], 1, "a nugget is an object or a string"),
-        ([{"turn_id": "t", "nuggets": [{"text": "x", "importance": 1}]}], 1, "must be strings"),
+        ([{"turn_id": "t", "importance": ["vital"]}], 1, 'lists of "importance" and "assignment"'),
+        ([{"turn_id": "t", "importance": [1], "assignment": ["support"]}], 1, "a line of labels: importance.0: "),
+        ([{"turn_id": "t", "nuggets": [3]}], 1, "a line of labels: nuggets.0"),
         ([NUGGETIZER, "", NUGGETIZER], 3, "was judged by 'x' already"),
         ([{"turn_id": "t", "importance": ["vital"], "assignment": ["yes"]}], None, "no line has an assignment"),
         ([], None, "empty"),
@@ -202,11 +198,6 @@ def test_errors_in_a_file_of_labels(tmp_path: Path, rows: list[Any], line: int |
     with pytest.raises(DataError, match=message) as raised:
         read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])
     assert raised.value.line == line
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nope\.jsonl: this file does not exist"):
-        read_nugget_labels([tmp_path / "nope.jsonl"])
 
 
 def test_nuggets_with_importance_and_without(tmp_path: Path) -> None:
@@ -221,7 +212,7 @@ def test_nuggets_with_importance_and_without(tmp_path: Path) -> None:
     ("rows", "message"),
     [
         ([{"turn_id": "t", "nuggets": [{"text": "a", "importance": "vital"}, "b"]}], "either each nugget"),
-        ([{"turn_id": "t", "nuggets": [{"text": "a", "importance": "high"}]}], "not 'high'"),
+        ([{"turn_id": "t", "nuggets": [{"text": "a", "importance": "high"}]}], "vital or okay"),
         ([{"turn_id": "t", "nuggets": [" "]}], "no text"),
         ([NUGGETIZER, NUGGETIZER], "already"),
     ],
@@ -241,6 +232,7 @@ def test_the_task_needs_a_file() -> None:
         ScoreNuggetsTask(judgements=[])
 
 
+@pytest.mark.slow
 def test_published_labels_become_published_scores(here: Path) -> None:
     """Three assessors of 40 topics, with labels in any case and some lists too short: the mean of means over topics."""
     draw = random.Random(3)

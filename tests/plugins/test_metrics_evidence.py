@@ -21,9 +21,7 @@ from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing import MetricsContract, TinyDataset
-from convrag_metrics.alpha_ndcg import compute_alpha_ndcg
-from convrag_metrics.evidence import EvidenceMetrics
-from convrag_metrics.subtopics import name_document, read_subtopics
+from convrag_metrics.evidence import EvidenceMetrics, compute_alpha_ndcg, name_document, read_subtopics
 
 _FOLDER = TemporaryDirectory()
 STORE = Store(Path(_FOLDER.name))

@@ -15,12 +15,8 @@ from convrag.score.scoring import Scores
 from convrag.sdk.sentences import segment_line
 from convrag.testing import MetricsContract
 from convrag_metrics.citation_support import has_lexical_support
-from convrag_metrics.grounding import (
-    CitedSentence,
-    GroundingMetrics,
-    segment_sentences,
-    split_cited_sentences,
-)
+from convrag_metrics.cited_sentences import CitedSentence, segment_sentences, split_cited_sentences
+from convrag_metrics.grounding import GroundingMetrics
 
 PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")
 
