@@ -18,8 +18,13 @@ from packaging.requirements import Requirement
 from convrag import __version__
 from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
-from convrag_kit.new_plugin import NewPluginTask, format_compatible_versions, make_class_name
-from convrag_kit.stage_templates import ASKING_TEMPLATES, STAGE_TEMPLATES
+from convrag_kit.new_plugin import (
+    ASKING_TEMPLATES,
+    STAGE_TEMPLATES,
+    NewPluginTask,
+    format_compatible_versions,
+    make_class_name,
+)
 from third_party import Environment, needs_pip
 
 ROOT = Path(__file__).parents[1]

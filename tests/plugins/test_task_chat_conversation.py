@@ -10,14 +10,10 @@ import pytest
 
 from chat_toys import Chat, Suggests
 from convrag.api.errors import ConversationsUnusable, LLMError
-from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Passage
-from convrag.sdk.prompts import PromptTemplate
 from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
 from convrag_tasks.chat.background_display import Tell, ask, wait_for
 from convrag_tasks.chat.conversation import make_conversation_id
-from convrag_tasks.chat.loop import FollowUpSuggester
 
 Output = pytest.CaptureFixture[str]
 
@@ -103,17 +99,6 @@ def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
     (prompt, _) = llm.prompts
     assert prompt.task == "suggest"
     assert prompt.inputs == {"question": "tea?", "answer": "It is tea? [7]", "titles": [], "count": 3}
-
-
-def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
-    llm, said = Suggests(raises=LLMError("it is no language model")), list[str]()
-    suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag.sdk"), 3)
-    items = (EvidenceItem(1, Passage("a", "text", title="Unused"), "text"),)
-    record = TurnRecord("c", "c<::>1", "default", 1, "tea?", evidence=Evidence(items), answer=Answer("Yes."))
-    for _ in range(2):
-        assert suggester.suggest(record, lambda line, style: said.append(line)) == []
-    assert len(llm.prompts) == len(said) == 1
-    assert "- Unused" in llm.prompts[0].messages[0].content
 
 
 def test_ctrl_c_leaves_out_the_suggestions_and_keeps_the_turn(tmp_path: Path, capsys: Output) -> None:

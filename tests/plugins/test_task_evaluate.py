@@ -18,8 +18,14 @@ from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.evaluate import EvaluateTask
-from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
-from convrag_tasks.predictions import read_answers, read_predictions, read_trec_run
+from convrag_tasks.predictions import (
+    add_passage_texts,
+    find_missing,
+    make_records,
+    read_answers,
+    read_predictions,
+    read_trec_run,
+)
 
 
 class TestContract(TaskContract):

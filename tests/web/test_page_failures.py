@@ -10,7 +10,7 @@ import pytest
 from web.browser import Server, open_page, serve
 from web.chat_page import ChatPage
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 NARROW = ("task.workers=1", "task.queue=0")
 PHASES = "Why does the Moon have phases?"

@@ -18,6 +18,8 @@ from convrag.store.strict_json import parse_json
 from convrag_web.report.comparison_report import list_plots
 from web.report_records import read_blocks
 
+pytestmark = pytest.mark.slow
+
 FAST = ["generator=chat", "llm=extractive", "limit=2", "tracker=none"]
 GRID = [*FAST, "rewriter=none,condense", "sweep.baseline=rewriter=none"]
 
@@ -79,17 +81,6 @@ def test_the_grid_has_one_with_the_leaderboard_and_all_turns(grid: Path, cells: 
     assert not any(str(grid) in line for line in head["lines"])
 
 
-def test_compared_runs_have_one(cells: list[Path], tmp_path: Path) -> None:
-    folder = tmp_path / "compared"
-    done = run_convrag(
-        ["task=compare", f"task.runs=[{cells[0]},{cells[1]}]", f"hydra.run.dir={folder}"], tmp_path
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    head = read_blocks(folder / "report.html")["head"]
-    assert len(head["runs"]) == 2
-    assert all((folder / link).resolve().is_file() for link in head["links"].values())
-
-
 def test_runs_of_early_versions_are_compared(cells: list[Path], tmp_path: Path) -> None:
     """Their records lack gold, reference and prompt, and they have no report of their own."""
     old = []
@@ -109,25 +100,6 @@ def test_runs_of_early_versions_are_compared(cells: list[Path], tmp_path: Path) 
     blocks = read_blocks(folder / "report.html")
     assert blocks["head"]["links"] == {}
     assert blocks["turns-0-0"][0]["agent_response"]
-
-
-def test_the_setting_switches_it_off(grid: Path, tmp_path: Path) -> None:
-    done = run_convrag([*FAST, "rewriter=none", "report=false", f"hydra.run.dir={tmp_path / 'run'}"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "run/summary.md").is_file()
-    assert not (tmp_path / "run/report.html").exists()
-
-
-def test_evaluated_files_have_one(cells: list[Path], tmp_path: Path) -> None:
-    folder = tmp_path / "evaluated"
-    done = run_convrag(
-        ["task=evaluate", f"task.run={cells[0] / 'run.trec'}", "limit=2", "tracker=none", f"hydra.run.dir={folder}"],
-        tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    row = read_blocks(folder / "report.html")["turns-0-0"][0]
-    assert row["reference"].startswith("Half of the Moon")
-    assert row["gold"] == {"moon-phases-1": 1}
 
 
 def test_a_report_that_fails_costs_a_warning(
@@ -161,12 +133,6 @@ def test_files_of_any_observer_are_those_of_the_run(here: Path) -> None:
     assert (here / "run/note.txt").read_text() == "mine"
     assert here / "run/note.txt" in list_run_files(here / "run")
     assert list(seen["scores"]) == seen["turns"]
-
-
-def test_a_run_in_another_folder_of_a_report_setting_is_the_same_cell() -> None:
-    from convrag.sweep.folders import cell_id
-
-    assert cell_id(["rewriter=mmr", "report=false"]) == cell_id(["rewriter=mmr"])
 
 
 def test_plots_come_in_the_order_of_the_measures(tmp_path: Path) -> None:
