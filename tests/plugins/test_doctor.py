@@ -45,6 +45,7 @@ def everything_in(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*"))
 
 
+@pytest.mark.slow
 def test_all_is_well_and_nothing_is_changed(here: Path) -> None:
     done = run_convrag(["task=doctor", "retriever=dense", "tracker=none"], here)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -100,11 +101,6 @@ class TestStore:
         (here / "file").touch()
         (line,) = failures("store.path=file/store")
         assert "cannot be written to" in line
-
-    def test_one_without_a_database(self, here: Path) -> None:
-        Path("outputs/store/conversations").mkdir(parents=True)
-        ((_, line),) = findings()["store"]
-        assert line.endswith("remembers nothing yet")
 
 
 class TestDatabase:

@@ -77,6 +77,7 @@ def test_mtrags_checker_would_accept_what_is_written(run: Path, tmp_path: Path) 
     assert len(ranked[1]["contexts"]) == 10
 
 
+@pytest.mark.slow
 def test_what_was_written_scores_like_the_run(run: Path, tmp_path: Path) -> None:
     export(run, tmp_path / "out.jsonl", "task.contexts=hits")
     chosen = ["metrics=[answers,ranking]", "hydra.run.dir=again", "task.missing=skip"]
@@ -182,6 +183,7 @@ def test_trec_is_the_run_that_was_written(run: Path, tmp_path: Path) -> None:
     assert export(run, tmp_path / "out.trec", "task.format=trec") == (run / "run.trec").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_mistakes_are_said(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"ends in \.jsonl"):
         ExportTask(records=run, path=Path("out.json"))

@@ -83,18 +83,6 @@ def test_a_conversation_with_the_keyboard_alone(browser, server: Server):
         assert focused(page) == "Question"
 
 
-def test_the_first_link_skips_to_the_conversation(browser, server: Server):
-    with open_page(browser, server.address) as page:
-        ChatPage(page).ask(PHASES)
-        first = page.locator("a, button, input, select, textarea").first
-        assert first.inner_text() == "Skip to the conversation"
-        place = page.url
-        first.focus()
-        page.keyboard.press("Enter")
-        assert page.evaluate("() => document.activeElement.id") == "main"
-        assert page.url == place
-
-
 def test_the_conversations_are_a_drawer_on_a_narrow_screen(browser, server: Server):
     with open_page(browser, server.address, width=360, height=740) as page:
         chat = ChatPage(page)
@@ -111,20 +99,6 @@ def test_the_conversations_are_a_drawer_on_a_narrow_screen(browser, server: Serv
         drawer.get_by_role("link", name="New conversation").click()
         chat.welcome.wait_for()
         assert not drawer.is_visible()
-
-
-def test_dark_and_light_are_remembered(browser, server: Server):
-    with open_page(browser, server.address, color_scheme="light") as page:
-        ground = "() => getComputedStyle(document.body).backgroundColor"
-        light = page.evaluate(ground)
-        page.get_by_label("Theme").select_option("Dark")
-        dark = page.evaluate(ground)
-        assert dark != light
-        page.reload()
-        assert page.evaluate(ground) == dark
-        assert page.get_by_label("Theme").input_value() == "dark"
-        page.get_by_label("Theme").select_option("As the system")
-        assert page.evaluate(ground) == light
 
 
 def check(chat: ChatPage, state: str) -> list[str]:

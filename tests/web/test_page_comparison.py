@@ -49,17 +49,3 @@ def test_a_turn_that_only_one_of_two_keeps_has_nothing_beside_it(chat: ChatPage)
     chat.call("POST", f"/api/conversations/{chat.ids[1]}/reset", {})
     chat.page.reload()
     chat.page.get_by_text("Not asked here").wait_for()
-
-
-def test_both_are_stopped_and_deleted_together(chat: ChatPage):
-    begin(chat)
-    chat.send("What is it made of? Write slowly.")
-    chat.last.locator(".text p").nth(1).wait_for()
-    chat.button("Stop").click()
-    chat.last.locator(".notice", has_text="Stopped.").nth(1).wait_for()
-    ids = set(chat.ids)
-    chat.choose_action("Delete both conversations")
-    chat.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    chat.welcome.wait_for()
-    listed = chat.call("GET", "/api/conversations?limit=50&offset=0")["conversations"]
-    assert not ids & {each["id"] for each in listed}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
@@ -30,16 +29,6 @@ def test_a_conversation_with_a_follow_up(chat: ChatPage):
     assert [record["original_query"] for record in chat.read_records()] == [PHASES, DISTANCE]
     assert chat.page.locator("nav [aria-current=page] .title").inner_text() == PHASES
     assert chat.page.get_by_role("heading", level=1).inner_text() == PHASES
-
-
-def test_a_first_visit_invites_to_questions_of_the_data_set(chat: ChatPage):
-    chat.welcome.wait_for()
-    assert "No language model" not in chat.welcome.inner_text()
-    example = chat.welcome.locator(".suggestion").first
-    question = example.inner_text()
-    example.click()
-    chat.wait()
-    assert chat.read_records()[0]["original_query"] == question
 
 
 def test_the_query_is_in_sight_before_the_answer_and_the_answer_grows(chat: ChatPage):
@@ -155,25 +144,6 @@ def test_a_conversation_is_deleted_after_a_question(chat: ChatPage):
     with pytest.raises(HTTPError, match="404"):
         chat.call("GET", f"/api/conversations/{deleted}")
     chat.page.locator(f"nav a[href$='{deleted}']").wait_for(state="detached")
-
-
-def test_a_conversation_is_emptied(chat: ChatPage):
-    chat.ask(PHASES)
-    chat.choose_action("Remove all turns")
-    chat.button("Remove").click()
-    chat.page.get_by_text("Nothing has been asked here yet.").wait_for()
-    assert chat.read_records() == []
-    chat.ask(DISTANCE)
-    assert chat.query == DISTANCE
-
-
-def test_a_conversation_is_exported(chat: ChatPage, tmp_path: Path):
-    chat.ask(PHASES)
-    with chat.page.expect_download() as download:
-        chat.choose_action("Export as Markdown")
-    download.value.save_as(tmp_path / "exported")
-    assert PHASES in (tmp_path / "exported").read_text()
-    assert download.value.suggested_filename.endswith(".md")
 
 
 def test_suggestions_are_asked(chat: ChatPage):

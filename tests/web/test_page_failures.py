@@ -82,13 +82,6 @@ def test_a_busy_server_is_asked_again(browser, server: Server, chat: ChatPage):
         assert "The phases of the Moon" in other.text
 
 
-def test_an_unknown_conversation_leads_to_a_new_one(chat: ChatPage):
-    chat.page.evaluate("() => (location.hash = '#/conversation/gone')")
-    chat.page.get_by_role("alert").filter(has_text="there is no such conversation").wait_for()
-    chat.welcome.wait_for()
-    assert chat.ids == []
-
-
 def test_a_lost_server_is_noticed_and_found_again(chat: ChatPage, server: Server, folder: Path):
     chat.ask(PHASES)
     chat.send("What are craters made of? Write slowly.")

@@ -97,17 +97,6 @@ def test_words_are_searched_in_questions_answers_and_queries(page: Page) -> None
     page.get_by_text("0 turns of 7").wait_for()
 
 
-def test_a_link_leads_to_its_turn_and_its_list(browser: Browser, report: Path, page: Page) -> None:
-    choose(page, "State", "fell_back")
-    page.locator(".turns a").click()
-    page.locator("main article").wait_for()
-    with open_page(browser, page.url, offline=True) as again:
-        again.locator("main article").wait_for()
-        assert again.locator("main h2").inner_text() == "What comes after 2?"
-        assert places(again) == ["turn 3 of c1"]
-        assert again.get_by_text("the reply was empty").is_visible()
-
-
 def test_a_turn_shows_all_that_happened(browser: Browser, report: Path) -> None:
     with open_turn(browser, report, "c1<::>4") as page:
         page.locator("article").wait_for()

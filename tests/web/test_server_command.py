@@ -107,17 +107,11 @@ def test_turns_have_only_so_long_to_finish(tmp_path: Path, grace: float, signals
     ("arguments", "said"),
     [
         (["task.host=0.0.0.0"], "CONVRAG_TOKEN"),
-        (["task.host=no.such.host.invalid", "task.port=0"], "task.host=no.such.host.invalid"),
-        (["task.port=70000"], "task.port=70000: it must be at most 65535"),
         (["task.workers=0"], "task.workers=0: it must be at least 1"),
         (["task.models={mmr: 'rewriter=nonsense'}"], "task.models: mmr: rewriter 'nonsense' does not exist"),
-        (["task.models={mmr: 'top_k=0'}"], "task.models: mmr: top_k=0"),
         (["task.models={}"], "name a model"),
-        (["task.models=nowhere"], "there is no folder with YAML files"),
         (["task.domain=nowhere"], "task.domain=nowhere"),
-        (["task.conversations=mysql://a/b"], "mysql"),
         (["task.conversations=postgresql://me:hidden-secret@localhost/a"], "password"),
-        (["llm=claude"], "ANTHROPIC_API_KEY"),
         (["task.models={a: 'llm=claude'}"], "task.models: a: "),
     ],
 )

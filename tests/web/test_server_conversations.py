@@ -78,12 +78,6 @@ def test_a_conversation_goes_on_and_is_shown_whole(server: RunningServer) -> Non
     assert server.conversations.records(id)[1].to_dict() == record
 
 
-def test_another_query_is_searched_for(server: RunningServer) -> None:
-    (*_, (_, record)) = ask(server, begin(server), query="lunar craters")
-    assert record["rewritten_query"] == "lunar craters"
-    assert record["original_query"] == QUESTION
-
-
 def test_a_regenerated_turn_takes_the_place_of_the_last(server: RunningServer) -> None:
     id = begin(server)
     ask(server, id)
