@@ -76,10 +76,6 @@ class Screen:
         else:
             print_markdown(self.console, text)
 
-    def print_command(self, command: str) -> None:
-        """Print a command on a line of its own, which the terminal wraps: it can be pasted."""
-        self.console.print(command, soft_wrap=True)
-
     def start_answer(self) -> PlainDisplay:
         """Begin to show an answer that is being generated."""
         display = PlainDisplay if self.is_plain else AnswerDisplay

@@ -102,7 +102,7 @@ class ChatTask(Task):
             status = loop.run(reader)
         if chat.records:
             screen.print_line("To go on:", "dim")
-            screen.print_command(format_resume_command(sys.argv[1:], chat.id))
+            screen.console.print(format_resume_command(sys.argv[1:], chat.id), soft_wrap=True)  # so it can be pasted
         return status
 
     def _choose_domain(self, domain: str | None, known: Sequence[str]) -> str:

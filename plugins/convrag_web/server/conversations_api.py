@@ -106,9 +106,8 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     @router.get(_ONE + "/export", response_class=Response)
     def export(conversation_id: schemas.ConversationId, format: schemas.ExportFormat = "markdown") -> Response:
         """Download a conversation as Markdown or as JSON."""
-        return format_export(
-            _describe(turns.find(conversation_id).describe(), turns), conversations.records(conversation_id), format
-        )
+        described = _describe(turns.find(conversation_id).describe(), turns)
+        return format_export(described, conversations.records(conversation_id), format)
 
     @router.get(_ONE + "/document", response_model=schemas.ShownDocument)
     def open_document(conversation_id: schemas.ConversationId, passage: schemas.PassageId) -> Response:
