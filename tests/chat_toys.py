@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from convrag.api.errors import LLMError, RunStopped
@@ -10,13 +11,14 @@ from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Generator, Rewriter
 from convrag.api.types import Answer, Completion, Evidence, Prompt, Question, Rewrite
+from convrag.sdk.follow_ups import suggest_follow_ups
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.inspection import Inspection
-from convrag_tasks.chat.loop import ChatLoop, FollowUpSuggester
+from convrag_tasks.chat.loop import ChatLoop
 from convrag_tasks.chat.screen import Screen
 from toys import EvenRanker, ListRetriever, PlainContext
 
@@ -111,8 +113,9 @@ class Chat:
         session = self.conversations.begin("talk", "default")
         read_query = (lambda: self.lines.read() or "") if confirm else None
         self.chat = ChatConversation(self.pipeline, Screen(), session, read_query)
-        suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag.sdk"), 3) if llm else None
-        self.loop = ChatLoop(self.chat, suggester, Inspection(self.chat, folder))
+        template = PromptTemplate("suggest", package="convrag.sdk")
+        suggest = partial(suggest_follow_ups, llm, template, count=3) if llm else None
+        self.loop = ChatLoop(self.chat, suggest, Inspection(self.chat, folder))
 
     def type(self, *lines: Typed, **options: str | bool) -> int:
         self.lines = Lines(*lines, **options)  # type: ignore[arg-type]

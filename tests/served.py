@@ -1,4 +1,4 @@
-"""Servers of `task=serve` for tests: one in a thread of the test's process, on a free port, and one as a command."""
+"""Servers of `task=serve` for tests: an application with a client, one in a thread, and one as a command."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from subprocess import PIPE
 from typing import Any
 
 import httpx
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from commands import LIBRARIES, StartedCommand
 from convrag import Conversations
@@ -38,7 +40,7 @@ class RunningServer:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{self.port}" if self.port != 80 else "http://127.0.0.1"
 
     def complete(self, *messages: Mapping[str, Any], **fields: Any) -> httpx.Response:
         """POST /v1/chat/completions; without messages, a question that the sample answers."""
@@ -55,8 +57,13 @@ def serve(
     options: ModelOptions | None = None,
     database: Path | str | None = None,
     headers: Mapping[str, str] | None = None,
+    live: bool = False,
 ) -> Iterator[RunningServer]:
-    """Serve models on a free port during the block; `overrides` are those of all models, the store is in the folder."""
+    """Serve models during the block; `overrides` are those of all models, the store is in the folder.
+
+    A live server listens on a free port; any other is an application with a client in this process, whose streamed
+    replies come as a whole.
+    """
     shared = [f"store.path={folder / 'store'}", *overrides]
     named = {name: [*shared, *own.split()] for name, own in (models or {"convrag": ""}).items()}
     database = database or folder / "conversations.db"
@@ -65,20 +72,32 @@ def serve(
     for wiring in wirings:
         wiring.prepare()
     app = make_app(built, conversations, limits or Limits(), access or Access(hosts=["127.0.0.1", "localhost"]))
+    try:
+        if live:
+            with _listen(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:
+                http.headers.update(headers or {})
+                yield RunningServer(port, built, conversations, database, http)
+        else:
+            with TestClient(app, base_url="http://127.0.0.1", headers=headers, raise_server_exceptions=False) as http:
+                yield RunningServer(80, built, conversations, database, http)
+    finally:
+        conversations.close()
+
+
+@contextmanager
+def _listen(app: ASGIApp) -> Iterator[int]:
+    """Serve an application in a thread of its own, on a free port."""
     server = TurnServer(app, grace=5.0)
     with bind_socket("127.0.0.1", 0) as bound:
-        port = bound.getsockname()[1]
         thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, headers=headers) as http:
-                yield RunningServer(port, built, conversations, database, http)
+            yield bound.getsockname()[1]
         finally:
             server.should_exit = True
             thread.join(20)
-            conversations.close()
             assert not thread.is_alive()
 
 

@@ -18,8 +18,13 @@ from packaging.requirements import Requirement
 from convrag import __version__
 from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
-from convrag_kit.new_plugin import NewPluginTask, format_compatible_versions, make_class_name
-from convrag_kit.stage_templates import ASKING_TEMPLATES, STAGE_TEMPLATES
+from convrag_kit.new_plugin import (
+    ASKING_TEMPLATES,
+    STAGE_TEMPLATES,
+    NewPluginTask,
+    format_compatible_versions,
+    make_class_name,
+)
 from third_party import Environment, needs_pip
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +63,7 @@ def list_asking_projects(environment: Environment) -> list[Path]:
 _NO_CONFIG: Any = None
 
 
+@pytest.mark.slow
 def test_each_is_listed_with_its_variant(environment: Environment) -> None:
     done = environment.convrag("task=plugins", "task.json=true")
     assert done.returncode == 0, done.stderr
@@ -71,6 +77,7 @@ def test_each_is_listed_with_its_variant(environment: Environment) -> None:
         assert template.changed in {parameter["name"] for parameter in option["parameters"]} & set(variant["values"])
 
 
+@pytest.mark.slow
 def test_each_passes_its_own_tests(environment: Environment) -> None:
     folders = map(str, list_projects(environment))
     once = ["-k", "not (with_llm and new_process)"]  # one process for each is enough
@@ -80,6 +87,7 @@ def test_each_passes_its_own_tests(environment: Environment) -> None:
     assert "failed" not in done.stdout
 
 
+@pytest.mark.slow
 def test_all_of_them_run_together_in_a_grid(environment: Environment) -> None:
     stages = [
         "dataset",
@@ -108,22 +116,7 @@ def test_all_of_them_run_together_in_a_grid(environment: Environment) -> None:
     assert not any(record["error"] or record["fallbacks"] for record in records)
 
 
-def test_all_variants_run(environment: Environment) -> None:
-    own = {"task", "metrics", "tracker"}
-    chosen = [
-        f"{stage}=acme_{stage}_{template.suffix}" for stage, template in STAGE_TEMPLATES.items() if stage not in own
-    ]
-    own_metrics = "metrics=[ranking,acme_metrics_words]"
-    done = environment.run_command(*chosen, own_metrics, "tracker=acme_tracker_all")
-    assert done.returncode == 0, done.stderr
-    unused = {"chunker", "llm", "embedder", "detector", "clusterer", "ranker", "summarizer"}  # of no stage here
-    assert {line.split("=")[0] for line in done.stderr.splitlines()} == {f"convrag: {stage}" for stage in unused}
-    assert all(" is not used: " in line for line in done.stderr.splitlines())
-    assert "acme_metrics_words" in (environment.work / "outputs/all_runs.jsonl").read_text()
-    shown = environment.convrag("task=acme_task_long")
-    assert shown.stdout.startswith("8 conversations, 49 turns\n"), shown.stderr
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", [("check",), ("format", "--check", "--diff")])
 def test_they_are_as_tidy_as_we_are(environment: Environment, tool: tuple[str, ...]) -> None:
     pytest.importorskip("ruff")
@@ -136,6 +129,7 @@ def test_they_are_as_tidy_as_we_are(environment: Environment, tool: tuple[str, .
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_what_asks_an_llm_runs_without_one(environment: Environment) -> None:
     """Where llm=extractive has a rule for the task, nothing falls back; where not, record and terminal say so."""
     chosen = [f"{stage}=asking_{stage}" for stage, template in ASKING_TEMPLATES.items() if template.known]
@@ -157,6 +151,7 @@ def read_records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_their_types_are_right(environment: Environment) -> None:
     """As mypy --strict sees them beside an installed convrag."""
     pytest.importorskip("mypy")

@@ -11,7 +11,12 @@ from omegaconf import DictConfig
 from convrag import Task
 from convrag.sdk.groups import GROUPS
 from convrag.sdk.tasks.options import plugins
-from convrag_kit.doctor_findings import Finding, print_findings
+from convrag.sdk.tasks.turns import Wiring
+from convrag_kit import doctor_resources, doctor_storage
+from convrag_kit.doctor_stages import ConfiguredStages, Finding, Level
+from convrag_kit.inventory import list_failures
+
+_STYLES: dict[Level, str] = {"ok": "green", "-": "dim", "warn": "yellow", "fail": "red"}
 
 
 class DoctorTask(Task):
@@ -30,10 +35,6 @@ class DoctorTask(Task):
 
 def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
     """The title and the findings of each part of the report."""
-    from convrag.sdk.tasks.turns import Wiring
-    from convrag_kit import doctor_resources, doctor_storage
-    from convrag_kit.doctor_stages import ConfiguredStages
-
     yield "versions", doctor_resources.check_versions()
     yield "plugins", _check_plugins()
     with tempfile.TemporaryDirectory() as empty:  # some stages open the store in check(), which would create it
@@ -50,10 +51,30 @@ def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
 
 def _check_plugins() -> list[Finding]:
     """The plugins that failed to load; where all are loaded, the distributions that they come from."""
-    from convrag_kit.inventory import list_failures
-
     registry = plugins.load().registry
     if failures := list_failures():
         return [Finding("warn", failure.plugin, str(failure)) for failure in failures]
     options = [option for group in GROUPS for option in registry.options(group).values()]
     return [Finding("ok", ", ".join(sorted({f"{option.distribution} {option.version}" for option in options})))]
+
+
+def print_findings(parts: Iterable[tuple[str, Iterable[Finding]]]) -> int:
+    """Print the parts of a report, each below its title and without those that are empty; return how many failed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from convrag.sdk.console import make_console
+
+    console = make_console()
+    failed = 0
+    for title, findings in parts:
+        rows = Table.grid(padding=(0, 1))
+        for level, subject, message in findings:
+            failed += level == "fail"
+            rows.add_row(Text(f"  {level:<4}", _STYLES[level]), Text(f"{subject}: {message}" if message else subject))
+        if rows.row_count:
+            console.print(Text(f"\n{title}", style="bold"))
+            console.print(rows)
+    end = f"{failed} things are in the way of this configuration." if failed else "Nothing is in the way."
+    console.print(f"\n{end if failed != 1 else 'One thing is in the way of this configuration.'}")
+    return failed

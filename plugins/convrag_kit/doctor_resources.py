@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import socket
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,8 +17,7 @@ from convrag import ConvragError, __version__
 from convrag.sdk.groups import GROUPS
 from convrag.sdk.libraries import is_installed
 from convrag.sdk.tasks.options import plugins, variants_of
-from convrag_kit.doctor_findings import Finding
-from convrag_kit.doctor_stages import ConfiguredStages
+from convrag_kit.doctor_stages import ConfiguredStages, Finding
 
 _CONNECT_TIMEOUT = 2.0  # seconds
 _NEURAL_LIBRARIES = {"torch", "transformers", "sentence_transformers"}
@@ -28,9 +28,10 @@ def check_versions() -> Iterator[Finding]:
     """Python, convrag, the libraries that it depends on, and the extras that are not installed."""
     from packaging.requirements import Requirement
 
-    convrag_metadata = metadata.metadata(plugins.FIRST_PARTY)
-    yield _check_python(convrag_metadata["Requires-Python"])
-    installed, absent = [f"convrag {__version__}"], defaultdict[str, list[str]](list)
+    installed, absent = (
+        [f"python {platform.python_version()}", f"convrag {__version__}"],
+        defaultdict[str, list[str]](list),
+    )
     for requirement in map(Requirement, metadata.requires(plugins.FIRST_PARTY) or ()):
         extra = _get_extra(requirement)
         if requirement.name == plugins.FIRST_PARTY or extra == "test":
@@ -115,19 +116,10 @@ def check_servers(stages: ConfiguredStages) -> Iterator[Finding]:
             yield Finding("ok", subject, "answers")
 
 
-def _check_python(wanted: str) -> Finding:
-    from packaging.specifiers import SpecifierSet
-
-    version = platform.python_version()
-    if SpecifierSet(wanted).contains(version, prereleases=True):
-        return Finding("ok", f"python {version}")
-    return Finding("fail", f"python {version}", f"convrag is made for {wanted}")
-
-
 def _get_extra(requirement: object) -> str:
     """The extra that a requirement belongs to; empty for what is always needed."""
-    marker = str(getattr(requirement, "marker", None) or "")
-    return marker.partition("extra ==")[2].strip().strip("\"'").partition('"')[0] if "extra ==" in marker else ""
+    found = re.search(r'extra == "([^"]+)"', str(getattr(requirement, "marker", None)))
+    return found[1] if found else ""
 
 
 def _find_version(name: str) -> str:

@@ -1,16 +1,33 @@
-"""The stages of a configuration, built as a run would build them, and what each of them lacks."""
+"""Findings, and the stages of a configuration, built as a run would build them, with what each of them lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from convrag import ConvragError
 from convrag.sdk.groups import SEVERAL
 from convrag.sdk.tasks.turns import Stages, Wiring
-from convrag_kit.doctor_findings import Finding
 
 _GROUPS = ("dataset", *Stages._fields, "tracker")
+
+
+Level = Literal["ok", "-", "warn", "fail"]
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    Args:
+        level: "ok", "-" (not installed or not set, and not needed), "warn" (unusual, but a run may work), or "fail" (a
+            run would fail).
+        subject: what was examined.
+        message: what was found, and what to do about it.
+    """
+
+    level: Level
+    subject: str
+    message: str = ""
 
 
 class TextParameter(NamedTuple):

@@ -14,8 +14,7 @@ from convrag import ConvragError
 from convrag.sdk.secrets import redact_address
 from convrag.sdk.storage import FILE
 from convrag.sdk.tasks.options import plugins
-from convrag_kit.doctor_findings import Finding
-from convrag_kit.doctor_stages import ConfiguredStages
+from convrag_kit.doctor_stages import ConfiguredStages, Finding
 
 _LOW_SPACE = 1 << 30  # bytes
 _SQLITE = "sqlite:///"
@@ -23,14 +22,18 @@ _SQLITE = "sqlite:///"
 
 def check_store(path: Path, url: str = "") -> Iterator[Finding]:
     """Whether the store can be written to, and what it holds can be read; whether its server answers."""
-    if url:
-        yield _check_server(url)
+    if url:  # nothing is made on its server
+        try:
+            found = plugins.open_database(url, "store.url").check()
+            yield Finding("ok", f"store.url={redact_address(url)}", f"answers: {found}")
+        except ConvragError as error:
+            yield Finding("fail", "store.url", str(error))
     subject, place = f"store.path={path}", _find_nearest_existing(path)
     if not _is_writable(place):
         yield Finding("fail", subject, f"{place} cannot be written to: choose another folder, store.path=...")
         return
-    if free := _describe_low_space(place):
-        yield Finding("warn", subject, f"only {free} are free there")
+    if (free := shutil.disk_usage(place).free) < _LOW_SPACE:
+        yield Finding("warn", subject, f"only {_format_size(free)} are free there")
     if not path.exists():
         yield Finding("ok", subject, "is not there yet: the first run makes it")
         return
@@ -42,15 +45,6 @@ def check_store(path: Path, url: str = "") -> Iterator[Finding]:
     else:
         count = _count_rows(path / FILE, "entries")
         yield Finding("ok", subject, f"has {_format_size(size)}, remembers {count} results, and can be read")
-
-
-def _check_server(url: str) -> Finding:
-    """Whether the server of a database can be reached; nothing is made there."""
-    try:
-        found = plugins.open_database(url, "store.url").check()
-    except ConvragError as error:
-        return Finding("fail", "store.url", str(error))
-    return Finding("ok", f"store.url={redact_address(url)}", f"answers: {found}")
 
 
 def check_databases(stages: ConfiguredStages) -> Iterator[Finding]:
@@ -108,12 +102,6 @@ def _is_writable(place: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _describe_low_space(place: Path) -> str:
-    """The free space of a disk where it is low; empty where there is enough."""
-    free = shutil.disk_usage(place).free
-    return _format_size(free) if free < _LOW_SPACE else ""
 
 
 def _format_size(size: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,21 +14,14 @@ from omegaconf import DictConfig
 from convrag import ConfigError, PromptTemplate, Task
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.printable import count
+from convrag.sdk.tasks.configuration import place_of, settings_of
 from convrag.sdk.types import Usage
 
 if TYPE_CHECKING:
     from convrag.sdk.tasks.turns import Wiring
     from convrag_questions.conversation import ConversationWriter, WrittenConversation
     from convrag_questions.plan import Outline
-    from convrag_questions.question import Counts, Prompts
-import shlex
-from collections import Counter
-from collections.abc import Sequence
-
-from convrag.sdk.tasks.configuration import place_of
-from convrag_questions.conversation import WrittenConversation
-from convrag_questions.plan import name_document
-from convrag_questions.question import Counts, Kind
+    from convrag_questions.question import Counts, Kind
 
 _PLANS = 5  # plans per conversation that is wanted, at most: not every document gives a conversation
 
@@ -95,10 +90,10 @@ class QuestionsTask(Task):
         from convrag.sdk.console import make_console
         from convrag.sdk.progress import show_preparation
         from convrag.sdk.storage import UsageMeter
-        from convrag.sdk.tasks.configuration import settings_of
         from convrag.sdk.tasks.turns import Wiring
+        from convrag_questions.conversation import ConversationWriter
         from convrag_questions.files import check_folder, write_files
-        from convrag_questions.question import Counts
+        from convrag_questions.question import Counts, Prompts, QuestionWriter
 
         console = make_console()
 
@@ -113,7 +108,8 @@ class QuestionsTask(Task):
         wiring.check()
         wiring.prepare(show_preparation)
         outlines = self._read_outlines(wiring)
-        writer = self._make_writer(wiring, outlines)
+        questions = QuestionWriter(wiring.get("llm"), Prompts(*self.templates), {"temperature": self.temperature})
+        writer = ConversationWriter(questions, wiring.get("retriever"), outlines, self.turns)
         made: list[WrittenConversation] = []
         meter, counts, stopped = UsageMeter(), Counts(), ""
         try:
@@ -159,14 +155,6 @@ class QuestionsTask(Task):
                 f"there is nothing to ask about: no passage of this data set has {MIN_WORDS} words of prose"
             )
         return outlines
-
-    def _make_writer(self, wiring: Wiring, outlines: dict[str, Outline]) -> ConversationWriter:
-        from convrag_questions.conversation import ConversationWriter
-        from convrag_questions.question import Prompts, QuestionWriter
-
-        prompts: Prompts = Prompts(*self.templates)
-        writer = QuestionWriter(wiring.get("llm"), prompts, {"temperature": self.temperature})
-        return ConversationWriter(writer, wiring.get("retriever"), outlines, self.turns)
 
     def _write_conversations(
         self, writer: ConversationWriter, outlines: dict[str, Outline], workers: int
@@ -217,6 +205,8 @@ RULES = (
 
 def list_results(conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage) -> Iterator[str]:
     """Say what was written, what was refused and why, and what it cost."""
+    from convrag_questions.plan import name_document
+
     turns = [turn for each in conversations for turn in each.turns]
     if turns:
         kinds = Counter(turn.kind for turn in turns)

@@ -79,8 +79,7 @@ class EvaluateTask(Task):
     ) -> tuple[list[TurnRecord], list[str]]:
         """Make records of the files; the notes concern only what metrics read: "ranking", "answer"."""
         from convrag_tasks.dataset_turns import read_dataset_turns
-        from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
-        from convrag_tasks.predictions import read_predictions
+        from convrag_tasks.predictions import add_passage_texts, find_missing, make_records, read_predictions
 
         predictions = read_predictions(self.run, self.answers, read_dataset_turns(dataset), skip=self.unknown == "skip")
         turns = read_dataset_turns(dataset, limit)

@@ -162,24 +162,24 @@ class ExportTask(Task):
         return make(records, inputs.find_references(records), self.contexts, self.queries)
 
     def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
-        from convrag_tasks.export_mtrag import LIMIT, exceeds_limit, format_mtrag_lines
+        from convrag_tasks import export_mtrag
 
         records = inputs.records
         contexts: Literal["evidence", "hits"] = "hits" if self.subtask == "retrieval" else self.contexts
-        if self.subtask != "reference" and (cut := sum(exceeds_limit(record, contexts) for record in records)):
+        if self.subtask != "reference" and (
+            cut := sum(export_mtrag.exceeds_limit(record, contexts) for record in records)
+        ):
             inputs.remarks.append(
-                f"{cut} turns have more contexts than the checker allows: the first {LIMIT} are kept."
+                f"{cut} turns have more contexts than the checker allows: the first {export_mtrag.LIMIT} are kept."
             )
         if self.subtask is None:
-            return format_mtrag_lines(records, inputs.turns, contexts)
-        from convrag_tasks.export_semeval import count_other_evidence, format_submission_lines, make_tasks, read_tasks
-
-        tasks = read_tasks(self.tasks) if self.tasks else make_tasks(records, inputs.turns)
-        if self.subtask == "reference" and (others := count_other_evidence(tasks, records)):
+            return export_mtrag.format_mtrag_lines(records, inputs.turns, contexts)
+        tasks = export_mtrag.read_tasks(self.tasks) if self.tasks else export_mtrag.make_tasks(records, inputs.turns)
+        if self.subtask == "reference" and (others := export_mtrag.count_other_evidence(tasks, records)):
             inputs.remarks.append(
                 f"{others} answers were given passages that are not the task's: B is about its own alone."
             )
-        return format_submission_lines(self.subtask, tasks, records, inputs.folder)
+        return export_mtrag.format_submission_lines(self.subtask, tasks, records, inputs.folder)
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from convrag import TurnRecord
 
 _FIRST = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten_query", "answer")
-_LINE_END = "\r\n"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _LAST = ("citations", "passages", "error")
 
@@ -29,40 +28,29 @@ def format_csv_lines(
     """
     labels = list(dict.fromkeys(name for record in records for name in record.labels))
     measures = list(dict.fromkeys(name for values in scores.values() for name in values))
-    yield _format_csv_line([*_FIRST, *labels, *_LAST, *measures], escape_formulas)
-    for record in records:
-        values = scores.get(record.turn_id, {})
-        label_values = [_format_label(record.labels.get(name, "")) for name in labels]
-        yield _format_csv_line(
-            [
-                *_list_first_fields(record),
-                *label_values,
-                *_list_last_fields(record),
-                *(values.get(name, "") for name in measures),
-            ],
-            escape_formulas,
-        )
+    rows: list[list[object]] = [[*_FIRST, *labels, *_LAST, *measures]]
+    rows += [
+        _make_row(record, labels, [scores.get(record.turn_id, {}).get(name, "") for name in measures])
+        for record in records
+    ]
+    for row in rows:
+        text = io.StringIO()
+        safe = map(_escape_formula, row) if escape_formulas else row
+        csv.writer(text, lineterminator="\r\n").writerow(safe)  # before 3.13, only its characters are quoted
+        yield text.getvalue()
 
 
-def _list_first_fields(record: TurnRecord) -> list[object]:
+def _make_row(record: TurnRecord, labels: Sequence[str], values: Sequence[object]) -> list[object]:
     position = [record.turn_id, record.conversation_id, record.domain, record.number]
-    return [*position, record.original_query, record.rewritten_query, record.answer.text]
-
-
-def _list_last_fields(record: TurnRecord) -> list[object]:
+    texts = [record.original_query, record.rewritten_query, record.answer.text]
     hits = " ".join(hit.passage.id for hit in record.hits)
-    return [" ".join(record.answer.citations), hits, record.error]
+    last = [" ".join(record.answer.citations), hits, record.error]
+    return [*position, *texts, *(join_label(record.labels.get(name, "")) for name in labels), *last, *values]
 
 
-def _format_label(value: object) -> object:
+def join_label(value: object) -> object:
+    """A label as one value: several, such as question types, with plus signs."""
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-def _format_csv_line(fields: Sequence[object], escape_formulas: bool) -> str:
-    text = io.StringIO()
-    safe = [_escape_formula(field) if escape_formulas else field for field in fields]
-    csv.writer(text, lineterminator=_LINE_END).writerow(safe)  # before 3.13, only its characters are quoted
-    return text.getvalue()
 
 
 def _escape_formula(field: object) -> object:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from convrag import TurnRecord
 from convrag.sdk.errors import MissingExtra
 from convrag.sdk.strict_json import format_json
+from convrag_tasks.export_csv import join_label
 from convrag_tasks.export_folder import write_folder, write_lines
 
 _BATCH = 1000  # rows in memory
@@ -46,7 +47,7 @@ def write_huggingface(
             _write_parquet(file, rows, labels, measures)
         else:
             write_lines(file, map(format_json, rows))
-        write_lines(folder / "README.md", _format_card(name, rows, table))
+        write_lines(folder / "README.md", [_format_card(name, rows, table)])
 
 
 def _make_row(
@@ -69,15 +70,13 @@ def _make_row(
         "evidence": [item.passage.id for item in record.evidence.items],
         "citations": list(record.answer.citations),
         "relevant": [name for name, grade in record.gold.items() if grade > 0],
-        **{f"label_{name}": _join_label(record.labels.get(name)) for name in labels},
+        **{f"label_{name}": _format_label(record.labels.get(name)) for name in labels},
         **{f"score_{name}": scores.get(name) for name in measures},
     }
 
 
-def _join_label(value: object) -> str | None:
-    if value is None:
-        return None
-    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _format_label(value: object) -> str | None:
+    return None if value is None else str(join_label(value))
 
 
 def _write_parquet(path: Path, rows: Sequence[dict[str, Any]], labels: Sequence[str], measures: Sequence[str]) -> None:
@@ -97,17 +96,27 @@ def _write_parquet(path: Path, rows: Sequence[dict[str, Any]], labels: Sequence[
             writer.write_table(pyarrow.Table.from_pylist(list(rows[start : start + _BATCH]), schema))
 
 
-def _format_card(name: str, rows: Sequence[Mapping[str, Any]], table: Literal["parquet", "jsonl"]) -> Iterator[str]:
-    yield from ("---", "configs:", "- config_name: default", "  data_files:", "  - split: test")
-    yield from (f"    path: {_FILES[table]}", "tags:", "- conversational-rag", "- convrag", "---", "")
-    yield f"# {name}"
-    yield ""
-    yield f"A run of convrag: {len(rows)} turns, a row each."
-    yield ""
-    yield "| column | value |"
-    yield "| --- | --- |"
-    yield "| `question`, `rewritten_query` | the user's words, and the first query that was searched for |"
-    yield "| `response`, `citations` | the answer, and the ids of the passages that it cites |"
-    yield "| `contexts`, `evidence` | the ranking, best first, and the ids of the passages that the answer was given |"
-    yield "| `reference`, `relevant` | the data set's answer, and the ids of its relevant passages |"
-    yield "| `label_*`, `score_*` | the data set's labels, and the measures of the turn; null where there is none |"
+def _format_card(name: str, rows: Sequence[Mapping[str, Any]], table: Literal["parquet", "jsonl"]) -> str:
+    return f"""\
+---
+configs:
+- config_name: default
+  data_files:
+  - split: test
+    path: {_FILES[table]}
+tags:
+- conversational-rag
+- convrag
+---
+
+# {name}
+
+A run of convrag: {len(rows)} turns, a row each.
+
+| column | value |
+| --- | --- |
+| `question`, `rewritten_query` | the user's words, and the first query that was searched for |
+| `response`, `citations` | the answer, and the ids of the passages that it cites |
+| `contexts`, `evidence` | the ranking, best first, and the ids of the passages that the answer was given |
+| `reference`, `relevant` | the data set's answer, and the ids of its relevant passages |
+| `label_*`, `score_*` | the data set's labels, and the measures of the turn; null where there is none |"""

@@ -1,11 +1,16 @@
-"""MTRAG's prediction format: a line of JSON for each turn. That of SemEval's subtasks is export_semeval's."""
+"""MTRAG's prediction format, and submissions to the subtasks of SemEval-2026 task 8 (MTRAGEval): a line for each turn.
+
+From: scripts/evaluation/README.md and format_checker.py of github.com/IBM/mt-rag-benchmark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
-from convrag import Hit, TurnRecord
+from convrag import DataError, Hit, TurnRecord
+from convrag.sdk.jsonl import read_lines
 from convrag.sdk.strict_json import format_json
 from convrag.sdk.tasks.runs import break_ties
 from convrag_tasks.dataset_turns import DatasetTurn
@@ -29,6 +34,11 @@ LABELS: Mapping[str, str] = {
 """Label -> its name in MTRAG's files; other labels keep their names."""
 
 
+Subtask = Literal["retrieval", "reference", "rag"]
+
+_KEPT = ("conversation_id", "task_id", "turn", "Collection", "input")
+
+
 def format_mtrag_lines(
     records: Sequence[TurnRecord], turns: Mapping[str, DatasetTurn], contexts: Literal["evidence", "hits"]
 ) -> Iterator[str]:
@@ -41,19 +51,24 @@ def format_mtrag_lines(
     """
     for record in records:
         place = turns[record.turn_id]
-        task = {
-            "conversation_id": record.conversation_id,
-            "task_id": record.turn_id,
+        task = _make_task(record, place) | {
             "task_type": "rag",
-            "turn": str(record.number),
-            "Collection": COLLECTIONS.get(record.domain, record.domain),
             "contexts": format_contexts(shown_hits(record, contexts)),
-            "input": list_messages(place),
             "targets": [{"speaker": "agent", "text": place.turn.answer}] if place.turn.answer else [],
             **rename_labels(place.turn.labels),
             "predictions": [{"text": record.answer.text}],
         }
         yield format_json(task)
+
+
+def _make_task(record: TurnRecord, place: DatasetTurn) -> dict[str, Any]:
+    return {
+        "conversation_id": record.conversation_id,
+        "task_id": record.turn_id,
+        "turn": str(record.number),
+        "Collection": COLLECTIONS.get(record.domain, record.domain),
+        "input": list_messages(place),
+    }
 
 
 def exceeds_limit(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> bool:
@@ -99,3 +114,89 @@ def rename_labels(labels: Mapping[str, Any]) -> dict[str, list[str]]:
         LABELS.get(name, name): [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
         for name, value in labels.items()
     }
+
+
+def read_tasks(path: Path) -> dict[str, dict[str, Any]]:
+    """The tasks of the benchmark's file (reference.jsonl, rag_taskAC.jsonl) by id. Raises DataError."""
+    tasks: dict[str, dict[str, Any]] = {}
+    for line in read_lines(path):
+        task = line.json()
+        if not isinstance(task_id := task.get("task_id"), str):
+            raise line.error("there is no 'task_id', which must be a string")
+        if not isinstance(task.get("input"), list):
+            raise line.error("'input' must be there and be a list of messages")
+        if task_id in tasks:
+            raise line.error(f"the task {task_id!r} occurs twice")
+        contexts = task.setdefault("contexts", [])
+        if not isinstance(contexts, list) or not all(map(_is_passage, contexts)):
+            raise line.error("'contexts' must be a list of objects with a 'document_id', which is a string")
+        tasks[task_id] = task
+    if not tasks:
+        raise DataError("this file holds no tasks", path=path)
+    return tasks
+
+
+def _is_passage(context: object) -> bool:
+    return isinstance(context, dict) and isinstance(context.get("document_id"), str)
+
+
+def make_tasks(records: Sequence[TurnRecord], turns: Mapping[str, DatasetTurn]) -> dict[str, dict[str, Any]]:
+    """Every turn of a run as a task, where the benchmark's own file is not at hand."""
+    found = {}
+    for record in records:
+        place = turns[record.turn_id]
+        own = format_contexts([Hit(passage, 0.0) for passage in place.turn.passages])
+        found[record.turn_id] = _make_task(record, place) | {"contexts": own}
+    return found
+
+
+def format_submission_lines(
+    subtask: Subtask, tasks: Mapping[str, Mapping[str, Any]], records: Sequence[TurnRecord], folder: Path
+) -> Iterator[str]:
+    """A line for each task, in their order.
+
+    retrieval (subtask A) has the ranking's first 10 passages and no answer; reference (B) the task's own passages and
+    the answer; rag (C) the passages that the answer was given, and the answer.
+
+    Args:
+        subtask: which.
+        tasks: task id -> the task.
+        records: of the run; turns that are no tasks are left out.
+        folder: of the run, for errors.
+
+    Raises:
+        DataError: the run lacks a task, which the checker refuses.
+    """
+    by_id = {record.turn_id: record for record in records}
+    lacking = [task_id for task_id in tasks if task_id not in by_id]
+    if lacking:
+        message = f"the run lacks {len(lacking)} of {len(tasks)} tasks, for instance {lacking[0]!r}: run the whole part"
+        raise DataError(message, path=folder)
+    for task_id, task in tasks.items():
+        record = by_id[task_id]
+        line = {name: task[name] for name in _KEPT if name in task}
+        if subtask == "reference":
+            line["contexts"] = _score_contexts(task["contexts"])
+        else:
+            line["contexts"] = format_contexts(shown_hits(record, "hits" if subtask == "retrieval" else "evidence"))
+        if subtask != "retrieval":
+            line["predictions"] = [{"text": record.answer.text}]
+        yield format_json(line)
+
+
+def count_other_evidence(tasks: Mapping[str, Mapping[str, Any]], records: Sequence[TurnRecord]) -> int:
+    """How many answers were given passages that are not the task's own, which subtask B is about."""
+    named = {task_id: {each.get("document_id") for each in task["contexts"]} for task_id, task in tasks.items()}
+    return sum(
+        bool({item.passage.id for item in record.evidence.items} - named[record.turn_id])
+        for record in records
+        if record.turn_id in named
+    )
+
+
+def _score_contexts(contexts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The task's passages, each with a score, which the checker wants and reference passages may lack."""
+    return [
+        {**context, "score": score if isinstance(score := context.get("score"), int | float) else 1.0}
+        for context in contexts[:LIMIT]
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rich.table import Table
@@ -125,7 +125,7 @@ def _was_rewritten_well(record: TurnRecord) -> bool:
 
 def _make_table(summary: RunSummary) -> Table:
     """Make the table of the main measures, with a column of words."""
-    shown = choose_measures(summary)
+    shown = summary.main_measures or tuple(summary.overall)
     heading, body = make_score_rows(replace(summary, overall={name: summary.overall[name] for name in shown}))
     table = Table()
     for index, name in enumerate([*heading, "what it says"]):
@@ -134,8 +134,3 @@ def _make_table(summary: RunSummary) -> Table:
     for row in body[1:]:  # without the number of turns: a sentence below has it
         table.add_row(*row, MEANINGS.get(row[0], ""))
     return table
-
-
-def choose_measures(summary: RunSummary) -> Collection[str]:
-    """Choose one measure for each metric; all of them where none stands for the others."""
-    return summary.main_measures or tuple(summary.overall)

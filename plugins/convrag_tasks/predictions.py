@@ -1,21 +1,32 @@
-"""Predictions of other systems: rankings in TREC runs, answers in JSONL, by the turns of a data set."""
+"""Predictions of other systems, rankings in TREC runs and answers in JSONL, as the records of a data set's turns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import AliasChoices, Field
 
-from convrag import DataError, Hit, Passage
+from convrag import (
+    Answer,
+    DataError,
+    Dataset,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Passage,
+    Query,
+    Turn,
+    TurnRecord,
+)
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.tasks.runs import round_to_single_precision
 from convrag.sdk.utterances import get_last_utterance
-from convrag_tasks.dataset_turns import DatasetTurn, match_turns
+from convrag_tasks.dataset_turns import DatasetTurn
 
 _FORMS = (
     'an answer (MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
@@ -23,6 +34,8 @@ _FORMS = (
 )
 
 RANKING, ANSWER, EVIDENCE = "ranking", "answer", "evidence"
+
+T = TypeVar("T")
 
 
 class PredictedAnswer(NamedTuple):
@@ -81,10 +94,10 @@ def read_predictions(
     predictions = Predictions()
     if run is not None:
         rankings, lines = read_trec_run(run)
-        predictions.rankings, predictions.unknown[run] = match_turns(rankings, lines, turns, skip=skip)
+        predictions.rankings, predictions.unknown[run] = _match_turns(rankings, lines, turns, skip=skip)
     if answers is not None:
         texts, lines = read_answers(answers)
-        predictions.answers, predictions.unknown[answers] = match_turns(texts, lines, turns, skip=skip)
+        predictions.answers, predictions.unknown[answers] = _match_turns(texts, lines, turns, skip=skip)
     for path, rows in ((run, predictions.rankings), (answers, predictions.answers)):
         if path is not None and not rows:
             raise DataError("the data set has none of the turns of this file", path=path)
@@ -111,7 +124,11 @@ def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
         ranking[passage_id] = score
     if not scores:
         raise DataError("it holds no ranking", path=path)
-    return {turn_id: _make_ranking(ranking) for turn_id, ranking in scores.items()}, where
+    rankings = {
+        turn_id: [Hit(Passage(passage_id, ""), score) for passage_id, score in ranking.items()]
+        for turn_id, ranking in scores.items()
+    }
+    return {turn_id: _sort_hits(hits) for turn_id, hits in rankings.items()}, where
 
 
 def _parse_rank(line: Line) -> tuple[str, str, float]:
@@ -127,16 +144,12 @@ def _parse_rank(line: Line) -> tuple[str, str, float]:
     return columns[0], columns[2], score
 
 
-def sort_hits(hits: list[Hit]) -> list[Hit]:
+def _sort_hits(hits: list[Hit]) -> list[Hit]:
     """Hits in trec_eval's order: by score in single precision, and the greater id first where scores are equal."""
     return sorted(
         sorted(hits, key=lambda hit: hit.passage.id, reverse=True),
         key=lambda hit: -round_to_single_precision(hit.score),
     )
-
-
-def _make_ranking(scores: dict[str, float]) -> list[Hit]:
-    return sort_hits([Hit(Passage(passage_id, ""), score) for passage_id, score in scores.items()])
 
 
 def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line]]:
@@ -202,3 +215,133 @@ def _make_hits(contexts: Sequence[_Context]) -> Iterator[Hit]:
     for place, each in enumerate(contexts):
         passage = Passage(each.id, each.text or "", each.title or "", each.url or "")
         yield Hit(passage, -float(place) if each.score is None else float(each.score))
+
+
+def _match_turns(
+    rows: Mapping[str, T], lines: Mapping[str, Line], turns: Mapping[str, DatasetTurn], *, skip: bool
+) -> tuple[dict[str, T], int]:
+    """Give the rows of a file the turn ids of the data set.
+
+    Args:
+        rows: turn id, as the file has it -> row.
+        lines: turn id -> the line where it first occurs.
+        turns: of the data set.
+        skip: leave out turns that the data set does not have.
+
+    Returns:
+        Turn id, as the data set has it -> row; and how many turns were left out.
+
+    Raises:
+        DataError: a turn is not in the data set, unless it may be left out; or two rows are for one turn.
+    """
+    matched: dict[str, T] = {}
+    unknown = [turn_id for turn_id in rows if not _find_id(turn_id, turns)]
+    if unknown and not skip:
+        raise lines[unknown[0]].error(
+            f"the data set has no turn {unknown[0]!r}; it has {len(rows) - len(unknown)} of the {len(rows)} turns of "
+            "this file. Choose the data set and the domains that the file is about (dataset=..., dataset.domain=...), "
+            "or leave the others out: task.unknown=skip"
+        )
+    for turn_id, row in rows.items():
+        if known_id := _find_id(turn_id, turns):
+            if known_id in matched:
+                raise lines[turn_id].error(f"turn {turn_id!r} occurs twice")
+            matched[known_id] = row
+    return matched, len(unknown)
+
+
+def _find_id(turn_id: str, turns: Mapping[str, DatasetTurn]) -> str:
+    """The data set's id of a turn; empty where it has no such turn."""
+    conversation_id, _, number = turn_id.rpartition("::")
+    candidates = (turn_id, f"{conversation_id}<::>{number}")  # MTRAG's ids; its scripts also write conversation::turn
+    return next((candidate for candidate in candidates if candidate in turns), "")
+
+
+_NO_ANSWER = PredictedAnswer("", "", None)
+
+
+def find_missing(
+    predictions: Predictions, turns: Mapping[str, DatasetTurn], qrels: Mapping[str, object]
+) -> dict[str, list[str]]:
+    """The turns that no file has, although the data set has qrels or a reference answer for them.
+
+    Returns:
+        "ranking" and "answer", as far as the files hold any -> turn ids.
+    """
+    judged = {
+        RANKING: [turn_id for turn_id in turns if qrels.get(turn_id)],
+        ANSWER: [turn_id for turn_id, place in turns.items() if place.turn.answer.strip()],
+    }
+    parts = [part for part in predictions.parts if part in judged]
+    return {part: [name for name in judged[part] if part not in predictions.parts_of(name)] for part in parts}
+
+
+def make_records(
+    predictions: Predictions, turns: Mapping[str, DatasetTurn], missing: Mapping[str, Sequence[str]], top_n: int
+) -> list[TurnRecord]:
+    """A record for each turn that the files have, in the data set's order; its trace says what can be measured of it.
+
+    Args:
+        predictions: what the files hold.
+        turns: of the data set.
+        missing: "ranking" or "answer" -> turns that no file has, and that count as if nothing was found or said.
+        top_n: passages of a ranking that are evidence where the file of answers names none.
+    """
+    records = []
+    counted = {part: frozenset(names) for part, names in missing.items()}
+    for turn_id, place in turns.items():
+        own = predictions.parts_of(turn_id)
+        parts = [part for part in predictions.parts if part in own or turn_id in counted.get(part, ())]
+        if parts:
+            records.append(replace(_make_record(predictions, place, top_n), trace={"evaluate": {"given": parts}}))
+    return records
+
+
+def add_passage_texts(records: Sequence[TurnRecord], dataset: Dataset) -> list[TurnRecord]:
+    """The records, with the texts of the passages in their evidence from the data set's corpora."""
+    wanted = {item.passage.id for record in records for item in record.evidence.items if not item.passage.text}
+    domains = dict.fromkeys(record.domain for record in records) if wanted else ()
+    found = {passage.id: passage for domain in domains for passage in dataset.corpus(domain) if passage.id in wanted}
+    return [_replace_passages(record, found) for record in records]
+
+
+def _make_record(predictions: Predictions, place: DatasetTurn, top_n: int) -> TurnRecord:
+    turn = place.turn
+    answer = (predictions.answers or {}).get(turn.id, _NO_ANSWER)
+    hits = tuple((predictions.rankings or {}).get(turn.id, ()))
+    if predictions.rankings is None:
+        hits = tuple(_sort_hits(list(answer.passages or ())))
+    return TurnRecord(
+        conversation_id=place.conversation.id,
+        turn_id=turn.id,
+        domain=place.conversation.domain,
+        number=place.number,
+        original_query=turn.question,
+        queries=(Query(answer.query, turn_id=turn.id, domain=place.conversation.domain),) if answer.query else (),
+        hits=hits,
+        evidence=_choose_evidence(predictions, turn, answer, hits[:top_n]),
+        answer=Answer(answer.text),
+        labels=turn.labels,
+    )
+
+
+def _choose_evidence(predictions: Predictions, turn: Turn, answer: PredictedAnswer, top: Sequence[Hit]) -> Evidence:
+    """The contexts in the answer's file, else the top passages of the run, else the data set's relevant passages."""
+    if answer is _NO_ANSWER:
+        return Evidence()
+    if answer.passages is not None:
+        passages = [hit.passage for hit in answer.passages]
+    elif predictions.rankings is not None:
+        passages = [hit.passage for hit in top]
+    else:
+        passages = list(turn.passages)
+    return Evidence(tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages, 1)))
+
+
+def _replace_passages(record: TurnRecord, found: Mapping[str, Passage]) -> TurnRecord:
+    if not found:
+        return record
+    hits = tuple(Hit(found.get(hit.passage.id, hit.passage), hit.score) for hit in record.hits)
+    items = (replace(item, passage=found.get(item.passage.id, item.passage)) for item in record.evidence.items)
+    with_texts = tuple(replace(item, text=item.passage.text) for item in items)
+    return replace(record, hits=hits, evidence=Evidence(with_texts))

@@ -1,19 +1,40 @@
-"""What happened in a turn, as lines for the terminal (`task.show=trace`)."""
+"""What happened in a turn, in plain words: why its query was searched for, and where its tokens went."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from convrag import Completion, Prompt, Query, Run, TurnRecord, hookimpl
+from convrag import Completion, Prompt, Run, TurnRecord, hookimpl
+from convrag.sdk.printable import count
 from convrag.sdk.queries import describe_query
 
-_HIDDEN = ("prompt", "system")  # the hash of a prompt, and whose trace it is
-_LONGEST = 120  # characters of an entry
+REASONS = {
+    "first_turn": "it is the first question",
+    "pronoun": "a pronoun in it may refer to what was said",
+    "ellipsis": "it continues what was said",
+    "comparison": "it compares, perhaps with what was said",
+    "short": "it is short",
+    "standalone": "nothing in it refers to what was said",
+    "continues": "it is similar to what was said",
+    "new_topic": "it is about something new",
+    "wordless": "it has no words to search for",
+    "always": "the gate always says so",
+    "never": "the gate always says so",
+}
+"""Code of a reason in the trace of rewriter=condense -> the reason."""
+
+_TOLD = {"prompt", "system", "edited", "condense", "gate", "exchanges", "known_share"} | {
+    *("extracted_sentences", "representative_sentences", "cluster_sizes", "searched_ahead"),
+}
+"""Entries of a rewriter's trace that have words of their own, or none."""
+
+_LONGEST = 120  # characters of an entry, or of a question that is quoted
 
 
 class TraceObserver:
-    """Observes a run, and prints each turn's lines when the turn is added to the results.
+    """Observes a run, and prints each turn's lines when the turn is added to the results (`task.show=trace`).
 
     Args:
         print_lines: prints a text of several lines.
@@ -25,19 +46,133 @@ class TraceObserver:
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
         """Print the turn."""
-        self.print_lines(f"turn {record.turn_id}: {record.original_query}\n{format_turn_trace(record)}")
+        self.print_lines(f"turn {record.turn_id}\n{format_turn_trace([record])}")
 
 
-def format_turn_trace(record: TurnRecord) -> str:
-    """A turn's rewriter, queries, passages, tokens and seconds; what each stage could not do stands with it."""
-    lines = [f"  rewriter: {_format_entries(record.trace.get('rewriter', {}))}"]
-    lines += [f"  {stage} fell back: {reason}" for stage, reason in record.fallbacks.items()]
-    lines += [f"  searched for: {query.text!r}{_format_note(query)}" for query in record.queries]
+def format_turn_trace(records: Sequence[TurnRecord]) -> str:
+    """The explanation of the last turn, and the tokens of its prompts, as lines.
+
+    Args:
+        records: the turns of the conversation, at least one.
+    """
+    lines = [*explain_query(records), *_explain_tokens(records[-1].replies)]
+    return "\n".join(f"  {heading:8} {text}" for heading, text in lines)
+
+
+def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tuple[str, str]]:
+    """Explain the queries of the last turn, as lines of a heading and a text: ("Gate", "the question was ...").
+
+    Args:
+        records: the turns of the conversation, at least one.
+        rewriter: the option that rewrites questions.
+    """
+    record = records[-1]
+    trace = record.trace.get("rewriter", {})
+    lines = [("Asked", record.original_query), *_list_queries(record)]
+    lines += _explain_memory(record.trace.get("memory", {}))
+    if trace.get("edited"):
+        lines.append(("Why", "you typed this query"))
+    elif trace.get("rewriting") == "off":
+        lines.append(("Why", "rewriting is off: the question is the query"))
+    else:
+        lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
+    lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
+    lines += _explain_passages(record)
+    lines += [("Failed", record.error)]
+    lines += [("Seconds", ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in record.timings.items()))]
+    return [(heading, " ".join(text.split())) for heading, text in lines if text]
+
+
+def _list_queries(record: TurnRecord) -> Iterator[tuple[str, str]]:
+    for query in record.queries:
+        described = describe_query(query)
+        yield "Query", f"{query.text} ({described})" if described else query.text
+
+
+def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How much of the history the turn has seen, and the summary of the rest."""
+    if "turns" not in trace or "seen" not in trace:
+        return
+    tokens = f", {trace['tokens']} of {trace['tokens_of_all']} tokens" if "tokens_of_all" in trace else ""
+    yield "Memory", f"{trace['seen']} of {count(trace['turns'], 'turn')} seen{tokens}"
+    for name, text in (("fell_out", "out of view since the last question"), ("recalled", "seen again")):
+        if isinstance(turns := trace.get(name), list | tuple) and turns:
+            yield "", f"{text}: {', '.join(map(str, turns))}"
+    if trace.get("summary"):
+        yield "", f"summary of {count(trace.get('summarised', '?'), 'turn')}: {_quote(trace['summary'])}"
+
+
+def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
+    if "condense" in trace:
+        yield "Gate", _explain_gate(trace)
+    if trace.get("searched_ahead"):
+        yield "Ahead", "the question itself was searched for while it was rewritten"
+    if "exchanges" in trace:
+        seen = "exchange" if trace["exchanges"] == 1 else f"{trace['exchanges']} exchanges"
+        yield "History", f"the rewriter saw the last {seen}"
+    if isinstance(share := trace.get("known_share"), float):
+        yield "Drift", f"{share:.0%} of the query's new words were said before"
+    gated = {"reasons"} if "condense" in trace else set()
+    rest = {name: entry for name, entry in trace.items() if name not in _TOLD | gated}
+    yield from _explain_entries(rest, records)
+
+
+def _explain_gate(trace: Mapping[str, Any]) -> str:
+    codes = [reason for reason in trace.get("reasons", ()) if isinstance(reason, str)]
+    because = "; ".join(REASONS.get(code, code) for code in codes)
+    decision = "rewritten" if trace["condense"] else "searched for as it is"
+    return f"the question was {decision}: {because} (gate {trace.get('gate', 'unknown')})"
+
+
+def _explain_entries(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
+    """The entries that have no words of their own: short ones in one line, objects and turns in a line each.
+
+    Turns stand there with their questions: the history that a rewriter chose, with the scores by which it did.
+    """
+    turns = {record.turn_id: f"turn {record.number}, {_quote(record.original_query)}" for record in records}
+    short = []
+    for name, entry in trace.items():
+        title, items = name.replace("_", " "), entry if isinstance(entry, list | tuple) else [entry]
+        if isinstance(entry, Mapping):
+            items = [{key: value} for key, value in entry.items() if str(key) in turns]  # others are of other stages
+        lines = [_describe_item(item, turns) for item in items if item is not None]
+        if any(isinstance(item, Mapping) or str(item) in turns for item in items):
+            heading = name.partition("_")[0].capitalize()
+            yield from zip([heading, *[""] * len(lines)], lines, strict=False)
+        elif 0 < len(text := " ".join(lines)) <= _LONGEST:
+            short.append(f"{title} {text}")
+    if short:
+        yield "Trace", ", ".join(short)
+
+
+def _describe_item(item: object, turns: Mapping[str, str]) -> str:
+    """A value, or the names and values of an object: `turn 1, "How far is it?": similarity 0.53, last`."""
+    if isinstance(item, Mapping):
+        told = {turns.get(str(name), str(name).replace("_", " ")): value for name, value in item.items() if value}
+        shown = {name: _describe_item(value, turns) for name, value in told.items()}
+        bare = [name for name, value in told.items() if value is True]
+        return ", ".join(
+            name if name in bare else text if text in turns.values() else f"{name} {text}"
+            for name, text in shown.items()
+        )
+    if isinstance(item, float):
+        return f"{item:.2f}"
+    return turns.get(str(item)) or (_quote(item) if len(str(item)) > _LONGEST else str(item))
+
+
+def _explain_passages(record: TurnRecord) -> Iterator[tuple[str, str]]:
     hints = sum(item.hint for item in record.evidence.items)
-    shown = f"{len(record.evidence.items)} shown" + (f", {hints} of them as hints" if hints else "")
-    lines += [f"  passages: {len(record.hits)} retrieved, {shown}", *_format_tokens(record.replies)]
-    lines.append("  seconds: " + ", ".join(f"{stage} {took:.2f}" for stage, took in record.timings.items()))
-    return "\n".join([*lines, f"  failed: {record.error}"] if record.error else lines)
+    repeated = f", {hints} of them as hints at earlier ones" if hints else ""
+    cited = len(record.answer.citations)
+    yield "Passages", f"{len(record.hits)} found, {len(record.evidence.items)} read{repeated}, {cited} cited"
+    for item in record.evidence.items:
+        if item.passage.place and item.passage.id in record.answer.citations:
+            yield "", f"[{item.number}] {item.passage.place}"
+
+
+def _quote(text: object) -> str:
+    line = " ".join(str(text).split())
+    return f'"{line}"' if len(line) <= _LONGEST else f'"{line[:_LONGEST]} ..."'
 
 
 def count_parts(prompt: Prompt, tokens: int) -> dict[str, int]:
@@ -68,45 +203,21 @@ def count_parts(prompt: Prompt, tokens: int) -> dict[str, int]:
     return {part: round(tokens * size / whole) for part, size in characters.items() if size and whole}
 
 
-def _format_tokens(replies: Iterable[tuple[Prompt, Completion]]) -> list[str]:
+def _explain_tokens(replies: Iterable[tuple[Prompt, Completion]]) -> Iterator[tuple[str, str]]:
     """A line for each task: the tokens of its prompts by part, and of the replies."""
     tasks: dict[str, list[tuple[Prompt, Completion]]] = {}
     for prompt, completion in replies:
         if completion.prompt_tokens:  # rules read none
             tasks.setdefault(prompt.task, []).append((prompt, completion))
-    lines = []
     for task, asked in tasks.items():
-        parts: dict[str, int] = {}
+        parts = Counter[str]()
         for prompt, completion in asked:
-            for part, tokens in count_parts(prompt, completion.prompt_tokens).items():
-                parts[part] = parts.get(part, 0) + tokens
+            parts.update(count_parts(prompt, completion.prompt_tokens))
         total = sum(completion.prompt_tokens for _, completion in asked)
-        calls = f" ({len(asked)} calls)" if len(asked) > 1 else ""
-        by_part = ", ".join(f"{part} {tokens:,}" for part, tokens in parts.items())
         replied = sum(completion.completion_tokens for _, completion in asked)
-        lines.append(f"  tokens of {task!r}{calls}: {total:,} ({by_part}); reply {replied:,}")
-    return lines
-
-
-def _format_entries(trace: Mapping[str, Any]) -> str:
-    """The short entries of a trace: numbers, words, and lists of such."""
-    shown = []
-    for name, entry in trace.items():
-        text = " ".join(map(str, entry)) if isinstance(entry, list | tuple) else str(entry)
-        nested = isinstance(entry, Mapping) or (isinstance(entry, list | tuple) and any(map(_is_nested, entry)))
-        if name not in _HIDDEN and not nested and 0 < len(text) <= _LONGEST:
-            shown.append(f"{name} {text}")
-    return ", ".join(shown) or "nothing to say"
-
-
-def _is_nested(entry: object) -> bool:
-    return isinstance(entry, Mapping | list | tuple)
+        by_part = ", ".join(f"{part} {tokens:,}" for part, tokens in parts.items())
+        yield "Tokens", f"{task}, {count(len(asked), 'call')}: {total:,} ({by_part}); reply {replied:,}"
 
 
 def _list_mappings(given: Any) -> list[Mapping[str, Any]]:
     return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list | tuple) else []
-
-
-def _format_note(query: Query) -> str:
-    described = describe_query(query)
-    return f" ({described})" if described else ""

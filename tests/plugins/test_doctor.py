@@ -45,6 +45,7 @@ def everything_in(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*"))
 
 
+@pytest.mark.slow
 def test_all_is_well_and_nothing_is_changed(here: Path) -> None:
     done = run_convrag(["task=doctor", "retriever=dense", "tracker=none"], here)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -101,11 +102,6 @@ class TestStore:
         (line,) = failures("store.path=file/store")
         assert "cannot be written to" in line
 
-    def test_one_without_a_database(self, here: Path) -> None:
-        Path("outputs/store/conversations").mkdir(parents=True)
-        ((_, line),) = findings()["store"]
-        assert line.endswith("remembers nothing yet")
-
 
 class TestDatabase:
     def test_it_is_whole_or_damaged(self, here: Path) -> None:
@@ -144,11 +140,6 @@ class TestVersions:
         ((found_level, line),) = found
         assert found_level == level
         assert "pip install" in line
-        assert ("!=1.82.7" in line) == (name == "litellm")
-
-    def test_a_python_that_will_not_do(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("platform.python_version", lambda: "3.9.1")
-        assert failures() == ["python 3.9.1: convrag is made for <3.14,>=3.11"]
 
 
 class TestOthers:

@@ -115,6 +115,7 @@ def test_the_three_steps_are_commands_of_the_docs() -> None:
     assert {command for _, command in NEXT_STEPS} <= lines
 
 
+@pytest.mark.slow
 def test_the_first_command(tmp_path: Path) -> None:
     done = run_convrag([], tmp_path)
     assert done.returncode == 0, done.stderr

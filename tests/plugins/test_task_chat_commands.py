@@ -13,8 +13,8 @@ from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Pass
 from convrag.sdk.sources import describe_passage, find_source, list_sources
 from convrag.sdk.transcript import format_transcript
 from convrag_tasks.chat.inspection import find_cited_spans
-from convrag_tasks.chat.query_explanation import explain_query
 from convrag_tasks.chat.screen import Screen
+from convrag_tasks.turn_trace import explain_query
 
 Output = pytest.CaptureFixture[str]
 
@@ -41,7 +41,7 @@ def make_record(answer: str = "Dogs bark loudly. [1] Mice are chased by cats [1]
 def test_sources_and_passages(chat: Chat, capsys: Output) -> None:
     chat.type("/sources", "/passage 7", "tea?", "/sources", "/passage 8", "/passage [7]", "/passage 9", "/passage x")
     out = capsys.readouterr().out
-    assert out.count("Nothing was asked yet.") == 2
+    assert out.count("Ask a question first.") == 2
     assert "Sources:\n  [7] text 0 - p0\n  [8] text 1 - p1 (not cited)\n" in out
     assert "[8] (no title)\np1\ntext 1\nThe answer does not cite it.\n" in out
     assert "[7] (no title)\np0\n" in out
@@ -179,7 +179,7 @@ def test_save_history_help_and_unknown_commands(chat: Chat, tmp_path: Path, caps
     assert (tmp_path / "talk.md").read_text(encoding="utf-8") == (
         "# talk\n\n## tea?\n\nIt is tea? [7]\n\n- \\[7\\] text 0 (p0)\n\nNot cited: \\[8\\] text 1\n"
     )
-    assert "Nothing was said yet." in out
+    assert "Ask a question first." in out
     assert "> tea?\nIt is tea? [7]" in out
     assert "/passage NUMBER a passage" in out
     assert "There is no command /x. /help lists them." in out

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from pathlib import Path
 
 import pytest
 
 from chat_toys import Chat, Suggests
-from convrag.api.errors import ConversationsUnusable, LLMError
-from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Passage
-from convrag.sdk.prompts import PromptTemplate
+from convrag.api.errors import ConversationsUnusable
 from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
 from convrag_tasks.chat.background_display import Tell, ask, wait_for
-from convrag_tasks.chat.conversation import make_conversation_id
-from convrag_tasks.chat.loop import FollowUpSuggester
 
 Output = pytest.CaptureFixture[str]
 
@@ -59,14 +53,6 @@ def test_a_query_of_the_users_own_replaces_the_last_answer(chat: Chat, capsys: O
     assert chat.kept[1].rewritten_query == "why? tea?"  # of /again
 
 
-def test_an_interrupted_second_answer_leaves_the_first(chat: Chat) -> None:
-    chat.type("tea?")
-    chat.generator.raises = KeyboardInterrupt()
-    chat.type("/query kettle", "lost?")
-    assert [record.original_query for record in chat.chat.records] == ["tea?"]
-    assert chat.questions == ["tea?"]
-
-
 def test_rewriting_can_be_switched_off(chat: Chat, capsys: Output) -> None:
     chat.type("tea?", "/rewrite off", "why?", "/why", "/rewrite on", "how?", "/rewrite")
     out = capsys.readouterr().out
@@ -105,17 +91,6 @@ def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
     assert prompt.inputs == {"question": "tea?", "answer": "It is tea? [7]", "titles": [], "count": 3}
 
 
-def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
-    llm, said = Suggests(raises=LLMError("it is no language model")), list[str]()
-    suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag.sdk"), 3)
-    items = (EvidenceItem(1, Passage("a", "text", title="Unused"), "text"),)
-    record = TurnRecord("c", "c<::>1", "default", 1, "tea?", evidence=Evidence(items), answer=Answer("Yes."))
-    for _ in range(2):
-        assert suggester.suggest(record, lambda line, style: said.append(line)) == []
-    assert len(llm.prompts) == len(said) == 1
-    assert "- Unused" in llm.prompts[0].messages[0].content
-
-
 def test_ctrl_c_leaves_out_the_suggestions_and_keeps_the_turn(tmp_path: Path, capsys: Output) -> None:
     """It was said that the turn was not kept, and it was."""
     chat = Chat(tmp_path, Suggests(raises=KeyboardInterrupt()))
@@ -146,16 +121,6 @@ def test_an_answer_that_breaks_off_is_said_and_not_kept(chat: Chat, capsys: Outp
     assert "It is \nNo answer: generator: the stream broke\nWhat is shown above is not kept" in out
     assert "> BREAK\n(no answer)\n> tea?\nIt is tea? [7]\n" in out
     assert [record.answer.text for record in chat.kept] == ["", "It is tea? [7]"]
-
-
-def test_a_second_answer_that_breaks_off_leaves_the_first(chat: Chat, capsys: Output) -> None:
-    """The first answer was lost, in memory and on disk."""
-    chat.type("tea?")
-    chat.generator.raises = LLMError("the stream broke")
-    chat.type("/query kettle")
-    assert "No answer: generator: the stream broke" in capsys.readouterr().out
-    for records in (chat.chat.records, chat.kept):
-        assert [record.answer.text for record in records] == ["It is tea? [7]"]
 
 
 def test_a_full_disk_is_said_and_the_prompt_returns(
@@ -200,12 +165,6 @@ def test_a_conversation_is_taken_up_again(chat: Chat, tmp_path: Path) -> None:
     again.type("why?")
     assert again.generator.histories == [1]
     assert again.questions == ["tea?", "why?"]
-
-
-def test_new_conversation_ids_are_file_names() -> None:
-    names = {make_conversation_id() for _ in range(50)}
-    assert len(names) > 40
-    assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", name) for name in names)
 
 
 # The turn in the background --------------------------------------------------------------------------------------

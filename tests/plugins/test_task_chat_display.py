@@ -153,21 +153,6 @@ def test_nothing_of_an_answer_is_obeyed(now: list[float]) -> None:
         assert forbidden not in terminal.written
 
 
-def test_drawing_takes_a_small_share_of_the_time() -> None:
-    """Each of 2,000 pieces drew the answer anew."""
-    terminal = TerminalConsole(80)
-    display = AnswerDisplay(terminal.console, lambda line, style: None)
-    drawn = 0
-    for _ in range(2000):
-        display.add_piece("word ")
-        before = terminal.file.tell()
-        display.tick()
-        drawn += terminal.file.tell() > before
-    assert 1 <= drawn < 300
-    display.close()
-    assert "\n".join(terminal.lines).split() == ["word"] * 2000
-
-
 def test_log_lines_are_shown_above_and_failures_of_stages_are_not() -> None:
     root, said, shown = logging.getLogger(), list[str](), list[str]()
 

@@ -14,8 +14,13 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from chat_toys import Chat
-from convrag_tasks.chat.editing import CommandCompleter, EditingReader, QuestionHistory
-from convrag_tasks.chat.line_input import PlainReader, make_reader
+from convrag_tasks.chat.line_input import (
+    CommandCompleter,
+    EditingReader,
+    PlainReader,
+    QuestionHistory,
+    make_reader,
+)
 
 
 class Keyboard:
@@ -108,11 +113,6 @@ def test_a_pipe_has_no_prompt_and_bad_bytes_are_a_line(
     assert [reader.read() for _ in range(4)] == ["moon \ufffd", "", "last", None]
     assert capsys.readouterr().out == ""
     assert reader.leaves_at_interrupt
-
-
-def test_input_that_was_closed_before_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sys, "stdin", None)
-    assert make_reader(tmp_path / "history", dict, plain=False).read() is None  # type: ignore[arg-type]
 
 
 def test_the_history_survives_what_is_no_text(tmp_path: Path) -> None:

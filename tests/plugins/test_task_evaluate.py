@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from commands import run_convrag
-from convrag.api.errors import ConfigError, ConvragError, DataError
+from convrag.api.errors import ConvragError, DataError
 from convrag.api.records import TurnRecord
 from convrag.api.types import Conversation, Turn
 from convrag.config.compose import compose
@@ -18,8 +18,14 @@ from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.evaluate import EvaluateTask
-from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
-from convrag_tasks.predictions import read_answers, read_predictions, read_trec_run
+from convrag_tasks.predictions import (
+    add_passage_texts,
+    find_missing,
+    make_records,
+    read_answers,
+    read_predictions,
+    read_trec_run,
+)
 
 
 class TestContract(TaskContract):
@@ -61,6 +67,7 @@ def metrics(folder: Path) -> dict[str, Any]:
 RUN = ["c<::>1 Q0 b 1 2.0 x", "c<::>1 Q0 a 2 1.0 x"]
 
 
+@pytest.mark.slow
 def test_a_trec_run_is_scored_and_what_it_lacks_is_said(data: list[str], tmp_path: Path) -> None:
     run = write(tmp_path / "run.trec", *RUN)
     done = convrag("task=evaluate", f"task.run={run}", *data, "metrics=[ranking,answers]", folder=tmp_path)
@@ -98,6 +105,7 @@ def test_answers_are_read_in_every_form(row: dict[str, Any], data: list[str], tm
     assert find_missing(given, turns, dataset(data).qrels())["answer"] == ["c<::>2"]
 
 
+@pytest.mark.slow
 def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[str], tmp_path: Path) -> None:
     contexts = [{"document_id": "b", "score": 1}, {"document_id": "a", "score": 2.5}]
     row = {"task_id": "c<::>1", "predictions": [{"text": "Red"}], "contexts": contexts}
@@ -116,6 +124,7 @@ def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[st
     assert "1 turns with a reference answer have no answer" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_and_answers_come_together(data: list[str], tmp_path: Path) -> None:
     run = write(tmp_path / "run.trec", *RUN, "c<::>2 Q0 c 1 1.0 x")
     answers = write(tmp_path / "answers.jsonl", {"turn_id": "c<::>1", "answer": "Text of b [1]. Text of a [2][3]."})
@@ -243,13 +252,7 @@ def test_mistakes_are_one_message(arguments: list[str], message: str, here: Path
         Wiring(config).get("task").execute(config, here)
 
 
-def test_a_mistake_exits_with_2(tmp_path: Path) -> None:
-    done = convrag("task=evaluate", "task.run=no.trec", folder=tmp_path)
-    assert done.returncode == 2
-    assert "no.trec: there is no such file or folder" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
+@pytest.mark.slow
 def test_a_partial_run_that_is_scored_again_is_partial(tmp_path: Path) -> None:
     assert convrag("limit=1", "generator=none", folder=tmp_path).returncode == 0
     folder = tmp_path / "first"
@@ -271,6 +274,7 @@ def test_a_partial_run_that_is_scored_again_is_partial(tmp_path: Path) -> None:
     assert "This run is partial: stopped after 1 turn (the limit is reached)." in done.stdout
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_scored_again(tmp_path: Path) -> None:
     first = convrag("limit=1", "metrics=[answers]", folder=tmp_path)
     assert first.returncode == 0, first.stderr
@@ -290,11 +294,7 @@ def test_a_finished_run_is_scored_again(tmp_path: Path) -> None:
     assert "are not in the data set" in other.stderr
 
 
-def test_records_beside_a_run_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"leave out task\.run"):
-        EvaluateTask(records=Path(), answers=Path())
-
-
+@pytest.mark.slow
 def test_published_figures_come_out(mtrag_path: Path, tmp_path: Path) -> None:
     run = mtrag_path / "runs/elser_clapnq_rewrite.trec"
     chosen = ["dataset=mtrag", f"dataset.path={mtrag_path}", "dataset.domain=clapnq"]

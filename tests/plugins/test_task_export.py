@@ -3,19 +3,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import run_convrag
-from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
+from convrag.config.compose import compose
 from convrag.run.records import to_json
 from convrag.testing import TaskContract
+from convrag.turn.wiring import Wiring
 from convrag_tasks.dataset_turns import DatasetTurn
 from convrag_tasks.export import ExportTask
 from convrag_tasks.export_csv import format_csv_lines
@@ -31,20 +32,23 @@ class TestContract(TaskContract):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small run of the sample."""
-    folder = tmp_path_factory.mktemp("run")
-    done = convrag("limit=2", "metrics=[answers,ranking]", "hydra.run.dir=first", folder=folder)
-    assert done.returncode == 0, done.stderr
-    return folder / "first"
+    folder = tmp_path_factory.mktemp("run") / "first"
+    execute("limit=2", "metrics=[answers,ranking]", "report=false", folder=folder)
+    return folder
 
 
-def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return run_convrag([*arguments, "tracker=none"], folder)
+def execute(*arguments: str, folder: Path) -> str:
+    """Carry out a task in this process, and return what it has printed."""
+    config = compose(*arguments, "tracker=none", f"store.path={folder.parent / 'store'}")
+    out = io.StringIO()
+    with redirect_stdout(out):
+        assert Wiring(config).get("task").execute(config, folder) == 0
+    return out.getvalue()
 
 
 def export(run: Path, path: Path, *arguments: str) -> str:
-    done = convrag("task=export", f"task.records={run}", f"task.path={path}", *arguments, folder=run.parent)
-    assert done.returncode == 0, done.stderr
-    assert f"Written: {path}" in done.stdout
+    said = execute("task=export", f"task.records={run}", f"task.path={path}", *arguments, folder=path.parent)
+    assert f"Written: {path}" in said
     return path.read_text(encoding="utf-8")
 
 
@@ -79,9 +83,8 @@ def test_mtrags_checker_would_accept_what_is_written(run: Path, tmp_path: Path) 
 
 def test_what_was_written_scores_like_the_run(run: Path, tmp_path: Path) -> None:
     export(run, tmp_path / "out.jsonl", "task.contexts=hits")
-    chosen = ["metrics=[answers,ranking]", "hydra.run.dir=again", "task.missing=skip"]
-    done = convrag("task=evaluate", f"task.answers={tmp_path / 'out.jsonl'}", *chosen, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+    chosen = ["metrics=[answers,ranking]", "task.missing=skip"]
+    execute("task=evaluate", f"task.answers={tmp_path / 'out.jsonl'}", *chosen, folder=tmp_path / "again")
     before, after = (
         json.loads((folder / "metrics.json").read_text("utf-8"))["overall"] for folder in (run, tmp_path / "again")
     )
@@ -195,9 +198,8 @@ def test_mistakes_are_said(run: Path, tmp_path: Path) -> None:
         "cannot be written": [f"task.records={run}", "task.path=/proc/nowhere/x.jsonl"],
     }
     for message, arguments in wrong.items():
-        done = convrag("task=export", *arguments, folder=tmp_path)
-        assert done.returncode == 2
-        assert message in done.stderr
+        with pytest.raises(ConvragError, match=message):
+            execute("task=export", *arguments, folder=tmp_path)
     assert not (tmp_path / "x.jsonl").exists()
 
 

@@ -7,7 +7,7 @@ import pytest
 from web.browser import Server, find_violations, open_page
 from web.chat_page import ChatPage
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 PHASES = "Why does the Moon have phases?"
 
@@ -37,18 +37,6 @@ def test_axe_finds_nothing_and_nothing_is_cut_off(browser, server: Server, width
         chat.choose_action("Delete conversation")
         found += check(chat, "a question before deleting")
         assert found == []
-
-
-def test_a_comparison_fits_a_narrow_screen(browser, server: Server):
-    with open_page(browser, server.address, width=360, height=740) as page:
-        chat = ChatPage(page)
-        page.get_by_label("Compare with").select_option("plain")
-        chat.send(PHASES)
-        chat.last.get_by_role("button", name="Look inside").nth(1).wait_for()
-        assert check(chat, "a comparison") == []
-        left, right = [each.bounding_box() for each in chat.last.locator(".answer").all()]
-        assert left["x"] == right["x"]
-        assert right["y"] >= left["y"] + left["height"]
 
 
 def test_a_conversation_with_the_keyboard_alone(browser, server: Server):
@@ -95,18 +83,6 @@ def test_a_conversation_with_the_keyboard_alone(browser, server: Server):
         assert focused(page) == "Question"
 
 
-def test_the_first_link_skips_to_the_conversation(browser, server: Server):
-    with open_page(browser, server.address) as page:
-        ChatPage(page).ask(PHASES)
-        first = page.locator("a, button, input, select, textarea").first
-        assert first.inner_text() == "Skip to the conversation"
-        place = page.url
-        first.focus()
-        page.keyboard.press("Enter")
-        assert page.evaluate("() => document.activeElement.id") == "main"
-        assert page.url == place
-
-
 def test_the_conversations_are_a_drawer_on_a_narrow_screen(browser, server: Server):
     with open_page(browser, server.address, width=360, height=740) as page:
         chat = ChatPage(page)
@@ -123,33 +99,6 @@ def test_the_conversations_are_a_drawer_on_a_narrow_screen(browser, server: Serv
         drawer.get_by_role("link", name="New conversation").click()
         chat.welcome.wait_for()
         assert not drawer.is_visible()
-
-
-def test_dark_and_light_are_remembered(browser, server: Server):
-    with open_page(browser, server.address, color_scheme="light") as page:
-        ground = "() => getComputedStyle(document.body).backgroundColor"
-        light = page.evaluate(ground)
-        page.get_by_label("Theme").select_option("Dark")
-        dark = page.evaluate(ground)
-        assert dark != light
-        page.reload()
-        assert page.evaluate(ground) == dark
-        assert page.get_by_label("Theme").input_value() == "dark"
-        page.get_by_label("Theme").select_option("As the system")
-        assert page.evaluate(ground) == light
-
-
-def test_nothing_moves_while_an_answer_is_written(browser, server: Server):
-    with open_page(browser, server.address) as page:
-        chat = ChatPage(page)
-        chat.ask(PHASES)
-        chat.send("What are craters made of? Write slowly.")
-        chat.last.locator(".text p").wait_for()
-        places = [chat.last.locator(each).bounding_box() for each in (".question", ".query", ".text")]
-        page.wait_for_timeout(1500)
-        after = [chat.last.locator(each).bounding_box() for each in (".question", ".query", ".text")]
-        assert [(box["x"], box["y"]) for box in after] == [(box["x"], box["y"]) for box in places]
-        chat.button("Stop").click()
 
 
 def check(chat: ChatPage, state: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from web.chat_page import ChatPage
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 PHASES = "Why does the Moon have phases?"
 MODELS = "task.models={gated: [], plain: ['rewriter=none']}"
@@ -35,15 +35,6 @@ def test_a_question_is_answered_in_two_configurations(chat: ChatPage):
     assert [len(chat.read_records(place)) for place in (0, 1)] == [2, 2]
 
 
-def test_a_comparison_goes_on_after_a_reload(chat: ChatPage):
-    begin(chat)
-    chat.page.reload()
-    wait_for_both(chat)
-    chat.send("And how old is it?")
-    wait_for_both(chat, 2)
-    assert [len(chat.read_records(place)) for place in (0, 1)] == [2, 2]
-
-
 def test_a_turn_that_only_one_of_two_keeps_has_nothing_beside_it(chat: ChatPage):
     begin(chat)
     chat.last.locator(".answer").nth(1).get_by_role("button", name="Edit the query").click()
@@ -58,27 +49,3 @@ def test_a_turn_that_only_one_of_two_keeps_has_nothing_beside_it(chat: ChatPage)
     chat.call("POST", f"/api/conversations/{chat.ids[1]}/reset", {})
     chat.page.reload()
     chat.page.get_by_text("Not asked here").wait_for()
-
-
-def test_both_are_stopped_and_deleted_together(chat: ChatPage):
-    begin(chat)
-    chat.send("What is it made of? Write slowly.")
-    chat.last.locator(".text p").nth(1).wait_for()
-    chat.button("Stop").click()
-    chat.last.locator(".notice", has_text="Stopped.").nth(1).wait_for()
-    ids = set(chat.ids)
-    chat.choose_action("Delete both conversations")
-    chat.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    chat.welcome.wait_for()
-    listed = chat.call("GET", "/api/conversations?limit=50&offset=0")["conversations"]
-    assert not ids & {each["id"] for each in listed}
-
-
-def test_the_last_question_is_compared_from_a_conversation(chat: ChatPage):
-    chat.ask(PHASES)
-    chat.choose_action("Compare configurations")
-    chat.welcome.wait_for()
-    assert chat.input.input_value() == PHASES
-    assert chat.page.get_by_label("Compare with").input_value() == "plain"
-    chat.input.press("Enter")
-    wait_for_both(chat)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from web.chat_page import ChatPage
 from web.scripted_llm import SUGGESTED
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 PHASES = "Why does the Moon have phases?"
 DISTANCE = "How far is it from the Earth?"
@@ -30,16 +29,6 @@ def test_a_conversation_with_a_follow_up(chat: ChatPage):
     assert [record["original_query"] for record in chat.read_records()] == [PHASES, DISTANCE]
     assert chat.page.locator("nav [aria-current=page] .title").inner_text() == PHASES
     assert chat.page.get_by_role("heading", level=1).inner_text() == PHASES
-
-
-def test_a_first_visit_invites_to_questions_of_the_data_set(chat: ChatPage):
-    chat.welcome.wait_for()
-    assert "No language model" not in chat.welcome.inner_text()
-    example = chat.welcome.locator(".suggestion").first
-    question = example.inner_text()
-    example.click()
-    chat.wait()
-    assert chat.read_records()[0]["original_query"] == question
 
 
 def test_the_query_is_in_sight_before_the_answer_and_the_answer_grows(chat: ChatPage):
@@ -82,20 +71,6 @@ def test_another_query_replaces_the_answer(chat: ChatPage):
     assert [record["rewritten_query"] for record in chat.read_records()] == ["age of the Moon in years"]
 
 
-def test_another_query_replaces_a_turn_in_progress(chat: ChatPage):
-    chat.send("What are craters made of? Write slowly.")
-    chat.last.locator(".text p").wait_for()
-    chat.button("Edit the query").click()
-    chat.page.get_by_label("Query to search for").fill("Hubble Space Telescope")
-    chat.page.keyboard.press("Enter")
-    chat.last.locator(".query-text", has_text="Hubble").wait_for()
-    chat.page.wait_for_timeout(300)
-    chat.button("Stop").click()
-    chat.wait_for_notice("Stopped. This turn is not kept.")
-    assert chat.query == "Hubble Space Telescope"
-    assert chat.read_records() == []
-
-
 def test_a_turn_that_is_stopped_is_not_kept_and_can_be_tried_again(chat: ChatPage):
     chat.send("Is there water on the Moon? Write slowly.")
     chat.last.locator(".text p").wait_for()
@@ -121,37 +96,6 @@ def test_regenerate_replaces_the_last_answer(chat: ChatPage):
     records = chat.read_records()
     assert len(records) == 2
     assert records[1]["agent_response"].startswith("Attempt 2.")
-
-
-def test_an_answer_stays_where_its_regeneration_is_stopped(chat: ChatPage):
-    chat.ask("How is the lunar soil?")
-    chat.ask("And the stones?", turn=2)
-    before = chat.text
-    chat.page.route("**/regenerate", lambda route: None)  # no reply comes
-    chat.button("Regenerate").click()
-    chat.button("Stop").click()
-    chat.wait_for_notice("Stopped. The former answer stays.")
-    assert chat.text == before
-
-
-def test_a_reload_goes_on_where_one_was(chat: ChatPage):
-    chat.ask(PHASES)
-    chat.page.reload()
-    chat.wait()
-    assert "The phases of the Moon" in chat.text
-    chat.ask(DISTANCE, turn=2)
-    assert len(chat.read_records()) == 2
-
-
-def test_turns_of_another_window_appear(chat: ChatPage):
-    chat.ask(PHASES)
-    asked = {"question": "What is a lunar eclipse?"}
-    chat.call("POST", f"/api/conversations/{chat.ids[0]}/turns", asked)
-    chat.send(DISTANCE)
-    chat.page.locator(".row").nth(2).wait_for()
-    chat.wait(3)
-    questions = chat.page.locator(".question").all_inner_texts()
-    assert [each.removeprefix("You asked:").strip() for each in questions] == [PHASES, asked["question"], DISTANCE]
 
 
 def test_conversations_are_listed_opened_and_begun(chat: ChatPage):
@@ -188,19 +132,6 @@ def test_a_conversation_that_no_configuration_goes_on_with_is_listed_without_a_n
     assert chosen == ["gated", "plain"]
 
 
-def test_a_turn_goes_on_while_another_conversation_is_open(chat: ChatPage):
-    chat.send("What are craters made of? Write slowly.")
-    chat.last.locator(".text p").wait_for()
-    place = chat.page.url
-    chat.page.get_by_role("link", name="New conversation").click()
-    chat.ask(PHASES)
-    chat.page.goto(place)
-    chat.last.locator(".text p").wait_for()
-    assert chat.last.locator(".answer").get_attribute("aria-busy") == "true"
-    chat.button("Stop").click()
-    chat.wait_for_notice("Stopped.")
-
-
 def test_a_conversation_is_deleted_after_a_question(chat: ChatPage):
     chat.ask(PHASES)
     [deleted] = chat.ids
@@ -213,25 +144,6 @@ def test_a_conversation_is_deleted_after_a_question(chat: ChatPage):
     with pytest.raises(HTTPError, match="404"):
         chat.call("GET", f"/api/conversations/{deleted}")
     chat.page.locator(f"nav a[href$='{deleted}']").wait_for(state="detached")
-
-
-def test_a_conversation_is_emptied(chat: ChatPage):
-    chat.ask(PHASES)
-    chat.choose_action("Remove all turns")
-    chat.button("Remove").click()
-    chat.page.get_by_text("Nothing has been asked here yet.").wait_for()
-    assert chat.read_records() == []
-    chat.ask(DISTANCE)
-    assert chat.query == DISTANCE
-
-
-def test_a_conversation_is_exported(chat: ChatPage, tmp_path: Path):
-    chat.ask(PHASES)
-    with chat.page.expect_download() as download:
-        chat.choose_action("Export as Markdown")
-    download.value.save_as(tmp_path / "exported")
-    assert PHASES in (tmp_path / "exported").read_text()
-    assert download.value.suggested_filename.endswith(".md")
 
 
 def test_suggestions_are_asked(chat: ChatPage):

@@ -15,7 +15,7 @@ from web.handbook import QUESTION, write_handbook
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -81,15 +81,3 @@ def test_the_text_of_a_document_is_text(browser: Browser, documents: tuple[Serve
         assert "<b>Both</b> parents" in marked
         assert shown.locator("b, a").count() == 0
         assert "🙂 and 👩‍👩‍👧 as well." in shown.inner_text()
-
-
-def test_what_cannot_be_opened_is_said(browser: Browser, documents: tuple[Server, Path]) -> None:
-    with open_page(browser, documents[0].address) as page:
-        chat = ChatPage(page)
-        chat.ask("Where is the printer?")
-        opener = open_passage(chat, "notes.txt")
-        chat.call("DELETE", f"/api/conversations/{chat.ids[0]}")
-        opener.click()
-        shown = page.get_by_role("dialog", name="Document")
-        shown.get_by_role("heading", name="The document cannot be shown").wait_for()
-        assert "there is no such conversation" in shown.inner_text()

@@ -10,7 +10,7 @@ import pytest
 from web.browser import Server, open_page, serve
 from web.chat_page import ChatPage
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 NARROW = ("task.workers=1", "task.queue=0")
 PHASES = "Why does the Moon have phases?"
@@ -80,13 +80,6 @@ def test_a_busy_server_is_asked_again(browser, server: Server, chat: ChatPage):
         chat.button("Stop").click()
         other.wait()
         assert "The phases of the Moon" in other.text
-
-
-def test_an_unknown_conversation_leads_to_a_new_one(chat: ChatPage):
-    chat.page.evaluate("() => (location.hash = '#/conversation/gone')")
-    chat.page.get_by_role("alert").filter(has_text="there is no such conversation").wait_for()
-    chat.welcome.wait_for()
-    assert chat.ids == []
 
 
 def test_a_lost_server_is_noticed_and_found_again(chat: ChatPage, server: Server, folder: Path):

@@ -11,7 +11,7 @@ from web.chat_page import ChatPage
 from web.hostile_corpus import LINK
 from web.scripted_llm import HOSTILE
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 
 def test_hostile_texts_show_as_texts(browser, server: Server):

@@ -13,7 +13,7 @@ from web.chat_page import ChatPage
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 READ_EVENTS = """async ([parts]) => {
     const { readEvents } = await import("/static/page/events.js");
@@ -147,26 +147,6 @@ def test_the_corpus_is_chosen_where_there_are_several(chat: ChatPage):
     assert begun[1:] == [{"model": "one", "domain": "mars"}, {"model": "two", "domain": "mars"}]
 
 
-def test_older_conversations_are_shown_when_asked_for(chat: ChatPage):
-    row = {"model": "m", "domain": "d", "turns": 1, "updated": "2026-11-22T08:00:00Z"}
-    rows = [row | {"id": f"c{number}", "title": f"Question {number}"} for number in range(120)]
-
-    def answer(route):
-        query = dict(part.split("=") for part in route.request.url.partition("?")[2].split("&"))
-        start, limit = int(query["offset"]), min(int(query["limit"]), 50)
-        route.fulfill(json={"conversations": rows[start : start + limit]})
-
-    chat.page.route("**/api/conversations?*", answer)
-    chat.page.reload()
-    older = chat.button("Show older ones")
-    for shown in (50, 100):
-        chat.page.locator("nav li").nth(shown - 1).wait_for()
-        assert chat.page.locator("nav li").count() == shown
-        older.click()
-    chat.page.locator("nav li").nth(119).wait_for()
-    assert not older.is_visible()
-
-
 def test_what_the_generator_names_is_marked_and_shared_words_elsewhere(modules: ChatPage):
     text = "🙂 Tea is hot. Milk is cold."
     spans = [{"id": "tea", "start": 2, "end": 13}, {"id": "milk", "start": 0, "end": 1}]
@@ -188,16 +168,6 @@ OPEN_PASSAGE = """async ([source, record]) => {
     panel.element.remove();
     return shown;
 }"""
-
-
-def test_the_passage_says_what_its_marks_are(modules: ChatPage):
-    source = {"number": 1, "id": "tea", "title": "Tea", "text": "Tea is hot. Milk is cold.", "cited": True}
-    record = {"agent_response": "Milk is cold. [1]"}
-    assert modules.page.evaluate(OPEN_PASSAGE, [source, record])[0] == ["Milk is cold."]
-    record["support"] = [{"start": 0, "end": 13, "spans": [{"id": "tea", "start": 0, "end": 11}]}]
-    marked, note, claims = modules.page.evaluate(OPEN_PASSAGE, [source, record])
-    assert (marked, claims) == (["Tea is hot."], ["Milk is cold."])
-    assert note == "Marked is what the answer was made of."
 
 
 RENDER_DOCUMENT = """async ([shown]) => {

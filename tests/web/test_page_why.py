@@ -13,7 +13,7 @@ from web.scripted_llm import HOSTILE
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 EXPLAIN = """async ([record, earlier]) => {
     const { explainQuery } = await import("/static/page/why_query.js");
@@ -49,11 +49,6 @@ def test_a_reference_is_shown_with_what_it_was_linked_to(page: Page) -> None:
     assert explain(page, {"links": [make_link()]}) == [["turn 1", "“it” is “the Moon” (reference: language model)"]]
 
 
-def test_links_of_an_ensembles_rewriters_are_shown(page: Page) -> None:
-    of = {"resolved": {"queries": [], "trace": {"links": [make_link()]}}, "none": {"queries": []}}
-    assert explain(page, {"of": of}) == [["turn 1", "“it” is “the Moon” (reference: language model)"]]
-
-
 def test_hostile_links_are_text_and_odd_ones_are_left_out(page: Page) -> None:
     hostile = make_link(phrase=HOSTILE, antecedent=HOSTILE, turn=HOSTILE, kind=HOSTILE, rule=HOSTILE)
     [[turn, text]] = explain(page, {"links": [hostile, None, "it", 3, {}, {"antecedent": 1}]})
@@ -62,8 +57,3 @@ def test_hostile_links_are_text_and_odd_ones_are_left_out(page: Page) -> None:
     page.wait_for_timeout(200)
     assert page.evaluate("() => window.hurt") is None
     assert explain(page, {"links": "it"}) == explain(page, {"links": {"a": 1}, "of": "mmr"}) == []
-
-
-def test_a_long_antecedent_is_cut(page: Page) -> None:
-    [[_, text]] = explain(page, {"links": [make_link(antecedent="a" * 5000)]})
-    assert len(text) < 300

@@ -15,7 +15,6 @@ import pytest
 from convrag import Answer, Evidence, EvidenceItem, Message
 from convrag_web.report.page import bundle_modules
 from convrag_web.report.passage_pool import split_by_passages
-from convrag_web.report.turn_blocks import RunTurns, pack_turns
 from web.report_records import (
     HOSTILE,
     PASSAGES,
@@ -120,24 +119,6 @@ def test_far_above_the_limit_whole_records_are_left_out(tmp_path: Path) -> None:
     assert any(line.startswith("All but the scores was left out of") for line in blocks["head"]["left_out"])
 
 
-def test_records_are_read_anew_only_above_the_limit(tmp_path: Path) -> None:
-    records = make_records()
-
-    class Once:
-        passes = 0
-
-        def __iter__(self) -> Any:
-            self.passes += 1
-            return iter(records)
-
-    once: Any = Once()
-    scores = make_scores(records)
-    pack_turns([RunTurns(once, scores)], lambda turn: 0.0, 10**6)
-    assert once.passes == 1
-    pack_turns([RunTurns(once, scores)], lambda turn: 0.0, 1_000)
-    assert once.passes > 2
-
-
 def test_no_text_of_others_is_markup(tmp_path: Path) -> None:
     page = write_report(tmp_path, [make_hostile_record()]).read_text(encoding="utf-8")
     assert HOSTILE not in page
@@ -197,15 +178,6 @@ def test_a_form_that_cannot_be_bundled_is_an_error(line: str, monkeypatch: pytes
     monkeypatch.setattr("convrag_web.report.page.read_view_file", lambda name: f"{line}\nconst a = 1;\n")
     with pytest.raises(ValueError, match="cannot be bundled"):
         bundle_modules(f"odd{len(line)}.js")
-
-
-def test_a_detour_of_imports_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = {"left.js": "right", "right.js": "left"}
-    monkeypatch.setattr(
-        "convrag_web.report.page.read_view_file", lambda name: f'import {{ a }} from "./{other[name]}.js";\n'
-    )
-    with pytest.raises(ValueError, match=r"left\.js -> right\.js -> left\.js"):
-        bundle_modules("left.js")
 
 
 def test_nothing_in_the_view_reads_text_as_markup() -> None:

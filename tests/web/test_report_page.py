@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
-from convrag import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Report
+from convrag import Answer, Query, Report
 from convrag.run.records import to_json
 from convrag.score.summary import format_summary
-from convrag.sdk.types import PassageSpan, Support
 from convrag.store.strict_json import format_json
 from convrag_web.report.comparison_report import write_comparison_report
 from web.browser import find_violations, open_page
@@ -31,7 +30,7 @@ from web.report_records import (
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -98,17 +97,6 @@ def test_words_are_searched_in_questions_answers_and_queries(page: Page) -> None
     page.get_by_text("0 turns of 7").wait_for()
 
 
-def test_a_link_leads_to_its_turn_and_its_list(browser: Browser, report: Path, page: Page) -> None:
-    choose(page, "State", "fell_back")
-    page.locator(".turns a").click()
-    page.locator("main article").wait_for()
-    with open_page(browser, page.url, offline=True) as again:
-        again.locator("main article").wait_for()
-        assert again.locator("main h2").inner_text() == "What comes after 2?"
-        assert places(again) == ["turn 3 of c1"]
-        assert again.get_by_text("the reply was empty").is_visible()
-
-
 def test_a_turn_shows_all_that_happened(browser: Browser, report: Path) -> None:
     with open_turn(browser, report, "c1<::>4") as page:
         page.locator("article").wait_for()
@@ -140,29 +128,6 @@ def test_a_citation_opens_its_passage_with_the_sentence_marked(browser: Browser,
         assert page.evaluate("document.activeElement.closest('details').open")
 
 
-def test_what_the_generator_names_is_marked(browser: Browser, tmp_path: Path) -> None:
-    """The statement shares its words with the passage's first sentence; the generator says it rests on the second."""
-    answer = make_record().answer
-    named = replace(answer, support=(Support(0, 30, (PassageSpan("p0", 45, 75),)),))
-    path = write_report(tmp_path, [make_record(answer=named)])
-    with open_turn(browser, path, "c1<::>1") as page:
-        for number, name in ((1, "No 0"), (2, "No 1")):
-            page.get_by_role("button", name=f"Passage {number}: {name}").click()
-        marked = page.locator(".passage[open] mark.cited").all_inner_texts()
-        assert marked == [PASSAGES[0].text[45:75], "It also says that snow is white."]
-
-
-def test_a_passage_of_a_document_is_known_by_its_place(browser: Browser, tmp_path: Path) -> None:
-    place = "leave.md, 'Parental leave', page 3"
-    passage = Passage("leave.md#1", "Ten weeks.", "Leave", metadata={"document": "leave.md", "place": place})
-    evidence = Evidence((EvidenceItem(1, passage, passage.text),))
-    answer = Answer("Ten weeks. [1]", (passage.id,))
-    path = write_report(tmp_path, [make_record(hits=(Hit(passage, 1.0),), evidence=evidence, answer=answer)])
-    with open_turn(browser, path, "c1<::>1") as page:
-        page.get_by_role("button", name=f"Passage 1: {place}").click()
-        assert page.locator(".passage[open] .title").inner_text() == place
-
-
 def test_citations_go_by_the_numbers_of_the_conversation(browser: Browser, tmp_path: Path) -> None:
     """generator=chat: the numbers go on from turn to turn, and an answer may cite a passage of an earlier turn."""
     numbers = {"generator": {"numbers": {"p6": 4, "p7": 5, "p8": 6, "p0": 1}}}
@@ -187,27 +152,6 @@ def test_the_keyboard_goes_from_turn_to_turn(browser: Browser, report: Path) -> 
         page.get_by_role("searchbox").focus()
         page.keyboard.type("j")
         assert page.get_by_role("searchbox").input_value() == "j"
-
-
-def test_a_score_of_the_overview_leads_to_its_turns(tmp_path: Path, browser: Browser, report: Path) -> None:
-    from convrag import Run
-    from convrag.api.records import Slice
-    from convrag_web.report.run_report import write_run_report
-
-    records = make_records()
-    slices = {"question_type": {"How-To": Slice(3, {"nDCG@5": 0.4}), "Factoid": Slice(4, {"nDCG@5": 0.6})}}
-    run = Run(tmp_path, {}, 2, 7)
-    write_run_report(
-        run, make_summary(records, slices=slices), records, make_scores(records), lambda d, i: (), tmp_path
-    )
-    with open_page(browser, (tmp_path / "report.html").as_uri(), offline=True) as page:
-        page.get_by_role("link", name="How-To").click()
-        page.get_by_text("3 turns of 7").wait_for()
-
-
-def test_a_run_without_turns_can_be_opened(browser: Browser, tmp_path: Path) -> None:
-    with open_page(browser, write_report(tmp_path, []).as_uri(), offline=True) as page:
-        page.get_by_text("0 turns of 0").wait_for()
 
 
 @pytest.mark.parametrize("turn", [f"turn {HOSTILE}", ""])

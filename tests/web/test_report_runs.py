@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 import pytest
 
 from commands import run_convrag
-from convrag import hookimpl
 from convrag.config.compose import compose
 from convrag.run.manifest import list_run_files
 from convrag.run.runner import run_experiment
-from convrag.store.strict_json import parse_json
 from convrag_web.report.comparison_report import list_plots
 from web.report_records import read_blocks
+
+pytestmark = pytest.mark.slow
 
 FAST = ["generator=chat", "llm=extractive", "limit=2", "tracker=none"]
 GRID = [*FAST, "rewriter=none,condense", "sweep.baseline=rewriter=none"]
@@ -47,15 +46,6 @@ def test_each_cell_has_a_report_among_its_files(cells: list[Path]) -> None:
         assert ["generator", "chat"] in facts["stages"]
 
 
-def test_records_have_the_reference_answer_and_the_relevant_passages(cells: list[Path]) -> None:
-    rows = [json.loads(line) for line in (cells[0] / "intermediate/default.jsonl").read_text().splitlines()]
-    assert rows[0]["reference"].startswith("Half of the Moon is always lit")
-    assert rows[0]["gold"] == {"moon-phases-1": 1}
-    row = read_blocks(cells[0] / "report.html")["turns-0-0"][0]
-    assert (row["reference"], row["gold"]) == (rows[0]["reference"], rows[0]["gold"])
-    assert row["prompt"][-1][0] == "user"
-
-
 def test_missed_passages_come_with_their_texts(cells: list[Path]) -> None:
     """Their texts are looked up in the copy of the corpus that the store has."""
     blocks = read_blocks(cells[0] / "report.html")
@@ -79,57 +69,6 @@ def test_the_grid_has_one_with_the_leaderboard_and_all_turns(grid: Path, cells: 
     assert not any(str(grid) in line for line in head["lines"])
 
 
-def test_compared_runs_have_one(cells: list[Path], tmp_path: Path) -> None:
-    folder = tmp_path / "compared"
-    done = run_convrag(
-        ["task=compare", f"task.runs=[{cells[0]},{cells[1]}]", f"hydra.run.dir={folder}"], tmp_path
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    head = read_blocks(folder / "report.html")["head"]
-    assert len(head["runs"]) == 2
-    assert all((folder / link).resolve().is_file() for link in head["links"].values())
-
-
-def test_runs_of_early_versions_are_compared(cells: list[Path], tmp_path: Path) -> None:
-    """Their records lack gold, reference and prompt, and they have no report of their own."""
-    old = []
-    for cell in cells:
-        copy = tmp_path / cell.name
-        (copy / "intermediate").mkdir(parents=True)
-        for name in ("metrics.json", "scores.jsonl"):
-            (copy / name).write_bytes((cell / name).read_bytes())
-        rows = map(json.loads, (cell / "intermediate/default.jsonl").read_text().splitlines())
-        kept = [{k: v for k, v in row.items() if k not in ("gold", "reference", "prompt", "attempt")} for row in rows]
-        (copy / "intermediate/default.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in kept))
-        old.append(str(copy))
-    folder = tmp_path / "compared"
-    done = run_convrag(["task=compare", f"task.runs=[{','.join(old)}]", f"hydra.run.dir={folder}"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "report.html" not in done.stderr
-    blocks = read_blocks(folder / "report.html")
-    assert blocks["head"]["links"] == {}
-    assert blocks["turns-0-0"][0]["agent_response"]
-
-
-def test_the_setting_switches_it_off(grid: Path, tmp_path: Path) -> None:
-    done = run_convrag([*FAST, "rewriter=none", "report=false", f"hydra.run.dir={tmp_path / 'run'}"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "run/summary.md").is_file()
-    assert not (tmp_path / "run/report.html").exists()
-
-
-def test_evaluated_files_have_one(cells: list[Path], tmp_path: Path) -> None:
-    folder = tmp_path / "evaluated"
-    done = run_convrag(
-        ["task=evaluate", f"task.run={cells[0] / 'run.trec'}", "limit=2", "tracker=none", f"hydra.run.dir={folder}"],
-        tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    row = read_blocks(folder / "report.html")["turns-0-0"][0]
-    assert row["reference"].startswith("Half of the Moon")
-    assert row["gold"] == {"moon-phases-1": 1}
-
-
 def test_a_report_that_fails_costs_a_warning(
     here: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -144,29 +83,6 @@ def test_a_report_that_fails_costs_a_warning(
     assert sorted(path.name for path in (here / "run").iterdir() if path.is_file() and path.suffix != ".lock") == [
         "metrics.json", "run.json", "run.trec", "scores.jsonl", "summary.md",
     ]  # fmt: skip
-
-
-def test_files_of_any_observer_are_those_of_the_run(here: Path) -> None:
-    seen: dict[str, Any] = {}
-
-    class Observer:
-        @hookimpl
-        def convrag_run_written(self, run: Any, summary: Any, records: Any, scores: Any, folder: Path) -> None:
-            seen["scores"] = scores
-            seen["turns"] = [record.turn_id for record in records]
-            assert parse_json((folder / "metrics.json").read_text())["turns"] == summary.turns
-            (folder / "note.txt").write_text("mine")
-
-    run_experiment(compose(*FAST, "rewriter=none", "report=false"), here / "run", Observer())
-    assert (here / "run/note.txt").read_text() == "mine"
-    assert here / "run/note.txt" in list_run_files(here / "run")
-    assert list(seen["scores"]) == seen["turns"]
-
-
-def test_a_run_in_another_folder_of_a_report_setting_is_the_same_cell() -> None:
-    from convrag.sweep.folders import cell_id
-
-    assert cell_id(["rewriter=mmr", "report=false"]) == cell_id(["rewriter=mmr"])
 
 
 def test_plots_come_in_the_order_of_the_measures(tmp_path: Path) -> None:

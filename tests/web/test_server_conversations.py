@@ -16,10 +16,8 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from convrag import Conversations, LLMError, TurnRecord
-from convrag_web.server.conversations_api import make_file_name
+from convrag.sdk.tasks.turns import Stages
 from served import RunningServer, serve
-
-pytestmark = pytest.mark.integration
 
 QUESTION = "Why do we always see the same side of the Moon?"
 
@@ -54,12 +52,11 @@ def test_a_turn_tells_its_stages_its_pieces_and_its_record(server: RunningServer
     id = begin(server)
     told = ask(server, id)
     stages = [data["stage"] for name, data in told if name == "stage"]
-    every = ["rewriter", "retriever", "reranker", "context"]
-    assert stages == [stage for stage in every if stage in stages], "in their order"
+    assert stages == [stage for stage in Stages._fields if stage in stages], "in their order"
     assert stages[-1] == "context", "of those that end at once, the last is told"
     changes = [data["record"] for name, data in told if name == "stage"]
-    assert changes[0]["rewritten_query"] == QUESTION
-    assert all("rewritten_query" not in change for change in changes[1:]), "what has changed, alone"
+    queries = [change["rewritten_query"] for change in changes if "rewritten_query" in change]
+    assert [query for query in queries if query] == [QUESTION], "what has changed, alone"
     assert changes[-1]["evidence"]
     name, record = told[-1]
     assert name == "record"
@@ -79,12 +76,6 @@ def test_a_conversation_goes_on_and_is_shown_whole(server: RunningServer) -> Non
     assert [each["turn"] for each in shown["records"]] == [1, 2]
     assert shown["records"][1] == record
     assert server.conversations.records(id)[1].to_dict() == record
-
-
-def test_another_query_is_searched_for(server: RunningServer) -> None:
-    (*_, (_, record)) = ask(server, begin(server), query="lunar craters")
-    assert record["rewritten_query"] == "lunar craters"
-    assert record["original_query"] == QUESTION
 
 
 def test_a_regenerated_turn_takes_the_place_of_the_last(server: RunningServer) -> None:
@@ -130,7 +121,7 @@ def test_reset_and_delete(server: RunningServer) -> None:
         ("POST", "/ID/turns", {"question": "  "}, 400),
         ("POST", "/ID/regenerate", {}, 409),
         ("POST", "", {"model": "gpt-5"}, 404),
-        ("POST", "", {"domain": "nowhere"}, 400),
+        ("POST", "", {"domain": "nowhere"}, 404),
     ],
 )
 def test_mistakes_are_error_objects(server: RunningServer, method: str, path: str, body: Any, status: int) -> None:
@@ -190,19 +181,6 @@ def test_exports(server: RunningServer) -> None:
     assert whole.json() == server.http.get(f"/api/conversations/{id}").json()
 
 
-@pytest.mark.parametrize(
-    ("id", "name"),
-    [
-        ("../../etc/passwd", "etc_passwd.md"),
-        ('a"; filename="b\r\nSet-Cookie: c', "a_filename_b_Set-Cookie_c.md"),
-        ("日本", "conversation.md"),
-        ("a" * 500, "a" * 80 + ".md"),
-    ],
-)
-def test_the_name_of_an_export_is_harmless(id: str, name: str) -> None:
-    assert make_file_name(id, "md") == name
-
-
 def test_a_conversation_of_task_chat_goes_on_with_the_model_of_its_configuration(server: RunningServer) -> None:
     model = server.models["last"]
     for id in ("from the terminal", "a/b", ".."):
@@ -227,15 +205,6 @@ def test_a_conversation_of_another_configuration_is_refused(server: RunningServe
     assert [(each["id"], each["model"]) for each in listed] == [("of the terminal", ""), ("other", "gone")]
 
 
-def test_conversations_outlive_the_server(tmp_path: Path) -> None:
-    with serve(tmp_path, "generator=direct") as server:
-        id = begin(server)
-        ask(server, id)
-    with serve(tmp_path, "generator=direct") as server:
-        (*_, (_, record)) = ask(server, id, "And its far side?")
-        assert record["turn"] == 2
-
-
 def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path) -> None:
     id = begin(server)
     ask(server, id)
@@ -247,10 +216,3 @@ def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path
     others.close()
     (*_, (_, record)) = ask(server, id, "And its far side?")
     assert record["turn"] == 3
-
-
-def test_a_method_that_is_not_allowed_learns_which_are(server: RunningServer) -> None:
-    reply = server.http.put("/api/conversations")
-    assert reply.status_code == 405
-    assert reply.headers["allow"] == "GET, POST"
-    assert server.http.put("/api/conversations/x").headers["allow"] == "DELETE, GET"

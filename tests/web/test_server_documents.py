@@ -21,8 +21,6 @@ from convrag_web.server import documents
 from served import RunningServer, serve
 from web.handbook import LEAVE, QUESTION, write_handbook
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture(scope="module")
 def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:

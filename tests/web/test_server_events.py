@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -97,18 +96,3 @@ def test_what_was_said_before_a_turn_failed_is_sent() -> None:
     said, failed = asyncio.run(read())
     assert b"The Moon " in said
     assert b"it has gone" in failed
-
-
-def test_many_turns_lose_nothing() -> None:
-    done: list[str] = []
-
-    def run() -> None:
-        events = [event for _, event in take_turn(0.001, between=0.0005)]
-        done.append("".join(event for event in events if isinstance(event, str)))
-
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert done == ["".join(f"{number} " for number in range(50))] * 8

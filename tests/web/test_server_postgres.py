@@ -14,7 +14,7 @@ pytest.importorskip("psycopg")
 from postgres_server import PostgresServer, postgres  # noqa: F401 - a fixture
 from served import serve
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.cluster
 
 
 def test_a_conversation_goes_on_in_another_process_of_the_same_database(

@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from convrag_web.server import turn_runner
 from convrag_web.server.turn_runner import TurnThreads
 
 _variable: ContextVar[int] = ContextVar("variable", default=0)
@@ -46,14 +45,6 @@ def test_threads_are_used_again_and_as_many_begin_as_are_needed() -> None:
     assert run_at_once(threads, 5) <= first
     wait_until_idle(threads, 8)
     assert len(run_at_once(threads, 12) | first) == 12
-
-
-def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_runner, "IDLE_SECONDS", 0.05)
-    threads = TurnThreads()
-    run_at_once(threads, 4)
-    wait_until_idle(threads, 0)
-    run_at_once(threads, 4)
 
 
 def test_a_turn_sees_nothing_of_the_last_one() -> None:

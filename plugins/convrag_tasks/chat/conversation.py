@@ -69,6 +69,12 @@ class ChatConversation:
         self.session = session
         self.reread()
 
+    def has_turns(self) -> bool:
+        """Whether there is a last turn; where there is none, say so."""
+        if not self.records:
+            self.screen.print_line("Ask a question first.", "yellow")
+        return bool(self.records)
+
     def reread(self) -> None:
         """Read the records of the conversation's turns from the database."""
         self.records = self.pipeline.conversations.records(self.id)

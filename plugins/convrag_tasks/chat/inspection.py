@@ -16,8 +16,8 @@ from convrag.sdk.transcript import format_transcript
 from convrag.sdk.words import stem_words
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation
-from convrag_tasks.chat.query_explanation import explain_query
 from convrag_tasks.chat.screen import Span
+from convrag_tasks.turn_trace import explain_query
 
 _WORD = re.compile(r"\d+|[^\W\d_]{4,}")
 
@@ -54,12 +54,12 @@ class Inspection:
         sources = list_sources(self.chat.records)
         if sources:
             self.screen.show_sources(sources)
-        elif self._has_turns():
+        elif self.chat.has_turns():
             self.screen.print_line("The last answer has no passages.", "yellow")
 
     def show_passage(self, text: str) -> None:
         """Show the passage with a number."""
-        if not self._has_turns():
+        if not self.chat.has_turns():
             return
         number = text.strip("[] ")
         found = find_source(self.chat.records, int(number)) if number.isdecimal() and len(number) < 10 else None
@@ -76,7 +76,7 @@ class Inspection:
 
     def explain_query(self, _: str) -> None:
         """Show why the last query was searched for."""
-        if not self._has_turns():
+        if not self.chat.has_turns():
             return
         rewriter = self.chat.pipeline.configuration.get("rewriter", {})
         lines = explain_query(self.chat.records, str(rewriter.get(OPTION_KEY, "")))
@@ -86,11 +86,9 @@ class Inspection:
 
     def show_history(self, _: str) -> None:
         """Show the questions and answers."""
-        for record in self.chat.records:
+        for record in self.chat.records if self.chat.has_turns() else ():
             self.screen.print_line(f"> {record.original_query}", "bold")
             self.screen.print_markdown(record.answer.text or "(no answer)")
-        if not self.chat.records:
-            self.screen.print_line("Nothing was said yet.")
 
     def save_transcript(self, text: str) -> None:
         """Write the conversation to a file."""
@@ -101,11 +99,6 @@ class Inspection:
             self.screen.print_line(f"It could not be saved: {error}", "red")
             return
         self.screen.print_line(f"Saved: {path}")
-
-    def _has_turns(self) -> bool:
-        if not self.chat.records:
-            self.screen.print_line("Nothing was asked yet.", "yellow")
-        return bool(self.chat.records)
 
 
 def find_cited_spans(record: TurnRecord, passage: Passage, number: int) -> list[Span]:

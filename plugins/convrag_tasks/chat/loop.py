@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from difflib import get_close_matches
 
-from convrag import LLM, ConvragError, DataError, PromptTemplate, TurnRecord
+from convrag import ConvragError, DataError, TurnRecord
 from convrag.sdk.errors import OtherConfiguration, RunStopped
-from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.sdk.printable import count
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
 from convrag_tasks.chat.background_display import carry_out
-from convrag_tasks.chat.commands import Command, Commands
+from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.inspection import Inspection
 from convrag_tasks.chat.line_input import PlainReader
@@ -21,23 +22,27 @@ KEYS = "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R fin
 LISTED = 20
 """Conversations that /list shows."""
 
+Suggest = Callable[[TurnRecord], list[str]]
+"""Gives follow-up questions to a turn."""
+
 
 class ChatLoop:
     """Reads lines until the user leaves.
 
     Args:
         chat: the conversation.
-        suggester: suggests follow-up questions; None for none.
+        suggest: asks a language model for follow-up questions; None for none. Where it fails, as with llm=extractive,
+            it is not asked again.
         inspection: the commands that look at the conversation.
     """
 
-    def __init__(self, chat: ChatConversation, suggester: FollowUpSuggester | None, inspection: Inspection) -> None:
+    def __init__(self, chat: ChatConversation, suggest: Suggest | None, inspection: Inspection) -> None:
         self.chat = chat
         self.screen = chat.screen
-        self.suggester = suggester
         self.suggested: list[str] = []
-        others = [*inspection.list_commands(), *self._list_commands(), *Switching(chat, self._greet).list_commands()]
-        self.commands = Commands([*others, *self._list_last_commands()])
+        self._suggest = suggest
+        self._conversations = chat.pipeline.conversations
+        self.commands = {each.name: each for each in (*inspection.list_commands(), *self._list_commands())}
 
     def run(self, reader: PlainReader) -> int:
         """Read lines until /quit, the end of the input, or Ctrl-C twice; 1 where the run was stopped."""
@@ -70,18 +75,16 @@ class ChatLoop:
                 self.screen.print_line(f"This turn is not kept: {error}", "red")
 
     def _list_commands(self) -> Iterator[Command]:
+        on_or_off = ("on", "off")
         yield Command("query", "TEXT", "answer the last question again from what is found for TEXT", self._answer_from)
-        yield Command("again", "", "answer the last question again", self._answer_again)
+        yield Command("again", "", "answer the last question again", lambda _: self._answer_again())
         yield Command(
-            "rewrite",
-            "on|off",
-            "whether questions are rewritten before the search",
-            self._switch_rewriting,
-            lambda: ("on", "off"),
+            "rewrite", "on|off", "whether questions are rewritten before the search", self._rewrite, lambda: on_or_off
         )
-
-    def _list_last_commands(self) -> Iterator[Command]:
-        yield Command("help", "", "this list", self._show_help)
+        yield Command("list", "", "the conversations that are kept", lambda _: self._list_conversations())
+        yield Command("open", "ID", "go on with one of them", self._open_conversation, self._list_ids)
+        yield Command("reset", "", "begin a new conversation; this one is kept", lambda _: self._start_new())
+        yield Command("help", "", "this list", lambda _: self._show_help())
         yield Command("quit", "", "leave; Ctrl-D does the same", lambda _: None)
 
     def _handle_line(self, line: str) -> None:
@@ -94,32 +97,37 @@ class ChatLoop:
         elif name in self.commands:
             self.commands[name].run(rest.strip())
         else:
-            self.screen.print_line(self.commands.explain_unknown(name), "yellow")
+            similar = get_close_matches(name[:40].lower(), self.commands, n=1)
+            meant = f" Did you mean /{similar[0]}?" if similar else ""
+            self.screen.print_line(f"There is no command /{name[:40]}.{meant} /help lists them.", "yellow")
 
     def _ask(self, text: str) -> None:
         self.suggested = []
         self.chat.ask(text)
-        self._suggest()
+        self._show_suggestions()
 
-    def _suggest(self) -> None:
+    def _show_suggestions(self) -> None:
         """Show follow-up questions. Ctrl-C leaves them out: the turn is kept."""
         self.suggested = []
-        suggester = self.suggester
-        if suggester is None or suggester.failed:
+        suggest = self._suggest
+        if suggest is None:
             return
-        record, said = self.chat.records[-1], list[tuple[str, str]]()
-
-        def suggest(*_: object) -> list[str]:
-            return suggester.suggest(record, lambda line, style: said.append((line, style)))
-
+        failure = ""
         try:
-            self.suggested, _ = carry_out(self.screen, "Looking for what to ask next", suggest)
+            self.suggested, _ = carry_out(
+                self.screen, "Looking for what to ask next", lambda *_: suggest(self.chat.records[-1])
+            )
         except KeyboardInterrupt:
             resume()
-        if said or self.suggested:
+        except (RunStopped, DataError):  # the latter: a prompt of the user's
+            raise
+        except Exception as error:  # of any plugin: the chat goes on
+            self._suggest = None
+            failure = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
+        if failure or self.suggested:
             self.screen.print_gap()
-        for line, style in said:
-            self.screen.print_line(line, style)
+        if failure:
+            self.screen.print_line(f"No suggestions from here on: {failure}", "dim")
         for number, question in enumerate(self.suggested, start=1):
             self.screen.print_item(f"  /{number}", question, "green")
 
@@ -133,75 +141,38 @@ class ChatLoop:
         self._ask(question)
 
     def _answer_from(self, text: str) -> None:
-        if not text:
+        if text:
+            self._answer_again(text)
+        else:
             self.screen.print_line("/query TEXT answers the last question again from another search.", "yellow")
-        elif self._has_turns():
-            self.chat.ask_again(text)
-            self._suggest()
 
-    def _answer_again(self, _: str) -> None:
-        if self._has_turns():
-            self.chat.ask_again()
-            self._suggest()
+    def _answer_again(self, query: str | None = None) -> None:
+        if self.chat.has_turns():
+            self.chat.ask_again(query)
+            self._show_suggestions()
 
-    def _has_turns(self) -> bool:
-        if not self.chat.records:
-            self.screen.print_line("Ask a question first.", "yellow")
-        return bool(self.chat.records)
-
-    def _switch_rewriting(self, text: str) -> None:
+    def _rewrite(self, text: str) -> None:
         if text in ("on", "off"):
             self.chat.rewriter.on = text == "on"
         self.screen.print_line(f"Rewriting is {'on' if self.chat.rewriter.on else 'off'}. (/rewrite on|off)")
 
-    def _show_help(self, _: str) -> None:
-        lines = [*self.commands.list_help(), ("/1, /2, ...", "ask a suggested question")]
-        width = max(len(usage) for usage, _ in lines)
-        for usage, text in lines:
-            self.screen.print_item(usage.ljust(width), text)
-        self.screen.print_line(f"Everything else is a question. {KEYS}")
-
-    def _greet(self) -> None:
-        self.suggested = []
-        turns = len(self.chat.records)
-        so_far = f", {turns} {'turn' if turns == 1 else 'turns'} so far" if turns else ""
-        self.screen.print_line(f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim")
-
-
-class Switching:
-    """Carries out the commands that change the conversation at hand.
-
-    Args:
-        chat: the conversation.
-        greet: says which conversation it is.
-    """
-
-    def __init__(self, chat: ChatConversation, greet: Callable[[], None]) -> None:
-        self.chat = chat
-        self.screen = chat.screen
-        self.conversations = chat.pipeline.conversations
-        self._greet = greet
-
-    def list_commands(self) -> Iterator[Command]:
-        """Yield the commands."""
-        yield Command("list", "", "the conversations that are kept", self.list_conversations)
-        yield Command("open", "ID", "go on with one of them", self.open_conversation, self._list_ids)
-        yield Command("reset", "", "begin a new conversation; this one is kept", self.start_new)
-
-    def list_conversations(self, _: str) -> None:
+    def _list_conversations(self) -> None:
         """Show the conversations that were used last, the newest one first."""
-        found = self.conversations.list(LISTED)
+        found = self._conversations.list(LISTED)
         for info in found:
             here = " (this one)" if info.id == self.chat.id else ""
-            turns = f"{info.turns} {'turn' if info.turns == 1 else 'turns'}"
             self.screen.print_line(f"{info.id}{here}", "bold")
-            self.screen.print_line(f"  {info.updated.astimezone():%Y-%m-%d %H:%M}, {turns}: {info.title or '(empty)'}")
+            when, title = info.updated.astimezone(), info.title or "(empty)"
+            self.screen.print_line(f"  {when:%Y-%m-%d %H:%M}, {count(info.turns, 'turn')}: {title}")
         if not found:
             self.screen.print_line("No conversation is kept yet.")
 
-    def open_conversation(self, text: str) -> None:
+    def _list_ids(self) -> list[str]:
+        return [info.id for info in self._conversations.list(LISTED)]
+
+    def _open_conversation(self, text: str) -> None:
         """Go on with another conversation, if it was begun with this configuration."""
-        session = self.conversations.get(text) if text else None
+        session = self._conversations.get(text) if text else None
         if session is None:
             unknown = f"There is no conversation {text}. " if text else ""
             self.screen.print_line(f"{unknown}/open ID goes on with a conversation; /list shows them.", "yellow")
@@ -214,45 +185,20 @@ class Switching:
         self.chat.go_on_with(session)
         self._greet()
 
-    def start_new(self, _: str) -> None:
-        """Begin a new conversation about the same corpus."""
+    def _start_new(self) -> None:
         self.chat.start()
         self._greet()
 
-    def _list_ids(self) -> list[str]:
-        return [info.id for info in self.conversations.list(LISTED)]
+    def _show_help(self) -> None:
+        usages = [(f"/{each.name} {each.argument}".strip(), each.help) for each in self.commands.values()]
+        lines = [*usages, ("/1, /2, ...", "ask a suggested question")]
+        width = max(len(usage) for usage, _ in lines)
+        for usage, text in lines:
+            self.screen.print_item(usage.ljust(width), text)
+        self.screen.print_line(f"Everything else is a question. {KEYS}")
 
-
-class FollowUpSuggester:
-    """Asks a language model for follow-up questions that the retrieved passages could answer.
-
-    Args:
-        llm: the language model. One that fails, as llm=extractive does, is not asked again.
-        template: the prompt for the task "suggest".
-        count: how many questions.
-    """
-
-    def __init__(self, llm: LLM, template: PromptTemplate, count: int) -> None:
-        self.llm = llm
-        self.template = template
-        self.count = count
-        self.failed = False
-
-    def suggest(self, record: TurnRecord, show: Callable[[str, str], None]) -> list[str]:
-        """Suggest at most `count` different questions; none for a turn without an answer, or where the model fails.
-
-        Args:
-            record: the turn that was answered.
-            show: prints a line, which says so where the model fails, in a style.
-        """
-        if self.failed:
-            return []
-        try:
-            return suggest_follow_ups(self.llm, self.template, record, self.count)
-        except (RunStopped, DataError):  # the latter: a prompt of the user's
-            raise
-        except Exception as error:  # of any plugin: the chat goes on
-            self.failed = True
-            reason = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
-            show(f"No suggestions from here on: {reason}", "dim")
-            return []
+    def _greet(self) -> None:
+        self.suggested = []
+        turns = len(self.chat.records)
+        so_far = f", {count(turns, 'turn')} so far" if turns else ""
+        self.screen.print_line(f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim")

@@ -76,10 +76,6 @@ class Screen:
         else:
             print_markdown(self.console, text)
 
-    def print_command(self, command: str) -> None:
-        """Print a command on a line of its own, which the terminal wraps: it can be pasted."""
-        self.console.print(command, soft_wrap=True)
-
     def start_answer(self) -> PlainDisplay:
         """Begin to show an answer that is being generated."""
         display = PlainDisplay if self.is_plain else AnswerDisplay
@@ -107,7 +103,7 @@ class Screen:
         for line in list_cut_replies(record.usage):
             self.print_line(line, "yellow")
         if self.trace:
-            self.print_line(format_turn_trace(record), "dim")
+            self.print_line(format_turn_trace(records), "dim")
 
     def show_sources(self, sources: Sequence[Source]) -> None:
         """Show the passages of an answer with their numbers."""
@@ -149,11 +145,7 @@ def format_queries(queries: Sequence[Query]) -> str:
     lines = []
     for query in queries[:QUERIES_SHOWN]:
         text = " ".join(query.text.split())
-        cut = (
-            f"{text[:LONGEST_QUERY].rstrip()} ... ({len(query.text):,} characters)"
-            if len(text) > LONGEST_QUERY
-            else text
-        )
+        cut = text if len(text) <= LONGEST_QUERY else f"{text[:LONGEST_QUERY]} ... ({len(query.text):,} characters)"
         described = describe_query(query)
         lines.append(f"{cut} ({described})" if described else cut)
     if more := len(queries) - len(lines):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task, UnknownName
-
-if TYPE_CHECKING:
-    from convrag_tasks.chat.line_input import PlainReader
 
 _PLAIN = re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8}-\d{6}-[0-9a-f]{4}", re.I | re.A)
 """Names that Hydra reads as texts."""
@@ -71,12 +67,13 @@ class ChatTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
         from convrag import Conversations, Pipeline
+        from convrag.sdk.follow_ups import suggest_follow_ups
         from convrag.sdk.tasks.configuration import check_configuration, settings_of
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat.inspection import Inspection
         from convrag_tasks.chat.line_input import make_reader
-        from convrag_tasks.chat.loop import ChatLoop, FollowUpSuggester
+        from convrag_tasks.chat.loop import ChatLoop
         from convrag_tasks.chat.screen import Screen
 
         wiring = Wiring(config)
@@ -92,16 +89,20 @@ class ChatTask(Task):
 
         screen = Screen(trace=self.show == "trace")
         reader = make_reader(wiring.store.path / "chat_history", lambda: loop.commands, plain=screen.is_plain)
-        read_query = partial(_read_query, reader) if self.confirm else None
+
+        def read_query() -> str:
+            """Read what to search for instead of the query that is shown; empty for that one."""
+            return (reader.read("Enter to search, or type another query: ") or "").removeprefix("/query ").strip()
+
         session = conversations.begin(conversation_id, domain, configuration=pipeline.configuration)
-        chat = ChatConversation(pipeline, screen, session, read_query)
-        suggester = FollowUpSuggester(llm, self.template, self.suggestions) if llm else None
-        loop = ChatLoop(chat, suggester, Inspection(chat, folder))
+        chat = ChatConversation(pipeline, screen, session, read_query if self.confirm else None)
+        suggest = partial(suggest_follow_ups, llm, self.template, count=self.suggestions) if llm else None
+        loop = ChatLoop(chat, suggest, Inspection(chat, folder))
         with ending_conversations([pipeline.watch.observers], lambda line: screen.print_line(line, "dim")):
             status = loop.run(reader)
         if chat.records:
             screen.print_line("To go on:", "dim")
-            screen.print_command(format_resume_command(sys.orig_argv, sys.argv[1:], chat.id))
+            screen.console.print(format_resume_command(sys.argv[1:], chat.id), soft_wrap=True)  # so it can be pasted
         return status
 
     def _choose_domain(self, domain: str | None, known: Sequence[str]) -> str:
@@ -116,39 +117,15 @@ class ChatTask(Task):
         return chosen
 
 
-def _read_query(reader: PlainReader) -> str:
-    """Read what to search for instead of the query that is shown; empty for that one."""
-    return (reader.read("Enter to search, or type another query: ") or "").removeprefix("/query ").strip()
+def format_resume_command(arguments: Sequence[str], conversation_id: str) -> str:
+    """The command of these arguments, with the conversation to go on with.
 
-
-def format_resume_command(typed: Sequence[str], arguments: Sequence[str], conversation_id: str) -> str:
-    """The command that was typed, with the conversation to go on with.
-
-        python -m convrag task=chat rewriter=mmr -> python -m convrag task=chat rewriter=mmr task.conversation=moon
+        task=chat rewriter=mmr -> python -m convrag task=chat rewriter=mmr task.conversation=moon
 
     No secret stands in it: a command in which one stands is refused before it begins.
-
-    Args:
-        typed: as the process was started (`sys.orig_argv`).
-        arguments: what convrag makes of its arguments, for a process that was started in another way.
-        conversation_id: any text.
     """
-    launcher, given = _split_command(typed) or (["python", "-m", "convrag"], list(arguments))
-    kept = [each for each in given if not each.lstrip("+").startswith("task.conversation=")]
-    return shlex.join([*launcher, *kept, f"task.conversation={_quote_value(conversation_id)}"])
-
-
-def _split_command(typed: Sequence[str]) -> tuple[list[str], list[str]] | None:
-    """What starts convrag, and its arguments; None where something else was started."""
-    for place, word in enumerate(typed[1:], start=1):
-        if word == "-m" and typed[place + 1 : place + 2] == ["convrag"]:
-            return [*typed[: place + 2]], [*typed[place + 2 :]]
-        if Path(word).name in ("convrag", "convrag.exe"):
-            found = shutil.which("convrag")
-            return ["convrag" if found and Path(found) == Path(word) else word], [*typed[place + 1 :]]
-        if not word.startswith("-") and typed[place - 1] not in ("-X", "-W"):
-            break
-    return None
+    kept = [each for each in arguments if not each.lstrip("+").startswith("task.conversation=")]
+    return shlex.join(["python", "-m", "convrag", *kept, f"task.conversation={_quote_value(conversation_id)}"])
 
 
 def _quote_value(text: str) -> str:

@@ -6,6 +6,7 @@ import logging
 import os
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -38,20 +39,18 @@ def write_comparison_report(
     names = [row["name"] for row in board.get("rows", ()) if row["name"] in runs]
     summaries = {name: read_summary(runs[name] / "metrics.json") for name in names}
     shown = choose_runs(names, summaries, _find_baseline(board), most_turns)
-    turns = [_FinishedTurns(runs[name]) for name in shown]
     plots = {
         path.stem: b64encode(path.read_bytes()).decode("ascii") for path in list_plots(folder, board.get("metrics", ()))
     }
-    scores = [each.read_scores() for each in turns]
+    scores = [_read_scores(runs[name]) for name in shown]
     packed = pack_turns(
-        [RunTurns(each, own) for each, own in zip(turns, scores, strict=True)],
+        [RunTurns(_FinishedTurns(runs[name]), own) for name, own in zip(shown, scores, strict=True)],
         rank_by_difference(scores, board.get("metrics", ())),
         room - sum(map(len, plots.values())),
     )
-    remarks = [
-        *list_cuts(packed, "similar"),
-        *_note_left_out([name for name in names if name not in shown], most_turns),
-    ]
+    remarks = list_cuts(packed, "similar")
+    if others := ", ".join(name for name in names if name not in shown):
+        remarks.append(f"The turns of {others} are not in this file, which holds at most {most_turns:,}.")
     for line in remarks:
         log.warning("%s: %s", folder / REPORT, line)
     head = {
@@ -62,10 +61,7 @@ def write_comparison_report(
         "shown": shown,
         "links": {name: link for name in names if (link := _link_to_report(runs[name], folder))},
         "plots": list(plots),
-        "runs": [
-            {"name": _find_label(board, name), "history": each.read_history(), **describe_scores(summaries[name])}
-            for name, each in zip(shown, turns, strict=True)
-        ],
+        "runs": [_describe_run(board, name, runs[name], summaries[name]) for name in shown],
         "left_out": remarks,
     }
     blocks = packed.blocks | {f"plot-{number}": plot for number, plot in enumerate(plots.values())}
@@ -117,24 +113,27 @@ def _spread(scores: Sequence[Mapping[str, Mapping[str, float]]], turn_id: str, m
     return max(values) - min(values) if values else 0.0
 
 
+@dataclass(frozen=True)
 class _FinishedTurns:
     """The records of a finished run, read anew at each pass; they come as their files hold them."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    folder: Path
 
     def __iter__(self) -> Iterator[TurnRecord]:
-        return read_records(self._folder / "intermediate")
+        return read_records(self.folder / "intermediate")
 
-    def read_scores(self) -> dict[str, Mapping[str, float]]:
-        """Read turn id -> measure -> value; empty where the run measured nothing. Raises DataError."""
-        path = self._folder / "scores.jsonl"
-        rows = [line.json() for line in read_lines(path)] if path.exists() else []
-        return {row["turn_id"]: row["scores"] for row in rows}
 
-    def read_history(self) -> str:
-        """Read which history the turns saw: generated, gold or none; generated where the run does not say."""
-        return str(read_hydra_config(self._folder).get("history", "generated"))
+def _read_scores(folder: Path) -> dict[str, Mapping[str, float]]:
+    """Read turn id -> measure -> value; empty where the run measured nothing. Raises DataError."""
+    path = folder / "scores.jsonl"
+    rows = [line.json() for line in read_lines(path)] if path.exists() else []
+    return {row["turn_id"]: row["scores"] for row in rows}
+
+
+def _describe_run(board: Mapping[str, Any], name: str, folder: Path, summary: RunSummary) -> dict[str, Any]:
+    """What the page needs of a run; its turns saw their generated history where the run does not say another."""
+    history = str(read_hydra_config(folder).get("history", "generated"))
+    return {"name": _find_label(board, name), "history": history, **describe_scores(summary)}
 
 
 def _find_baseline(board: Mapping[str, Any]) -> str:
@@ -155,10 +154,3 @@ def _link_to_report(run: Path, folder: Path) -> str:
     """The address of a run's own report as seen from a page in the folder; empty where it has none."""
     path = run / REPORT
     return quote(os.path.relpath(path, folder).replace(os.sep, "/")) if path.is_file() else ""
-
-
-def _note_left_out(names: Sequence[str], most_turns: int) -> list[str]:
-    if not names:
-        return []
-    which = ", ".join(names)
-    return [f"The turns of {which} are not in this file, which holds at most {most_turns:,}: see their own reports."]

@@ -82,21 +82,19 @@ def bundle_modules(entry: str) -> str:
     """Join a module of view/ and all that it imports into one script.
 
     Raises:
-        ValueError: a module has a form that is not allowed here, or imports itself by a detour.
+        ValueError: a module has a form that is not allowed here.
     """
     functions: dict[str, str] = {}
-    _add_module(entry, functions, ())
+    _add_module(entry, functions)
     return "\n".join(functions.values())
 
 
-def _add_module(name: str, functions: dict[str, str], importing: tuple[str, ...]) -> None:
+def _add_module(name: str, functions: dict[str, str]) -> None:
     if name in functions:
         return
-    if name in importing:
-        raise ValueError(f"view/{name} imports itself: {' -> '.join([*importing, name])}")
     text = read_view_file(name)
     for found in _IMPORT.finditer(text):
-        _add_module(f"{found['module']}.js", functions, (*importing, name))
+        _add_module(f"{found['module']}.js", functions)
     exported = [found["function"] or found["constant"] for found in _EXPORT.finditer(text)]
     body = _EXPORT.sub("", _IMPORT.sub(r"const { \g<names> } = \g<module>_js;", text))
     if odd := _OTHER.search(body):

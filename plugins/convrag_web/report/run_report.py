@@ -109,8 +109,5 @@ def _list_slices(slices: Mapping[str, Any]) -> list[list[Any]]:
 
 def _list_stages(config: Mapping[str, Any]) -> list[list[str]]:
     """The option of each group that the run chose: [["rewriter", "mmr"]]; of `metrics`, all."""
-    chosen = []
-    for group, node in config.items():
-        if isinstance(node, Mapping) and OPTION_KEY in node:
-            chosen.append([str(group), str(node[OPTION_KEY])])
-    return chosen
+    nodes = [(str(group), node) for group, node in config.items() if isinstance(node, Mapping)]
+    return [[group, str(node[OPTION_KEY])] for group, node in nodes if OPTION_KEY in node]

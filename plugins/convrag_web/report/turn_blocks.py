@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from convrag import TurnRecord
@@ -182,11 +183,5 @@ class _Packing:
 
 
 def _split(rows: Iterator[bytes]) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
-    for row in rows:
-        chunk.append(row)
-        if len(chunk) == CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
+    while chunk := list(islice(rows, CHUNK)):
         yield chunk

@@ -48,15 +48,11 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
         redirect_slashes=False,
     )
     turns = ConversationTurns(conversations, models, runner)
-    routers = [  # a request is compared with the routes in this order
-        conversations_api.make_router(models, turns, limits.max_characters),
-        completions.make_router(models, runner, limits.max_messages, limits.max_characters),
-        make_router(metrics),
-        pages.make_router(),
-    ]
-    for router in routers:
-        app.include_router(router)
-    install_error_handlers(app, routers)
+    app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
+    app.include_router(completions.make_router(models, runner, limits.max_messages, limits.max_characters))
+    app.include_router(make_router(metrics))
+    pages.add_pages(app)
+    install_error_handlers(app)
     guarded = Guard(app, access, limits.max_body)
     if not access.origins:
         return guarded

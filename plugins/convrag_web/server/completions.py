@@ -15,7 +15,7 @@ from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.event_stream import DONE, PING, format_event, start_stream
 from convrag_web.server.json_reply import JsonReply
 from convrag_web.server.openai_replies import CompletionFormat
-from convrag_web.server.openai_requests import CompletionRequest, check_lengths, make_question, narrow_choices
+from convrag_web.server.openai_requests import CompletionRequest, check_lengths, make_question
 from convrag_web.server.served_models import ServedModels
 from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner
 
@@ -31,24 +31,22 @@ def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max
     """
     router = APIRouter(prefix="/v1", responses=ERRORS, tags=["OpenAI"])
     started = int(time.time())
-    KnownRequest = narrow_choices(CompletionRequest, list(models), models.domains)
 
-    @router.get("/models", response_model=openai_replies.ModelList)
+    @router.get("/models", response_class=JsonReply)
     async def list_models() -> Response:
         """List the models."""
         return JsonReply(openai_replies.format_models(list(models), started))
 
-    @router.get("/models/{model:path}", response_model=openai_replies.Model)
+    @router.get("/models/{model:path}", response_class=JsonReply)
     async def show_model(model: str) -> Response:
         """Show a model."""
         return JsonReply(openai_replies.format_model(models.find(model).name, started))
 
-    @router.post("/chat/completions", response_model=openai_replies.Completion)
-    async def complete(request: KnownRequest) -> Response:  # type: ignore[valid-type]
+    @router.post("/chat/completions", response_class=JsonReply)
+    async def complete(request: CompletionRequest) -> Response:
         """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
-        asked: CompletionRequest = request
-        check_lengths(asked.messages, max_messages, max_characters)
-        return await _complete(asked, models, runner)
+        check_lengths(request.messages, max_messages, max_characters)
+        return await _complete(request, models, runner)
 
     return router
 

@@ -66,7 +66,7 @@ class WholeConversation(ConversationInfo):
 class NewConversation(BaseModel):
     """A conversation to begin."""
 
-    model: str
+    model: str | None = Field(None, description="its name; by default the first of GET /api/models")
     domain: str | None = Field(None, description="the corpus that it is about, where the model has several")
 
 

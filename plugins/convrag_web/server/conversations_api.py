@@ -21,7 +21,7 @@ from convrag_web.server.documents import find_passage, get_document_id, show_doc
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_event, start_stream
 from convrag_web.server.json_reply import JsonReply
-from convrag_web.server.openai_requests import check_length, narrow_choices
+from convrag_web.server.openai_requests import check_length
 from convrag_web.server.served_models import ServedModels
 from convrag_web.server.turn_runner import RunningTurn
 
@@ -35,6 +35,7 @@ class ConversationIdConvertor(StringConvertor):
 register_url_convertor("conversation", ConversationIdConvertor())
 _ONE = "/conversations/{conversation_id:conversation}"
 _LAST_STAGE = Stages._fields[-1]
+_FIRST_MODEL = schemas.NewConversation(model=None, domain=None)
 _SAME_QUERY = schemas.RegenerateRequest(query=None)
 
 
@@ -48,8 +49,6 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     """
     router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
     conversations = turns.conversations
-    NewConversation = narrow_choices(schemas.NewConversation, list(models), models.domains)
-    first_model = NewConversation()
 
     @router.get("/conversations", response_model=schemas.ConversationList)
     def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
@@ -58,11 +57,10 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         return JsonReply({"conversations": [_describe(info, turns) for info in found]})
 
     @router.post("/conversations", status_code=201, response_model=schemas.ConversationInfo)
-    def begin_conversation(request: NewConversation = first_model) -> Response:  # type: ignore[valid-type]
+    def begin_conversation(request: schemas.NewConversation = _FIRST_MODEL) -> Response:
         """Begin a conversation with a model."""
-        asked: schemas.NewConversation = request
-        model = models.find(asked.model)
-        domain = model.choose_domain(asked.domain)
+        model = models.find(request.model)
+        domain = model.choose_domain(request.domain)
         id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
         session = conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
         return JsonReply(_describe(session.describe(), turns), status_code=201)
@@ -108,9 +106,8 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     @router.get(_ONE + "/export", response_class=Response)
     def export(conversation_id: schemas.ConversationId, format: schemas.ExportFormat = "markdown") -> Response:
         """Download a conversation as Markdown or as JSON."""
-        return format_export(
-            _describe(turns.find(conversation_id).describe(), turns), conversations.records(conversation_id), format
-        )
+        described = _describe(turns.find(conversation_id).describe(), turns)
+        return format_export(described, conversations.records(conversation_id), format)
 
     @router.get(_ONE + "/document", response_model=schemas.ShownDocument)
     def open_document(conversation_id: schemas.ConversationId, passage: schemas.PassageId) -> Response:
@@ -176,9 +173,6 @@ def _describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any
     }
 
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-
-
 def format_export(conversation: Mapping[str, Any], records: Sequence[TurnRecord], format: str) -> Response:
     """Format a conversation as a download.
 
@@ -187,15 +181,11 @@ def format_export(conversation: Mapping[str, Any], records: Sequence[TurnRecord]
         records: of its turns.
         format: "json" or "markdown".
     """
-    name = make_file_name(conversation["id"], "json" if format == "json" else "md")
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", conversation["id"])[:80].strip("._") or "conversation"
+    name = f"{stem}.{'json' if format == 'json' else 'md'}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     if format == "json":
         whole = {**conversation, "records": [record.to_dict() for record in records]}
         return JsonReply(whole, headers=headers)
     text = format_transcript(conversation["title"] or conversation["id"], records)
     return Response(text.encode("utf-8", "replace"), media_type="text/markdown; charset=utf-8", headers=headers)
-
-
-def make_file_name(id: str, ending: str) -> str:
-    """A name for the file of a conversation, of letters, digits, dots, hyphens and underscores alone."""
-    return f"{_UNSAFE.sub('_', id)[:80].strip('._') or 'conversation'}.{ending}"

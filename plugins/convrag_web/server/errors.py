@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.routing import Match
 
 from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
@@ -114,31 +113,17 @@ def describe_invalid_request(problems: RequestValidationError) -> RequestError:
     param = ".".join(place)
     if problem["type"] == "json_invalid":
         return RequestError(400, f"the body is no JSON: {problem['ctx']['error']}")
-    if param == "model":
-        text = "there is no such model; GET /v1/models lists them"
-        return RequestError(404, text, param="model", code="model_not_found")
-    unsupported = UNSUPPORTED.get(place[0] if place else "")
-    if problem["type"] == "union_tag_invalid":
-        unsupported = "no role but system, developer, user and assistant is supported"
-    elif "content" in place and place[-1] == "type":
-        unsupported = "no part of a content but text is supported"
-    if unsupported:
-        named = place[0] if place[0] in UNSUPPORTED else param
-        return RequestError(400, f"{named}: {unsupported}", param=param, code="unsupported_parameter")
     message = str(problem["msg"]).removeprefix("Value error, ")
+    is_part = "content" in place and place[-1] == "type"
+    if problem["type"] == "union_tag_invalid" or is_part or (place and place[0] in UNSUPPORTED):
+        text = f"{param}: this is not supported ({message}); docs/serve.md says what is"
+        return RequestError(400, text, param=param, code="unsupported_parameter")
     return RequestError(400, f"{param}: {message}" if param else message, param=param or None)
 
 
-UNSUPPORTED = {
-    "n": "one answer is given to a question: leave n out",
-    "tools": "tools are not supported",
-    "functions": "functions are not supported",
-    "response_format": "answers are text: no other format is supported",
-    "logprobs": "probabilities of tokens are not supported",
-    "top_logprobs": "probabilities of tokens are not supported",
-    "audio": "audio is not supported",
-    "modalities": "answers are text: no other modality is supported",
-}
+UNSUPPORTED = frozenset(
+    {"n", "tools", "functions", "response_format", "logprobs", "top_logprobs", "audio", "modalities"}
+)
 """Fields of OpenAI's protocol that are refused, since ignoring them would give another reply than was asked for."""
 
 _UNION_MEMBERS = frozenset({"str", "user", "assistant", "system", "developer"})
@@ -149,20 +134,12 @@ def _is_field(part: object) -> bool:
     return isinstance(part, int) or (str(part).isidentifier() and part not in _UNION_MEMBERS)
 
 
-def _list_methods(routers: Sequence[APIRouter], request: Request) -> list[str]:
-    """The methods of a path, by all its routes. Starlette looks at the first route alone."""
-    scope = {**request.scope, "root_path": ""}
-    matching = [route for router in routers for route in router.routes if route.matches(scope)[0] is not Match.NONE]
-    return sorted({method for route in matching for method in route.methods})
-
-
-def install_error_handlers(app: FastAPI, routers: Sequence[APIRouter]) -> None:
-    """Let every error of an application be OpenAI's object; the routers have its routes."""
+def install_error_handlers(app: FastAPI) -> None:
+    """Let every error of an application be OpenAI's object."""
 
     async def handle_http_error(request: Request, error: HTTPException) -> JsonReply:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
-        headers = {"Allow": ", ".join(_list_methods(routers, request))} if error.status_code == 405 else error.headers
-        return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
+        return RequestError(error.status_code, str(error.detail), code=code, headers=error.headers).to_reply()
 
     async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
         return describe_invalid_request(error).to_reply()

@@ -117,7 +117,8 @@ class Guard:
             message = "the Host header is no name of this server; task.hosts=[...] says which are"
             raise RequestError(421, message, code="unknown_host")
         origin = headers.get("origin")
-        if origin is not None and not self._origins & {origin, "*"} and not _is_same(origin, host):
+        is_own = origin is not None and host and origin.partition("//")[2].lower() == host.lower()  # proxies: no scheme
+        if origin is not None and not is_own and not self._origins & {origin, "*"}:
             message = "a page of another address asks; task.cors=[...] says which may"
             raise RequestError(403, message, type="permission_error", code="foreign_origin")
         path = scope["path"]
@@ -192,11 +193,3 @@ def _split_host(host: str) -> str:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
         return ""
-
-
-def _is_same(origin: str, host: str) -> bool:
-    """Whether an Origin is the server's own. Behind a proxy its scheme is another: the Host is compared."""
-    try:
-        return bool(host) and urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:
-        return False

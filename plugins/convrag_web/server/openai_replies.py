@@ -4,90 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, urlsplit
-
-from pydantic import BaseModel
 
 from convrag import Passage, TurnRecord
 from convrag.sdk.citations import find_citations
-
-
-class Model(BaseModel):
-    """A model: a named configuration."""
-
-    id: str
-    object: Literal["model"]
-    created: int
-    owned_by: str
-
-
-class ModelList(BaseModel):
-    """All models; the first is the default."""
-
-    object: Literal["list"]
-    data: list[Model]
-
-
-class UrlCitation(BaseModel):
-    """A passage that is cited, and where: characters of the answer, the end exclusive."""
-
-    start_index: int
-    end_index: int
-    title: str
-    url: str
-
-
-class Annotation(BaseModel):
-    """A citation in an answer."""
-
-    type: Literal["url_citation"]
-    url_citation: UrlCitation
-
-
-class AnswerMessage(BaseModel):
-    """The answer."""
-
-    role: Literal["assistant"]
-    content: str
-    refusal: None
-    annotations: list[Annotation]
-
-
-class Choice(BaseModel):
-    """The only choice."""
-
-    index: int
-    message: AnswerMessage
-    logprobs: None
-    finish_reason: Literal["stop", "length", "content_filter"]
-
-
-class TokenDetails(BaseModel):
-    """Of the tokens of the prompts, those that a provider had cached."""
-
-    cached_tokens: int
-
-
-class CompletionUsage(BaseModel):
-    """The tokens of all calls of the turn; the rewriter's calls count, too."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    prompt_tokens_details: TokenDetails
-
-
-class Completion(BaseModel):
-    """An answer. `convrag` is the whole record of the turn, where the request asks for it."""
-
-    id: str
-    object: Literal["chat.completion"]
-    created: int
-    model: str
-    choices: list[Choice]
-    usage: CompletionUsage
-    convrag: dict[str, Any] | None = None
 
 
 def format_models(names: Sequence[str], created: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, create_model
+from pydantic import AfterValidator, BaseModel, Field
 
 from convrag import Question, Turn
 from convrag_web.server.errors import RequestError
@@ -82,7 +82,7 @@ class StreamOptions(BaseModel):
 class CompletionRequest(BaseModel):
     """A conversation whose last question is to be answered. The messages are the whole history: nothing is kept."""
 
-    model: str
+    model: str | None = Field(None, description="its name; by default the first of GET /v1/models")
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
@@ -96,16 +96,6 @@ class CompletionRequest(BaseModel):
     modalities: list[Literal["text"]] | None = None
     convrag: bool = Field(False, description="whether the reply has the whole record of the turn under `convrag`")
     domain: str | None = Field(None, description="the corpus to ask, where the model has several")
-
-
-def narrow_choices(base: type[BaseModel], models: Sequence[str], domains: Sequence[str]) -> type[Any]:
-    """A class of requests whose `model` and `domain` are of these; the first model is the default."""
-    domain = Field(None, description=base.model_fields["domain"].description)
-    fields: dict[str, Any] = {
-        "model": (Literal[tuple(models)], models[0]),
-        "domain": (Literal[tuple(domains)] | None, domain),
-    }
-    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
 
 
 def make_question(

@@ -126,17 +126,13 @@ class ServedModel:
 class ServedModels(dict[str, ServedModel]):
     """The models by name, in the order in which they were named; the first is the default."""
 
-    @property
-    def domains(self) -> list[str]:
-        """The corpora of all models, each once."""
-        return list(dict.fromkeys(domain for model in self.values() for domain in model.pipeline.domains))
-
-    def find(self, name: str) -> ServedModel:
-        """Return the model of a name. Raises RequestError."""
-        if name not in self:
+    def find(self, name: str | None) -> ServedModel:
+        """Return the model of a name, the first one for None. Raises RequestError."""
+        chosen = next(iter(self)) if name is None else name
+        if chosen not in self:
             message = f"there is no model {name!r}; GET /v1/models lists them"
             raise RequestError(404, message, param="model", code="model_not_found")
-        return self[name]
+        return self[chosen]
 
 
 def build_models(
@@ -171,17 +167,12 @@ def build_models(
 
 def read_model_overrides(models: Mapping[str, str | list[str]] | Path) -> dict[str, list[str]]:
     """Return name -> overrides behind the command's own. Raises ConfigError for what names no model."""
-    return _read_folder(models) if isinstance(models, Path) else _read_mapping(models)
-
-
-def _read_mapping(models: Mapping[str, str | list[str]]) -> dict[str, list[str]]:
-    """Divide texts of overrides as a shell does."""
+    if isinstance(models, Path):
+        return _read_folder(models)
     if not models:
         raise ConfigError("task.models={}: name a model, as in task.models='{mmr: \"rewriter=mmr\"}'")
     named = {}
     for name, overrides in models.items():
-        if not name.strip() or not name.isprintable():
-            raise ConfigError(f"task.models: {name!r} is no name for a model")
         try:
             named[name] = shlex.split(overrides) if isinstance(overrides, str) else list(overrides)
         except ValueError as error:
@@ -195,8 +186,6 @@ def _read_folder(folder: Path) -> dict[str, list[str]]:
     names = sorted(path.stem for path in folder.glob("*.yaml"))
     if not names:
         raise ConfigError(f"task.models={folder}: there is no folder with YAML files, one for each model")
-    if not folder.name.isidentifier():
-        raise ConfigError(f"task.models={folder}: give the folder a name of letters, digits and underscores")
     if taken := set(names) & set(variants(folder.name)):
         raise ConfigError(f"task.models={folder}: {min(taken)} is also one of ours; rename the file, or the folder")
     known = list(HydraConfig.get().searchpath) if HydraConfig.initialized() else []

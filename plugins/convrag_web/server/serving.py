@@ -1,8 +1,7 @@
-"""From an address to a server that runs: Uvicorn, with an end that lets turns finish, and a limit for slow headers."""
+"""From an address to a server that runs: Uvicorn, with an end that lets turns finish."""
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import gc
 import signal
@@ -16,17 +15,13 @@ from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import HANDLED_SIGNALS
 
 from convrag import ConfigError
 from convrag.sdk.console import make_console
 
-HEADER_SECONDS = 20.0
-"""From the first byte of a request, or from the connection, until its headers must be complete."""
-
-MAX_HEADER_BYTES = 65536
-"""Of a request's line and headers together."""
+BACKLOG = 2048
+"""Connections that wait to be accepted."""
 
 KEEP_ALIVE_SECONDS = 65
 """That an idle connection is kept; more than the minute of most proxies."""
@@ -45,10 +40,6 @@ _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 def run_server(server: TurnServer, bound: socket.socket) -> None:
     """Serve at an address that was taken, and say where, until told to end. Raises ConfigError where it cannot be."""
     host, port = bound.getsockname()[:2]
-    try:
-        bound.listen(server.config.backlog)
-    except OSError as error:
-        raise explain_address(host, port, error) from error
     gc.collect()
     gc.freeze()  # collections do not look at what was loaded until now: each took up to .1 s, for all conversations
     gc.set_threshold(YOUNG_OBJECTS)
@@ -62,51 +53,6 @@ def print_line(line: str) -> None:
     make_console().print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-class PatientProtocol(HttpToolsProtocol):
-    """Uvicorn's protocol, which closes a connection whose headers do not come, or do not end."""
-
-    _headers_due: asyncio.TimerHandle | None = None
-    _header_bytes = 0
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to wait for the first headers."""
-        super().connection_made(transport)
-        self._expect_headers()
-
-    def data_received(self, data: bytes) -> None:
-        """Take what has come."""
-        if self._headers_due is not None:
-            self._header_bytes += len(data)
-        super().data_received(data)
-        if self._headers_due is not None and self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
-            self.send_400_response("The headers of the request are too long.")
-
-    def on_message_begin(self) -> None:
-        """Wait for the headers of another request."""
-        super().on_message_begin()
-        if self._headers_due is None:
-            self._expect_headers()
-
-    def on_headers_complete(self) -> None:
-        """Wait no longer."""
-        self._stop_expecting()
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
-        self._stop_expecting()
-        super().connection_lost(exc)
-
-    def _expect_headers(self) -> None:
-        self._header_bytes = 0
-        self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.close)
-
-    def _stop_expecting(self) -> None:
-        if self._headers_due is not None:
-            self._headers_due.cancel()
-            self._headers_due = None
-
-
 class TurnServer(uvicorn.Server):
     """A server that ends with status 0 at a signal, once its turns have ended, and at the second signal at once.
 
@@ -118,7 +64,7 @@ class TurnServer(uvicorn.Server):
     def __init__(self, app: ASGIApp, *, grace: float) -> None:
         config = uvicorn.Config(
             app,
-            http=PatientProtocol,
+            http="httptools",
             ws="none",
             lifespan="off",
             log_config=None,
@@ -128,7 +74,7 @@ class TurnServer(uvicorn.Server):
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=grace,
-            backlog=2048,
+            backlog=BACKLOG,
         )
         super().__init__(config)
         self._told = 0.0
@@ -177,27 +123,24 @@ def list_hosts(host: str, names: Collection[str]) -> list[str] | None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Take an address, without listening yet. Raises ConfigError where it is taken, or belongs to another machine."""
+    """Take an address. Raises ConfigError where it is taken, or belongs to another machine."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-        except BaseException:
-            bound.close()
-            raise
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise explain_address(host, port, error) from error
+    except (OSError, UnicodeError) as error:
+        raise _explain_address(host, port, error) from error
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise _explain_address(host, port, error) from error
     return bound
 
 
-def explain_address(host: str, port: int, error: Exception) -> ConfigError:
-    """The error for an address that cannot be used."""
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return ConfigError(f"task.port={port}: this port is taken; task.port=0 takes a free one")
-    if isinstance(error, OSError) and error.errno == errno.EACCES:
-        return ConfigError(f"task.port={port}: this user may not use this port; choose one from 1024")
-    return ConfigError(f"task.host={host} task.port={port}: this address cannot be used: {error}")
+def _explain_address(host: str, port: int, error: Exception) -> ConfigError:
+    free = "; task.port=0 takes a free port" if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else ""
+    return ConfigError(f"task.host={host} task.port={port}: this address cannot be used: {error}{free}")

@@ -43,7 +43,7 @@ class ServeTask(Task):
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("fastapi", "uvicorn", "httptools", "orjson", "prometheus_client"), "convrag[serve]"
+        ("fastapi", "uvicorn", "httptools", "prometheus_client"), "convrag[serve]"
     )
     env_vars = ("CONVRAG_TOKEN",)
 

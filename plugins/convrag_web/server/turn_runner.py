@@ -17,7 +17,7 @@ from contextlib import suppress
 from contextvars import Context
 from itertools import groupby
 from math import floor
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from convrag import TurnRecord
 from convrag.sdk.cancelling import Cancelled, ComputeSlots
@@ -35,9 +35,6 @@ SILENCE_SECONDS = 15.0
 
 TOGETHER_SECONDS = 0.025
 """Turns whose events may be sent within so many seconds are woken together, which costs the loop a fraction."""
-
-IDLE_SECONDS = 30.0
-"""After so many seconds without a turn a thread ends."""
 
 _slots = ComputeSlots(2)  # one reads or writes files, perhaps, and lets the other compute
 
@@ -289,15 +286,6 @@ class TurnThreads:
 
     def _run(self) -> None:
         while True:
-            try:
-                work = self._work.get(timeout=IDLE_SECONDS)
-            except Empty:
-                with self._lock:
-                    if self._idle:  # else a turn was just given to this thread
-                        self._idle -= 1
-                        return
-                continue
-            Context().run(work)
-            del work  # the turn's record
+            Context().run(self._work.get())
             with self._lock:
                 self._idle += 1
