@@ -173,7 +173,7 @@ class Option:
             value = config.get(name, "???" if parameter.required else parameter.default)
             if value == "???":
                 raise ConfigError(f"{place}={typed or self.name} needs {place}.{name}=...{self._tell_about(name)}")
-            values[name] = check_value(value, parameter.type, f"{place}.{name}")
+            values[name] = check_value(value, parameter, f"{place}.{name}")
         return values
 
     @property
@@ -238,7 +238,7 @@ class Option:
         if parameter.required or parameter.group or parameter.injects_store:
             return
         try:
-            check_value(plain_value(parameter.default), parameter.type, parameter.name)
+            check_value(plain_value(parameter.default), parameter, parameter.name)
         except ConfigError as error:
             place = locate_function(self.cls.__init__)
             raise self.refusal(f"the default of {error} ({place})") from error
@@ -252,7 +252,7 @@ class Option:
                 return value
             raise self.refusal(f'{parameter.name} is a stage, and its default is written use("...")')
         try:
-            check_value(value, parameter.type, parameter.name)
+            check_value(value, parameter, parameter.name)
         except ConfigError as error:
             raise self.refusal(str(error)) from error
         return value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
@@ -12,25 +13,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from convrag.api.errors import ConfigError, UnknownName
-from convrag.registry.parameters import union_members
+from convrag.registry.parameters import Parameter, union_members
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 _SCALARS = (bool, int, float, str)
+_LIMITS: Mapping[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "ge": (operator.ge, "at least"),
+    "gt": (operator.gt, "above"),
+    "le": (operator.le, "at most"),
+    "lt": (operator.lt, "below"),
+}
+"""The limits of annotated-types: what must hold of a value and the limit, and how a message says it."""
 
 
-def check_value(value: Any, annotation: Any, place: str) -> Any:
+def check_value(value: Any, parameter: Parameter, place: str) -> Any:
     """The value that a constructor is given for a configured one.
 
     Args:
         value: plain: a scalar, a list, a dictionary.
-        annotation: of the parameter.
+        parameter: of the constructor.
         place: where it stands ("rewriter.alpha"), for the message.
 
     Raises:
-        ConfigError: the value is none of the annotation's; UnknownName where it is none of the choices.
+        ConfigError: the value is none of the annotation's, or a number outside of its limits (`Annotated[int, Ge(1)]`);
+            UnknownName where it is none of the choices.
     """
+    checked = _convert(value, parameter.type, place)
+    found = [(name, getattr(mark, name, None)) for mark in parameter.limits for name in _LIMITS]
+    limits = {name: limit for name, limit in found if limit is not None}
+    if isinstance(checked, int | float) and not all(_LIMITS[each][0](checked, limits[each]) for each in limits):
+        wanted = " and ".join(f"{_LIMITS[name][1]} {limit}" for name, limit in limits.items())
+        raise ConfigError(f"{place}={value}: it must be {wanted}")
+    return checked
+
+
+def _convert(value: Any, annotation: Any, place: str) -> Any:
     members = union_members(annotation)
     if annotation is Any or (value is None and type(None) in members):
         return value
