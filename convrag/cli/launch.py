@@ -14,17 +14,20 @@ from typing import Any
 import hydra
 from hydra._internal.callbacks import Callbacks  # a HydraContext needs it, and run_job a HydraContext
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.global_hydra import GlobalHydra
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
-from hydra.core.utils import configure_log, run_job
+from hydra.core.utils import JobRuntime, configure_log, run_job
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.secrets import MASK, redact
 from convrag.cli.help import help_text
-from convrag.config.choices import is_sweep
-from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, initialize_hydra
+from convrag.config.choices import APPLICATION, is_sweep
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME
+from convrag.config.loader import VERSION_BASE, configure, list_own_places, list_places, make_loader
 from convrag.config.messages import explained
 from convrag.config.secret_checks import refuse_secrets
 from convrag.registry import plugins
@@ -47,23 +50,23 @@ def launch(command: Namespace, task: TaskFunction) -> None:
     if command.shell_completion or command.hydra_help:
         _leave_to_hydra(command, task)
         return
-    with initialize_hydra(command.config_path):
-        loader = GlobalHydra.instance().config_loader()
-        with explained(plugins.load().registry, command.overrides):
-            config = _compose(loader, command)
-        refuse_secrets(config)
-        if command.help:
-            sys.stdout.write(f"{_make_help(config, resolve=command.resolve)}\n")
-        elif not (command.cfg or command.info):
-            configure_log(config.hydra.hydra_logging, config.hydra.verbose)
-            start = _run if config.hydra.mode == RunMode.RUN else _sweep
-            start(config, HydraContext(config_loader=loader, callbacks=Callbacks(config)), task)
-    if command.cfg or command.info:
+    loader = make_loader(list_places(command.config_path), for_help=command.help)
+    with explained(plugins.load().registry, command.overrides):
+        config = _compose(loader, command)
+    refuse_secrets(config)
+    if command.help:
+        sys.stdout.write(f"{_make_help(config, resolve=command.resolve)}\n")
+    elif command.cfg or command.info:
         _leave_to_hydra(command, task)
+    else:
+        configure_log(config.hydra.hydra_logging, config.hydra.verbose)
+        start = _run if config.hydra.mode == RunMode.RUN else _sweep
+        start(config, HydraContext(config_loader=loader, callbacks=Callbacks(config)), task)
 
 
 def extend_hydra() -> None:
-    """Make our resolvers, sweeper and launcher known to Hydra, which finds no plugin in an editable install."""
+    """Make the command, our resolvers, sweeper and launcher known to Hydra, which finds none in an editable install."""
+    JobRuntime().set("name", APPLICATION)
     register_folder_names()
     known = Plugins.instance()  # where it finds the modules, it executes them anew: import what that leaves
     from hydra_plugins.convrag_ray_launcher import ConvragRayLauncher
@@ -128,8 +131,19 @@ def _make_help(config: DictConfig, *, resolve: bool) -> str:
     return template.safe_substitute(OPTIONS=help_text(), CONFIG=OmegaConf.to_yaml(chosen, resolve=resolve))
 
 
+class ConvragSearchPath(SearchPathPlugin):
+    """Adds our places to those of the process, for what only Hydra knows."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Called by Hydra whenever it looks for configurations."""
+        for provider, path in list_own_places():
+            search_path.append(provider=provider, path=path)
+
+
 def _leave_to_hydra(command: Namespace, task: TaskFunction) -> None:
     """Let Hydra show what only it knows (--cfg, --info), with asterisks for secrets that --resolve would show."""
+    ConfigStore.instance().repo.update(configure().repo)
+    Plugins.instance().register(ConvragSearchPath)
     OmegaConf.register_new_resolver("oc.env", _read_redacted, replace=True)
     sys.argv[1:] = [*command.flags, *command.overrides]
     hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(task)()

@@ -27,7 +27,8 @@ from convrag.api.secrets import redact
 from convrag.cli.launch import launch, remove_if_empty
 from convrag.cli.signals import finish, leave, leave_if_told, note_kept, watch_signals
 from convrag.config.choices import Command, quote_value, translate_overrides
-from convrag.config.compose import check_config, configure, find_plugin_files, use_folder
+from convrag.config.compose import check_config, find_plugin_files, use_folder
+from convrag.config.loader import configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.secret_checks import refuse_secrets_in_command
 from convrag.config.settings import read_metric_names
