@@ -1,7 +1,8 @@
-"""What a command asks of Hydra: a run, a grid, or a text. The configuration is composed once, and checked."""
+"""What a command asks of Hydra: a run, a grid, or a text (--help). The configuration is composed once, and checked."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import sys
@@ -23,16 +24,24 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from convrag.api.groups import GROUPS
 from convrag.api.secrets import MASK, redact
-from convrag.cli.help import help_text
 from convrag.config.choices import APPLICATION, is_sweep
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME
 from convrag.config.loader import VERSION_BASE, configure, list_own_places, list_places, make_loader
 from convrag.config.messages import explained
 from convrag.config.secret_checks import refuse_secrets
+from convrag.config.settings import PRESETS, list_settings
+from convrag.config.variants import variants
 from convrag.registry import plugins
 from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
 from convrag.sweep.folders import register_folder_names
+
+_DESCRIPTIONS = {
+    "ranker": "ranks the clusters of nuggets from which generator=ginger answers; passages are ranked by reranker",
+    "reranker": "ranks the retrieved passages again, with the options of ranker",
+}
+"""Group -> what its stages do, where two groups share a class."""
 
 
 def launch(command: Namespace, task: TaskFunction) -> None:
@@ -129,6 +138,32 @@ def _make_help(config: DictConfig, *, resolve: bool) -> str:
     template = Template(str(config.hydra.help.template))
     chosen = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     return template.safe_substitute(OPTIONS=help_text(), CONFIG=OmegaConf.to_yaml(chosen, resolve=resolve))
+
+
+def help_text() -> str:
+    """The options of each group with a line for each, and the settings."""
+    registry = plugins.load().registry
+    lines = ["Stages (group=option):"]
+    for group in GROUPS:
+        heading = ["", f"  {group}: {_describe_group(group)}"]
+        if group == "reranker":
+            lines += heading
+        elif options := registry.options(group):
+            offered = {name: option.help for name, option in options.items()} | variants(group)
+            lines += [*heading, *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
+    for group, what in PRESETS.items():
+        lines += ["", f"  +{group}=...: {what}"]
+        lines += [f"    {name:<22} {text}" for name, text in variants(group).items()]
+    lines += ["", "Settings (key=value):", ""]
+    lines += [f"  {f'{name}={default}':<24} {text}" for name, default, text in list_settings()]
+    lines += [f"\n{failure}" for failure in registry.failures]
+    return "\n".join(lines)
+
+
+def _describe_group(group: str) -> str:
+    """What the stages of a group do, in a line."""
+    text = _DESCRIPTIONS.get(group) or (inspect.getdoc(GROUPS[group]) or "").partition("\n")[0]
+    return f"{text[:1].lower()}{text[1:]}".rstrip(".")
 
 
 class ConvragSearchPath(SearchPathPlugin):

@@ -10,14 +10,22 @@ from importlib import import_module
 from typing import Any
 
 from convrag.api.deprecation import Deprecated
-from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName, missing_extra
+from convrag.api.errors import (
+    ConfigError,
+    ConvragError,
+    MissingExtra,
+    PluginError,
+    UnknownName,
+    find_package,
+    locate_error,
+    locate_function,
+    missing_extra,
+)
 from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
 from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
-from convrag.registry.schema import make_schema, plain_value
-from convrag.registry.source import ClassSource, WrongPath, find_class, find_malformed, is_imported
-from convrag.registry.values import check_value
+from convrag.registry.schema import check_value, make_schema, plain_value
+from convrag.registry.source import ClassSource, WrongPath, find_class, is_imported
 
 
 @dataclass(frozen=True)
@@ -271,8 +279,6 @@ def _explain_refusal(cls: object, group: str) -> str:
     stage = GROUPS[group]
     if not (inspect.isclass(cls) and issubclass(cls, stage)):
         return f"{cls!r} is no subclass of convrag.{stage.__name__}"
-    if (wrong := find_malformed(cls.requires)) is not None:
-        return f'{wrong} in requires is no module and what to install for it: {{"torch": "acme[gpu]"}}'
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         return f"{cls.__name__} lacks the method {missing[0]}"
     return ""

@@ -66,16 +66,6 @@ def is_imported(path: str) -> bool:
     return hasattr(sys.modules.get(module), name)
 
 
-def find_malformed(requires: object) -> object:
-    """What cannot stand in `Stage.requires`; None where all can. Modules are named as they are imported."""
-    if not isinstance(requires, Mapping):
-        return repr(requires)
-    for module, install in requires.items():
-        if not isinstance(install, str) or not all(part.isidentifier() for part in str(module).split(".")):
-            return repr(module)
-    return None
-
-
 def find_module(name: str) -> ModuleSpec | None:
     """Where a module lies; None where there is none. Of a dotted name nothing is imported, the packages included."""
     top, *inner = name.split(".")
@@ -181,7 +171,7 @@ class ClassSource:
             return None
         if found := self.search(r"requires\b[^=\n]*=[ \t]*"):
             value = _read_literal(self.body[found.end() :])
-            return value if isinstance(value, dict) and find_malformed(value) is None else None
+            return value if isinstance(value, dict) else None
         if self.plain:
             return {}
         return self.base.requires if self.base else None

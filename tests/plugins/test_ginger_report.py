@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.records import RunSummary, TurnRecord
-from convrag.api.sweeps import Cell, Sweep
+from convrag.api.records import Cell, RunSummary, Sweep, TurnRecord
 from convrag.score.summary import format_summary
 from convrag_ginger.report import report_topics
 from ginger_toys import COFFEE, TEA, Says, Subjects, answer, ginger
