@@ -10,7 +10,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job was told to ignore it
     try:
         if sys.argv[1:2] in (["-sc"], ["--shell-completion"]):
-            from convrag.cli.bash_completion import answer_bash
+            from convrag.cli.completion import answer_bash
 
             if answer_bash(sys.argv[2:]):  # asked at each Tab, and done before Hydra would be imported
                 return

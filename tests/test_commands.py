@@ -14,6 +14,8 @@ import pytest
 
 from commands import StartedCommand, run_convrag
 
+pytestmark = pytest.mark.slow
+
 TASK = """
 import atexit, json, os, sys, threading
 from pathlib import Path

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from convrag import Pipeline
+from convrag import ConvragError, Pipeline
+from convrag.config.compose import compose
+from convrag.registry import plugins
 from third_party import Environment
 
 IDEA = '''
@@ -48,6 +50,7 @@ def rewrites(folder: Path) -> list[str]:
     return [json.loads(line)["rewritten_query"] for file in files for line in file.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_file_is_a_plugin(environment: Environment) -> None:
     done = environment.convrag("plugins=[idea.py]", "rewriter=twice", "rewriter.times=3", *QUICK)
     assert done.returncode == 0, done.stderr
@@ -55,6 +58,7 @@ def test_a_file_is_a_plugin(environment: Environment) -> None:
     assert "twice" in environment.python("-m", "convrag", "plugins=[idea.py]", "--help").stdout
 
 
+@pytest.mark.slow
 def test_a_configuration_of_the_users_own_names_files_beside_it(environment: Environment) -> None:
     folder = environment.work / "mine"
     folder.mkdir()
@@ -66,6 +70,7 @@ def test_a_configuration_of_the_users_own_names_files_beside_it(environment: Env
     assert rewrites(environment.work)
 
 
+@pytest.mark.slow
 def test_workers_of_a_grid_load_it_too(environment: Environment) -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
@@ -91,13 +96,13 @@ def test_workers_of_a_grid_load_it_too(environment: Environment) -> None:
     ],
 )
 def test_a_file_that_is_no_plugin_is_one_message(
-    environment: Environment, argument: str, text: str, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str, text: str, message: str
 ) -> None:
-    (environment.work / "broken.py").write_text(text, encoding="utf-8")
-    done = environment.convrag(argument, *QUICK)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_loaded", [])
+    (tmp_path / "broken.py").write_text(text, encoding="utf-8")
+    with pytest.raises(ConvragError, match=re.escape(message)):
+        compose(argument)
 
 
 def test_a_file_that_was_changed_is_loaded_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +117,7 @@ def test_a_file_that_was_changed_is_loaded_anew(tmp_path: Path, monkeypatch: pyt
     assert asked == ["Tea? Tea?", "Tea? Tea? Tea? Tea?"]
 
 
+@pytest.mark.slow
 def test_calls_of_hooks_are_traced(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     watching = "\n@hookimpl\ndef convrag_run_finished(summary):\n    return None\n"
     (environment.work / "idea.py").write_text(IDEA + watching, encoding="utf-8")
@@ -122,6 +128,7 @@ def test_calls_of_hooks_are_traced(environment: Environment, monkeypatch: pytest
     assert re.search(r"convrag: trace: convrag_run_finished\(run, summary\) of .*idea.py:idea", done.stderr)
 
 
+@pytest.mark.slow
 def test_strict_plugins_end_the_command(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.convrag(*QUICK).returncode == 0
     environment.install("broken", {"broken.py": "raise ValueError('of no use')"})

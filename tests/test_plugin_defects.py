@@ -11,6 +11,8 @@ import pytest
 
 from third_party import Environment
 
+pytestmark = pytest.mark.slow
+
 HEAD = """
 from convrag import (
     Answer, Completion, Context, Embedder, Generator, LLM, Query, Ranker, Report, Retriever, Rewrite, Rewriter, hookimpl
@@ -92,27 +94,9 @@ def test_an_error_before_the_first_turn_names_plugin_file_and_line(
     ("group", "body", "choice", "message", "status"),
     [
         ("rewriter", "def rewrite(self, q): return q.text", "rewriter=mine", "rewrite returned a str", 3),
-        ("rewriter", "def rewrite(self, q): return None", "rewriter=mine", "rewrite returned None", 3),
-        ("rewriter", "def rewrite(self, q): return Rewrite(['a'])", "rewriter=mine", "a list with a str", 3),
-        (
-            "rewriter",
-            "def rewrite(self, q): return Rewrite.of(5)",
-            "rewriter=mine",
-            "returned an int, which is no str",
-            3,
-        ),
         ("rewriter", "def rewrite(self, q): return q.txt", "rewriter=mine", "AttributeError: 'Question' object", 3),
         ("retriever", "def retrieve(self, q, k): return ['p1']", "retriever=mine", "which is no Hit", 1),
-        ("retriever", "def retrieve(self, q, k): return None", "retriever=mine", "retrieve returned None", 1),
         ("ranker", "def score(self, q, texts): return ['x' for _ in texts]", "reranker=mine", "Mine.score returned", 3),
-        (
-            "context",
-            "def assemble(self, q, h, m): return [x for x in h]",
-            "context=mine",
-            "assemble returned a list",
-            1,
-        ),
-        ("generator", "def generate(self, q, e): return 'x'", "generator=mine", "generate returned a str", 1),
         ("generator", "def generate(self, q, e): return Answer(None)", "generator=mine", "None, which is no str", 1),
     ],
 )
@@ -151,12 +135,6 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
             "too many positional arguments",
         ),
         (
-            "rewriter",
-            "def __init__(self): pass\n    def rewrite(self): return Rewrite.of('x')\n",
-            "rewriter=mine",
-            "Mine.rewrite() takes 1 positional argument but 2 were given",
-        ),
-        (
             "retriever",
             "def __init__(self): pass\n    def retrieve(self, queries): return []\n",
             "retriever=mine",
@@ -176,10 +154,8 @@ def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("    def report(self, records): return 'good'\n", "report returned a str, which is no Report"),
         ("    def report(self, records): return {}['x']\n", "report failed: KeyError: 'x'"),
         ("    def note(self): return 5\n", "note returned an int, which is no str"),
-        ("    def note(self): return {}['x']\n", "note failed: KeyError: 'x'"),
     ],
 )
 def test_a_stage_that_fails_to_tell_costs_no_results(environment: Environment, body: str, message: str) -> None:
@@ -208,20 +184,6 @@ def test_a_hook_that_fails_is_said_with_its_line(environment: Environment) -> No
     assert f"KeyError: 'x' ({environment.site / 'acme/__init__.py'}, line 22)" in done.stderr
 
 
-def test_a_plugin_that_fails_at_import_is_said_with_its_line(environment: Environment) -> None:
-    environment.install("acme", {"acme/__init__.py": "import acme.inner", "acme/inner.py": "\n\n{}['x']\n"})
-    done = environment.convrag("rewriter=none", "limit=1", "generator=none")
-    assert f"(KeyError: 'x'; {environment.site / 'acme/inner.py'}, line 3)" in done.stderr
-
-
-def test_a_default_of_the_wrong_type_is_listed_as_broken(environment: Environment) -> None:
-    install(environment, '    def __init__(self, *, n: int = "three"):\n        pass\n' + REWRITE)
-    mine = entries(environment)["mine"]
-    assert mine["state"] == "broken"
-    assert "the default of n=three" in mine["message"]
-    check_place(mine["message"], environment, 8)
-
-
 @pytest.mark.parametrize(
     ("yaml", "message"),
     [
@@ -245,13 +207,6 @@ def test_a_variant_that_cannot_be_chosen_is_listed_as_broken(environment: Enviro
     variant = entries(environment)["mine_x"]
     assert variant["state"] == "broken"
     assert message in variant["message"]
-
-
-def test_a_variant_in_another_encoding_is_listed_as_broken(environment: Environment) -> None:
-    install(environment, REWRITE, yaml="defaults: [mine]")
-    (environment.site / "acme/conf/rewriter/mine_x.yaml").write_bytes("# für\ndefaults: [mine]\n".encode("latin-1"))
-    variant = entries(environment)["mine_x"]
-    assert (variant["state"], "can't decode byte" in variant["message"]) == ("broken", True)
 
 
 @pytest.mark.parametrize("yaml", ["defaults: [mine, _self_]\n", "# @package _global_.rewriter\ndefaults: [mine]\n"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from third_party import Environment
+
+pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[1] / "docs/examples/acme"
 
@@ -66,61 +67,6 @@ def test_the_example_passes_its_own_contracts(environment: Environment) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("body", "cause"),
-    [
-        ("raise RuntimeError('at import')", "RuntimeError: at import"),
-        ("import a_library_that_is_not_there", "No module named 'a_library_that_is_not_there'"),
-        ("import sys; sys.exit(5)", "SystemExit: 5"),
-        ("this is no python", "SyntaxError"),
-    ],
-)
-def test_a_broken_plugin_costs_a_warning_and_nothing_else(environment: Environment, body: str, cause: str) -> None:
-    environment.install("broken", {"broken.py": body})
-    environment.install("other", {"other.py": REGISTER.format(name="other")})
-    done = environment.convrag("rewriter=other", "limit=1")
-    assert done.returncode == 0, done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert cause in done.stderr
-    assert "broken-dist" in done.stderr
-    asked = environment.convrag("rewriter=brokn")
-    assert asked.returncode == 2
-    assert "rewriter 'brokn' does not exist" in asked.stderr
-    assert asked.stderr.count(cause) == 2, "once as the warning, once in the answer"
-    assert "Traceback" not in asked.stderr
-
-
-def test_a_taken_name_is_never_replaced_silently(environment: Environment) -> None:
-    environment.install("thief", {"thief.py": REGISTER.format(name="none")})
-    other = environment.convrag("rewriter=last_n", "limit=1")
-    assert other.returncode == 0
-    assert "rewriter=none is claimed by two distributions, convrag and thief-dist" in other.stderr
-    chosen = environment.convrag("rewriter=none", "limit=1")
-    assert chosen.returncode == 2
-    assert "CONVRAG_DISABLE_PLUGINS=thief-dist" in chosen.stderr
-    assert chosen.stderr.count("is claimed by") == 1
-    slip = environment.convrag("rewriter=nonne", "limit=1")
-    assert "rewriter 'nonne' does not exist." in slip.stderr
-    assert "Did you mean 'none'" not in slip.stderr, "it cannot be chosen"
-    assert slip.stderr.count("is claimed by") == 1, "the claim is said as a warning, and is no hint here"
-
-
-def test_a_plugin_for_other_versions_is_refused_by_name_and_not_imported(environment: Environment) -> None:
-    code = "(open('imported', 'w')).close()\n" + REGISTER.format(name="later")
-    environment.install("later", {"later.py": code}, requires=("rich", "convrag>=7.2,<8; python_version > '3'"))
-    environment.install("apt", {"apt.py": REGISTER.format(name="apt")}, requires=("convrag>=0.1,<9", "convrag-x>7"))
-    here = metadata.version("convrag")
-    message = f"plugin 'later' of later-dist 1.0 was made for convrag <8,>=7.2, and this is convrag {here}: install"
-    done = environment.convrag("rewriter=apt", "limit=1", "generator=none")
-    assert (done.returncode, done.stderr.count(message), len(done.stderr.splitlines())) == (0, 1, 1), done.stderr
-    chosen = environment.convrag("rewriter=later", "limit=1")
-    assert chosen.returncode == 2
-    assert message in chosen.stderr
-    listed = environment.convrag("task=plugins").stdout
-    assert message in " ".join(listed.split())
-    assert not (environment.work / "imported").exists()
-
-
 def test_a_yaml_file_does_not_replace_an_option_either(environment: Environment) -> None:
     hook = "from convrag import hookimpl\n@hookimpl\ndef convrag_config_packages():\n    return ['sly.conf']\n"
     environment.install(
@@ -135,63 +81,6 @@ def test_a_yaml_file_does_not_replace_an_option_either(environment: Environment)
     chosen = environment.convrag("rewriter=none", "limit=1")
     assert chosen.returncode == 2
     assert "rewriter=none is claimed by two distributions, convrag and sly-dist" in chosen.stderr
-
-
-BY_PATH = """
-from convrag import hookimpl
-
-@hookimpl
-def convrag_register(register):
-    register("rewriter", "late_mine", "late.stages:Mine")
-    register("rewriter", "late_loud", "late.stages:Mine", word="LOUD")
-    register("rewriter", "late_lost", "late.stages:Lost")
-
-@hookimpl
-def convrag_config_packages():
-    return "late.conf"
-
-@hookimpl
-def convrag_report(run):
-    return "a text"
-"""
-LATE = """
-from pathlib import Path
-from convrag import Rewrite, Rewriter
-
-Path("imported").touch()
-
-class Mine(Rewriter):
-    "Say a word before it."
-    def __init__(self, *, word: str = "mine"):
-        self.word = word
-    def rewrite(self, question):
-        return Rewrite.of(f"{self.word} {question.text}")
-"""
-
-
-def test_a_class_that_is_registered_by_path_is_imported_when_it_is_chosen(environment: Environment) -> None:
-    environment.install("late", {"late/__init__.py": BY_PATH, "late/stages.py": LATE})
-    shown = environment.convrag("--help", "rewriter=late_mine")
-    assert shown.returncode == 0
-    assert "late_mine              Say a word before it.\n" in shown.stdout
-    assert "late_loud              Say a word before it. (word=LOUD)\n" in shown.stdout
-    assert "  word: mine\n" in shown.stdout
-    assert not (environment.work / "imported").exists()
-    wrong, nonsense = shown.stderr.splitlines()
-    lost = "plugin 'late' of late-dist cannot register rewriter=late_lost: late.stages:Lost leads nowhere"
-    assert lost in wrong
-    assert "convrag_config_packages of plugin 'late' of late-dist returned 'late.conf'" in nonsense
-    done = environment.convrag("rewriter=late_loud", "generator=none", "limit=1")
-    assert done.returncode == 0, done.stderr
-    assert all(record["rewritten_query"].startswith("LOUD ") for record in records(environment))  # type: ignore[attr-defined]
-    assert (
-        "plugin late-dist:late: convrag_report failed: TypeError: it returned 'a text', which is no Report"
-        in done.stderr
-    )
-    assert len(done.stderr.splitlines()) == 3
-    chosen = environment.convrag("rewriter=late_lost")
-    assert chosen.returncode == 2
-    assert chosen.stderr.count(f"convrag: {lost}") == 1, "what was said as a warning is not said again"
 
 
 def test_an_observer_is_called_and_may_fail(environment: Environment) -> None:

@@ -6,17 +6,14 @@
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
 * `documents`: a document that passages are cut from, and parts of a corpus.
-* `records`: turns, reports and the summary of a run.
-* `usage`: what the calls of models have taken.
+* `records`: turns, reports and the summary of a run; a sweep and its cells.
 * `rows`: a turn's record as JSON, and back.
 * `html`: a rewrite, evidence and a turn's record as a notebook shows them.
 * `plain_data`: what JSON can hold.
-* `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
 * `databases`: what is asked of a database server that a plugin opens.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
-* `errors`: the exceptions.
+* `errors`: the exceptions, and the file and the line of a plugin's mistake.
 * `deprecation`: old names of options and parameters, which are still understood.
-* `locations`: the file and the line of a plugin's mistake.
 * `printable`: text and streams for terminals and logs, without control characters.
 """

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import dataclass
+from functools import cache
 
 log = logging.getLogger(__name__)
 
-_said: set[str] = set()
-_lock = threading.Lock()
+
+@cache
+def _warn_once(old: str, new: str, distribution: str, until: str) -> None:
+    log.warning("%s is deprecated: write %s. %s %s will not understand it", old, new, distribution, until)
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,4 @@ class Deprecated:
             new: what to give in its place: "rewriter.words".
             distribution: whose name it is.
         """
-        with _lock:
-            if old in _said:
-                return
-            _said.add(old)
-        log.warning("%s is deprecated: write %s. %s %s will not understand it", old, new, distribution, self.until)
+        _warn_once(old, new, distribution, self.until)

@@ -4,45 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from convrag.api.models import LLM, Embedder
+from convrag.api import models, stages
 from convrag.api.stage import Stage
-from convrag.api.stages import (
-    Chunker,
-    Clusterer,
-    Context,
-    Dataset,
-    Detector,
-    Generator,
-    Memory,
-    Metrics,
-    Ranker,
-    Retriever,
-    Rewriter,
-    Selector,
-    Summarizer,
-    Task,
-    Tracker,
-)
 
 GROUPS: Mapping[str, type[Stage]] = {
-    "task": Task,
-    "dataset": Dataset,
-    "chunker": Chunker,
-    "llm": LLM,
-    "embedder": Embedder,
-    "memory": Memory,
-    "rewriter": Rewriter,
-    "retriever": Retriever,
-    "reranker": Ranker,
-    "selector": Selector,
-    "context": Context,
-    "generator": Generator,
-    "detector": Detector,
-    "clusterer": Clusterer,
-    "ranker": Ranker,
-    "summarizer": Summarizer,
-    "metrics": Metrics,
-    "tracker": Tracker,
+    "task": stages.Task,
+    "dataset": stages.Dataset,
+    "chunker": stages.Chunker,
+    "llm": models.LLM,
+    "embedder": models.Embedder,
+    "memory": stages.Memory,
+    "rewriter": stages.Rewriter,
+    "retriever": stages.Retriever,
+    "reranker": stages.Ranker,
+    "selector": stages.Selector,
+    "context": stages.Context,
+    "generator": stages.Generator,
+    "detector": stages.Detector,
+    "clusterer": stages.Clusterer,
+    "ranker": stages.Ranker,
+    "summarizer": stages.Summarizer,
+    "metrics": stages.Metrics,
+    "tracker": stages.Tracker,
 }
 """Every Hydra group and the base class of its options, in the order in which help and docs list them."""
 

@@ -10,9 +10,8 @@ import pluggy
 
 from convrag.api.databases import Database
 from convrag.api.deprecation import Deprecated
-from convrag.api.records import Report, Run, RunSummary, TurnRecord
+from convrag.api.records import Report, Run, RunSummary, Sweep, TurnRecord
 from convrag.api.stage import Stage
-from convrag.api.sweeps import Sweep
 from convrag.api.types import Completion, Passage, Prompt, Question
 
 hookspec = pluggy.HookspecMarker("convrag")

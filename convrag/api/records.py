@@ -10,7 +10,7 @@ from typing import Any, Literal
 from convrag.api.html import format_record_html
 from convrag.api.rows import format_record, parse_record
 from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query
-from convrag.api.usage import Usage as Usage
+from convrag.api.types import Usage as Usage
 
 RunState = Literal["ok", "partial", "failed"]
 """How a run ended: whole, with something missing, or without a single turn that did not fail."""
@@ -261,3 +261,59 @@ class RunSummary:
     def exit_status(self) -> int:
         """The exit status of a command whose run ended so: 0, 1 (failed) or 3 (partial)."""
         return EXIT_STATUS[self.state]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of a grid.
+
+    Args:
+        id: stands for its overrides, and is the name of its folder.
+        overrides: as they were typed ("rewriter=mmr", "top_k=20").
+        folder: of its run.
+        state: "ok", "reused" (finished by an earlier run of the same command), "partial" (some of its turns failed;
+            the same command runs it again), "failed", "same" (it is the same experiment as the cell whose id is
+            `same_as`, and is not run), or empty while it is to come.
+        error: why it failed, or what a partial one lacks.
+        name: what people call it: those of its overrides in which it differs from other cells.
+        same_as: the id of the cell that is the same experiment.
+
+    Example:
+        >>> Cell("3f9a", ("rewriter=mmr", "top_k=20"), Path("outputs/sweeps/1/3f9a"), "ok", name="rewriter=mmr").state
+        'ok'
+    """
+
+    id: str
+    overrides: tuple[str, ...]
+    folder: Path
+    state: str = ""
+    error: str = ""
+    name: str = ""
+    same_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A grid as its observers see it.
+
+    Args:
+        id: stands for the command: the same command again is the same sweep.
+        folder: of the grid.
+        cells: in the order in which they are run.
+        config: what all cells have in common, as plain data.
+        interrupted: whether the end came before the last cell.
+        notes: which factors made no difference to which cells.
+
+    Example:
+        >>> cell = Cell("3f9a", ("top_k=20",), Path("outputs/sweeps/1/3f9a"))
+        >>> sweep = Sweep("77ab", Path("outputs/sweeps/1"), (cell,))
+        >>> [cell.state for cell in sweep.cells]
+        ['']
+    """
+
+    id: str
+    folder: Path
+    cells: tuple[Cell, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from math import nan
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from convrag.api.plain_data import describe_first_problem, make_plain
 from convrag.api.types import (
@@ -20,10 +20,9 @@ from convrag.api.types import (
     PassageSpan,
     Prompt,
     Query,
-    Role,
     Support,
+    Usage,
 )
-from convrag.api.usage import Usage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -87,14 +86,6 @@ class QueryRow:
 
 
 @dataclass(frozen=True)
-class MessageRow:
-    """A message of a prompt."""
-
-    role: str
-    content: str
-
-
-@dataclass(frozen=True)
 class RecordRow:
     """A turn; the fields with a default may be missing."""
 
@@ -116,7 +107,7 @@ class RecordRow:
     labels: dict[str, Any]
     reference: str = ""
     gold: dict[str, int] = field(default_factory=dict)
-    prompt: tuple[MessageRow, ...] = ()
+    prompt: tuple[Message, ...] = ()
     attempt: int = 0
     profile: tuple[str, ...] = ()
     support: tuple[SupportRow, ...] = ()
@@ -125,7 +116,7 @@ class RecordRow:
 
 _SAME = (
     "conversation_id turn_id domain original_query trace timings usage fallbacks error labels reference gold attempt "
-    "profile"
+    "profile prompt"
 )
 """The fields that a row and a record have in common."""
 
@@ -170,7 +161,7 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
         "labels": make_plain(record.labels),
         "reference": record.reference,
         "gold": dict(record.gold),
-        "prompt": [{"role": message.role, "content": message.content} for message in record.prompt],
+        "prompt": [message._asdict() for message in record.prompt],
         "attempt": record.attempt,
     }
     if record.answer.support:
@@ -214,7 +205,6 @@ def parse_record(row: Any) -> dict[str, Any]:
         "answer": Answer(
             checked.agent_response, checked.citations, support=tuple(_make_support(each) for each in checked.support)
         ),
-        "prompt": tuple(Message(cast(Role, message.role), message.content) for message in checked.prompt),
         "replies": tuple(_parse_reply(*reply) for reply in checked.replies),
     }
 

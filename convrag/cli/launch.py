@@ -1,7 +1,8 @@
-"""What a command asks of Hydra: a run, a grid, or a text. The configuration is composed once, and checked."""
+"""What a command asks of Hydra: a run, a grid, or a text (--help). The configuration is composed once, and checked."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import sys
@@ -14,22 +15,33 @@ from typing import Any
 import hydra
 from hydra._internal.callbacks import Callbacks  # a HydraContext needs it, and run_job a HydraContext
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.global_hydra import GlobalHydra
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
-from hydra.core.utils import configure_log, run_job
+from hydra.core.utils import JobRuntime, configure_log, run_job
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from convrag.api.groups import GROUPS
 from convrag.api.secrets import MASK, redact
-from convrag.cli.help import help_text
-from convrag.config.choices import is_sweep
-from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, initialize_hydra
+from convrag.config.choices import APPLICATION, is_sweep
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME
+from convrag.config.loader import VERSION_BASE, configure, list_own_places, list_places, make_loader
 from convrag.config.messages import explained
 from convrag.config.secret_checks import refuse_secrets
+from convrag.config.settings import PRESETS, list_settings
+from convrag.config.variants import variants
 from convrag.registry import plugins
 from convrag.store.locks import FOLDER_LOCK, hold_folder
 from convrag.sweep.folders import register_folder_names
+
+_DESCRIPTIONS = {
+    "ranker": "ranks the clusters of nuggets from which generator=ginger answers; passages are ranked by reranker",
+    "reranker": "ranks the retrieved passages again, with the options of ranker",
+}
+"""Group -> what its stages do, where two groups share a class."""
 
 
 def launch(command: Namespace, task: TaskFunction) -> None:
@@ -47,23 +59,23 @@ def launch(command: Namespace, task: TaskFunction) -> None:
     if command.shell_completion or command.hydra_help:
         _leave_to_hydra(command, task)
         return
-    with initialize_hydra(command.config_path):
-        loader = GlobalHydra.instance().config_loader()
-        with explained(plugins.load().registry, command.overrides):
-            config = _compose(loader, command)
-        refuse_secrets(config)
-        if command.help:
-            sys.stdout.write(f"{_make_help(config, resolve=command.resolve)}\n")
-        elif not (command.cfg or command.info):
-            configure_log(config.hydra.hydra_logging, config.hydra.verbose)
-            start = _run if config.hydra.mode == RunMode.RUN else _sweep
-            start(config, HydraContext(config_loader=loader, callbacks=Callbacks(config)), task)
-    if command.cfg or command.info:
+    loader = make_loader(list_places(command.config_path), for_help=command.help)
+    with explained(plugins.load().registry, command.overrides):
+        config = _compose(loader, command)
+    refuse_secrets(config)
+    if command.help:
+        sys.stdout.write(f"{_make_help(config, resolve=command.resolve)}\n")
+    elif command.cfg or command.info:
         _leave_to_hydra(command, task)
+    else:
+        configure_log(config.hydra.hydra_logging, config.hydra.verbose)
+        start = _run if config.hydra.mode == RunMode.RUN else _sweep
+        start(config, HydraContext(config_loader=loader, callbacks=Callbacks(config)), task)
 
 
 def extend_hydra() -> None:
-    """Make our resolvers, sweeper and launcher known to Hydra, which finds no plugin in an editable install."""
+    """Make the command, our resolvers, sweeper and launcher known to Hydra, which finds none in an editable install."""
+    JobRuntime().set("name", APPLICATION)
     register_folder_names()
     known = Plugins.instance()  # where it finds the modules, it executes them anew: import what that leaves
     from hydra_plugins.convrag_ray_launcher import ConvragRayLauncher
@@ -128,8 +140,45 @@ def _make_help(config: DictConfig, *, resolve: bool) -> str:
     return template.safe_substitute(OPTIONS=help_text(), CONFIG=OmegaConf.to_yaml(chosen, resolve=resolve))
 
 
+def help_text() -> str:
+    """The options of each group with a line for each, and the settings."""
+    registry = plugins.load().registry
+    lines = ["Stages (group=option):"]
+    for group in GROUPS:
+        heading = ["", f"  {group}: {_describe_group(group)}"]
+        if group == "reranker":
+            lines += heading
+        elif options := registry.options(group):
+            offered = {name: option.help for name, option in options.items()} | variants(group)
+            lines += [*heading, *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
+    for group, what in PRESETS.items():
+        lines += ["", f"  +{group}=...: {what}"]
+        lines += [f"    {name:<22} {text}" for name, text in variants(group).items()]
+    lines += ["", "Settings (key=value):", ""]
+    lines += [f"  {f'{name}={default}':<24} {text}" for name, default, text in list_settings()]
+    lines += [f"\n{failure}" for failure in registry.failures]
+    return "\n".join(lines)
+
+
+def _describe_group(group: str) -> str:
+    """What the stages of a group do, in a line."""
+    text = _DESCRIPTIONS.get(group) or (inspect.getdoc(GROUPS[group]) or "").partition("\n")[0]
+    return f"{text[:1].lower()}{text[1:]}".rstrip(".")
+
+
+class ConvragSearchPath(SearchPathPlugin):
+    """Adds our places to those of the process, for what only Hydra knows."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Called by Hydra whenever it looks for configurations."""
+        for provider, path in list_own_places():
+            search_path.append(provider=provider, path=path)
+
+
 def _leave_to_hydra(command: Namespace, task: TaskFunction) -> None:
     """Let Hydra show what only it knows (--cfg, --info), with asterisks for secrets that --resolve would show."""
+    ConfigStore.instance().repo.update(configure().repo)
+    Plugins.instance().register(ConvragSearchPath)
     OmegaConf.register_new_resolver("oc.env", _read_redacted, replace=True)
     sys.argv[1:] = [*command.flags, *command.overrides]
     hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(task)()

@@ -9,7 +9,6 @@ import signal
 import sys
 from argparse import ArgumentError, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from math import isnan, nan
 from pathlib import Path
 
@@ -19,15 +18,15 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag import __version__
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.locations import locate_error
+from convrag.api.errors import ConfigError, ConvragError, UnknownName, locate_error
 from convrag.api.printable import make_streams_printable
 from convrag.api.records import EXIT_STATUS
 from convrag.api.secrets import redact
 from convrag.cli.launch import launch, remove_if_empty
 from convrag.cli.signals import finish, leave, leave_if_told, note_kept, watch_signals
 from convrag.config.choices import Command, quote_value, translate_overrides
-from convrag.config.compose import check_config, configure, find_plugin_files, use_folder
+from convrag.config.compose import check_config, find_plugin_files, use_folder
+from convrag.config.loader import configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.secret_checks import refuse_secrets_in_command
 from convrag.config.settings import read_metric_names
@@ -217,7 +216,8 @@ def read_arguments(arguments: Sequence[str]) -> Namespace:
     except ArgumentError as error:
         raise ConfigError(str(error).removeprefix("argument ")) from error
     if unknown := [argument for argument in rest if argument.startswith("-")]:
-        raise ConfigError(_explain_flag(unknown[0], parser))
+        flags = [f"--{each.replace('_', '-')}" for each in vars(parser.parse_args([])) if each != "overrides"]
+        raise UnknownName("flag", unknown[0], flags, ["An override has no dashes: rewriter=mmr."])
     given = {*known.overrides, *rest}
     known.overrides = [quote_value(argument) for argument in arguments if argument in given]
     known.flags = [argument for argument in arguments if argument not in given]
@@ -234,13 +234,3 @@ def _make_parser() -> ArgumentParser:
     parser.add_argument("-i", "--info", nargs="?", const="all", choices=_INFOS)
     parser.add_argument("overrides", nargs="*")
     return parser
-
-
-def _explain_flag(flag: str, parser: ArgumentParser) -> str:
-    name = flag.lstrip("-")
-    if "=" in name:
-        return f"{flag}: an override has no dashes: {name}"
-    flags = sorted(f"--{each.replace('_', '-')}" for each in vars(parser.parse_args([])) if each != "overrides")
-    if similar := get_close_matches(flag, flags, n=1):
-        return f"{flag}: there is no such flag. Did you mean {similar[0]}?"
-    return f"{flag}: there is no such flag; overrides have no dashes ({name}=...), flags are {', '.join(flags)}"

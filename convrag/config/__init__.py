@@ -3,7 +3,7 @@
 * `compose`: overrides become a configuration.
 * `settings`: what a user can set besides stages.
 * `choices`: overrides as users type them become Hydra's; a stage for a stage by its plain name.
-* `nodes`: what Hydra's store holds for us: options, typed when they are chosen.
+* `loader`: Hydra's loader on a store of our own, which holds the options, typed when they are chosen.
 * `variants`: YAML files that extend an option, and presets.
 * `messages`: errors of Hydra, OmegaConf and PyYAML in our words.
 * `known_keys`: keys that nothing reads, with a guess.

@@ -9,10 +9,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobRuntime
 from hydra.types import RunMode
 
 from convrag.api.groups import GROUPS, SEVERAL
 from convrag.registry.registry import Registry
+
+APPLICATION = "convrag"
+"""What the command is called among the applications of Hydra."""
 
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=\s]+)(?:=(?P<value>.*))?", re.DOTALL)
 _STRUCTURED = re.compile(r"['\"\\{}()$]")
@@ -155,6 +159,12 @@ def is_sweep(value: str) -> bool:
     return "," in bare
 
 
+def read_running() -> Any:
+    """Hydra's part of the configuration of the command that is being carried out; None in another application."""
+    ours = HydraConfig.initialized() and JobRuntime().get("name") == APPLICATION
+    return HydraConfig.get() if ours else None
+
+
 @dataclass(frozen=True)
 class Command:
     """A command.
@@ -171,10 +181,10 @@ class Command:
 
     @classmethod
     def read(cls) -> Command:
-        """The command that Hydra is carrying out; an empty one outside of Hydra."""
-        if not HydraConfig.initialized():
+        """The command of convrag that is being carried out; an empty one outside of a command."""
+        hydra = read_running()
+        if hydra is None:
             return cls()
-        hydra = HydraConfig.get()
         return cls([*hydra.overrides.task], {**hydra.runtime.choices}, hydra.mode is RunMode.MULTIRUN)
 
     @classmethod

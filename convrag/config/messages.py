@@ -32,7 +32,6 @@ _MERGE = re.compile(r"Error merging override (\S+)")
 _FULL_KEY = re.compile(r"full_key: (.*\S)")
 _SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)")
 _NO_NAME = re.compile(r"[\d.eE+-]+|null|true|false|nan|[+-]?inf", re.IGNORECASE)
-_FLAGS = {"help": "--help", "version": "--version", "multirun": "-m", "info": "task=doctor, or Hydra's --info"}
 
 
 @contextmanager
@@ -188,13 +187,11 @@ def _advise(argument: str, registry: Registry) -> str:
     """What to type instead; empty where only Hydra knows what is wrong."""
     key, equals, value = argument.partition("=")
     if not equals:
-        return _advise_on_word(argument, registry)
+        return _advise_on_word(argument.strip().lstrip("-+~"), registry)
     if not key.strip("+~ "):
         return "the key is missing before '='. An override is written key=value"
     if key != key.strip() or value != value.lstrip():
         return f"an override has no blanks beside '=': {key.strip()}={value.strip()}"
-    if any(value.count(one) != value.count(other) for one, other in ("()", "[]", "{}")):
-        return "a bracket is opened and not closed, or the other way round"
     if any(sign in value for sign in "=;:{}[]()'\"\\~&|<>!^`") and not value.startswith(("[", "{", "'", '"')):
         return f"a value with such signs stands in quotation marks, twice for the shell: '{key}=\"{value}\"'"
     return ""
@@ -202,25 +199,11 @@ def _advise(argument: str, registry: Registry) -> str:
 
 def _advise_on_word(word: str, registry: Registry) -> str:
     """What a word without "=" may stand for."""
-    name, colon, value = word.strip().partition(":")
-    if colon:
-        return f"an override is written with '=': {name}={value.strip() or '...'}"
-    name = name.lstrip("-+~")
-    if name in _FLAGS:
-        return f"type {_FLAGS[name]}"
-    if name in registry.options("task"):
-        return f"type task={name}"
-    if name in GROUPS or name in PRESETS:
-        plus = "+" if name in PRESETS else ""
-        choices = variants(name) if name in PRESETS else registry.options(name)
-        return f"which one? {plus}{name}=NAME with one of {', '.join(choices)}"
-    meant = [f"{group}={name}" for group in GROUPS if name in registry.options(group) or name in variants(group)]
-    meant += [f"+{preset}={name}" for preset in PRESETS if name in variants(preset)]
-    if meant:
-        return f"did you mean {' or '.join(meant)}? An override has no blanks beside '='"
     tasks = {each: f"task={each}" for each in registry.options("task")}
-    words = tasks | {each: f"{each}=..." for each in GROUPS}
-    similar = get_close_matches(name.casefold(), words, n=1)
+    groups = {each: f"{each}=NAME" for each in GROUPS} | {each: f"+{each}=NAME" for each in PRESETS}
+    options = {name: f"{group}={name}" for group in GROUPS for name in [*registry.options(group), *variants(group)]}
+    words = options | groups | tasks
+    similar = get_close_matches(word.casefold(), words, n=1)
     guess = f" Did you mean {words[similar[0]]}?" if similar else ""
     return (
         f"this is no override: these are written key=value, without blanks beside '='.{guess} What convrag does beside "

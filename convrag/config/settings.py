@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from convrag.api.errors import ConfigError, UnknownName
@@ -31,17 +31,20 @@ PRESETS = {
 """Groups of YAML files that choose options of several groups (`+system=mmr`), and what they are."""
 
 
+def _setting(default: Any, text: str) -> Any:
+    """A setting with its default, and what --help says of it."""
+    return field(default=default, metadata={"help": text})
+
+
 @dataclass
 class StoreSettings:
     """Where results are kept from run to run."""
 
-    path: str = field(default="outputs/store", metadata={"help": "folder of what is remembered, indexes beside it"})
-    url: str | None = field(
-        default=None,
-        metadata={
-            "help": "a PostgreSQL database that remembers for many machines, postgresql+psycopg://user@host/database; "
-            "indexes stay in store.path. A password is in PGPASSWORD"
-        },
+    path: str = _setting("outputs/store", "folder of what is remembered, indexes beside it")
+    url: str | None = _setting(
+        None,
+        "a PostgreSQL database that remembers for many machines, postgresql+psycopg://user@host/database; "
+        "indexes stay in store.path. A password is in PGPASSWORD",
     )
 
 
@@ -49,38 +52,29 @@ class StoreSettings:
 class SweepSettings:
     """What concerns a grid as a whole (`-m`)."""
 
-    metric: Any = field(
-        default=None,
-        metadata={
-            "help": "the measure, or a list of measures, by which a grid's cells are compared; the first decides the "
-            "order; unless given, one for each metric: nDCG@5, ROUGE-L and evidence_nDCG, or grounded_sentences for "
-            "a data set without judgements and reference answers"
-        },
+    metric: Any = _setting(
+        None,
+        "the measure, or a list of measures, by which a grid's cells are compared; the first decides the "
+        "order; unless given, one for each metric: nDCG@5, ROUGE-L and evidence_nDCG, or grounded_sentences for "
+        "a data set without judgements and reference answers",
     )
-    baseline: str | None = field(
-        default=None, metadata={"help": "overrides of the cell to compare with: rewriter=none+ranker=bm25"}
-    )
-    sample: int | None = field(default=None, metadata={"help": "only so many cells of a grid, drawn at random"})
-    seed: int = field(default=0, metadata={"help": "of that draw"})
+    baseline: str | None = _setting(None, "overrides of the cell to compare with: rewriter=none+ranker=bm25")
+    sample: int | None = _setting(None, "only so many cells of a grid, drawn at random")
+    seed: int = _setting(0, "of that draw")
 
 
 @dataclass
 class Settings:
     """The top-level keys of the configuration; each field's `help` stands in --help and docs/."""
 
-    top_k: int = field(default=10, metadata={"help": "passages to retrieve per turn"})
-    top_n: int = field(default=TOP_N, metadata={"help": "of these, passages that the generator may see"})
-    history: str = field(
-        default="generated",
-        metadata={
-            "help": "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or none"
-        },
+    top_k: int = _setting(10, "passages to retrieve per turn")
+    top_n: int = _setting(TOP_N, "of these, passages that the generator may see")
+    history: str = _setting(
+        "generated", "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or none"
     )
-    workers: int = field(default=4, metadata={"help": "conversations side by side"})
-    limit: int | None = field(default=None, metadata={"help": "only the first so many conversations"})
-    report: bool = field(
-        default=True, metadata={"help": "write report.html, which shows every turn of a run, or a grid, in a browser"}
-    )
+    workers: int = _setting(4, "conversations side by side")
+    limit: int | None = _setting(None, "only the first so many conversations")
+    report: bool = _setting(True, "write report.html, which shows every turn of a run, or a grid, in a browser")
     plugins: list[str] = field(
         default_factory=list, metadata={"help": "Python files that are plugins, loaded beside the installed ones"}
     )
@@ -102,6 +96,16 @@ class Settings:
             )
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
+
+
+def list_settings(settings: Any = Settings, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """List the settings: name ("store.path"), default, and what --help says."""
+    for each in fields(settings):
+        if is_dataclass(each.default_factory):
+            yield from list_settings(each.default_factory, f"{prefix}{each.name}.")
+        else:
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            yield f"{prefix}{each.name}", default, each.metadata["help"]
 
 
 def read_metric_names(value: Any) -> tuple[str, ...]:

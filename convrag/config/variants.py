@@ -13,6 +13,8 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from convrag.api.groups import GROUPS, OPTION_KEY, options_group
 from convrag.config.settings import PRESETS
@@ -98,7 +100,7 @@ def _read(file: Traversable) -> tuple[str, dict[str, Any]]:
     """What a file extends, and its values."""
     try:
         read = OmegaConf.to_container(OmegaConf.create(file.read_text(encoding="utf-8")))
-    except Exception:  # Hydra says what is wrong with it when it is chosen
+    except (YAMLError, OmegaConfBaseException, OSError, ValueError, RecursionError):  # said when it is chosen
         return "", {}
     if not isinstance(read, dict):
         return "", {}

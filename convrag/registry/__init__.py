@@ -6,7 +6,6 @@
 * `option`: a class that a group offers under a name.
 * `parameters`: what a constructor's signature says a user can set, and which stages are injected.
 * `source`: a class found and read without importing its module.
-* `schema`: parameters as a structured config for Hydra.
-* `values`: configured values are checked, and become what the constructor takes.
+* `schema`: parameters as a structured config for Hydra, and the checks of configured values.
 * `description`: an option in words, for help and docs.
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
@@ -19,8 +18,7 @@ from typing import Any, NamedTuple
 import pluggy
 
 from convrag.api import hookspecs
-from convrag.api.errors import PluginError
-from convrag.api.locations import find_package, locate_error, locate_function
+from convrag.api.errors import PluginError, find_package, locate_error, locate_function
 from convrag.api.records import Report
 
 _RESULTS: Mapping[str, type] = {
@@ -115,8 +113,6 @@ def _write_trace(outcome: pluggy.Result[Any], hook: str, called: Sequence[Any], 
 
 FIRST_PARTY = "convrag"
 
-_REQUIREMENT = re.compile(r"\s*convrag\s*(?![\w.-])", re.IGNORECASE)
-
 
 class Origin(NamedTuple):
     """Who brings a plugin: a distribution, or a file."""
@@ -158,19 +154,3 @@ def _described(distribution: metadata.Distribution) -> tuple[str, str]:
     """Name and version; the library parses the metadata anew for each of them."""
     described = distribution.metadata
     return described["Name"], described["Version"]
-
-
-def find_unmet_requirement(distribution: metadata.Distribution | None) -> str:
-    """Return the versions of convrag that a distribution is made for ("<0.3,>=0.2"); empty where this is one of them.
-
-    pip checks the same line when it installs the plugin; it is broken where convrag is installed anew afterwards.
-    """
-    lines = (distribution.requires or []) if distribution else []
-    for line in filter(_REQUIREMENT.match, lines):  # most name others, and packaging takes a while to import
-        from packaging.requirements import Requirement
-
-        requirement = Requirement(line)
-        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if applies and not requirement.specifier.contains(metadata.version(FIRST_PARTY), prereleases=True):
-            return str(requirement.specifier)
-    return ""

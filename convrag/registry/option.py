@@ -10,14 +10,22 @@ from importlib import import_module
 from typing import Any
 
 from convrag.api.deprecation import Deprecated
-from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName, missing_extra
+from convrag.api.errors import (
+    ConfigError,
+    ConvragError,
+    MissingExtra,
+    PluginError,
+    UnknownName,
+    find_package,
+    locate_error,
+    locate_function,
+    missing_extra,
+)
 from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
 from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
-from convrag.registry.schema import make_schema, plain_value
-from convrag.registry.source import ClassSource, WrongPath, find_class, find_malformed, is_imported
-from convrag.registry.values import check_value
+from convrag.registry.schema import check_value, make_schema, plain_value
+from convrag.registry.source import ClassSource, WrongPath, find_class, is_imported
 
 
 @dataclass(frozen=True)
@@ -173,7 +181,7 @@ class Option:
             value = config.get(name, "???" if parameter.required else parameter.default)
             if value == "???":
                 raise ConfigError(f"{place}={typed or self.name} needs {place}.{name}=...{self._tell_about(name)}")
-            values[name] = check_value(value, parameter.type, f"{place}.{name}")
+            values[name] = check_value(value, parameter, f"{place}.{name}")
         return values
 
     @property
@@ -238,7 +246,7 @@ class Option:
         if parameter.required or parameter.group or parameter.injects_store:
             return
         try:
-            check_value(plain_value(parameter.default), parameter.type, parameter.name)
+            check_value(plain_value(parameter.default), parameter, parameter.name)
         except ConfigError as error:
             place = locate_function(self.cls.__init__)
             raise self.refusal(f"the default of {error} ({place})") from error
@@ -252,7 +260,7 @@ class Option:
                 return value
             raise self.refusal(f'{parameter.name} is a stage, and its default is written use("...")')
         try:
-            check_value(value, parameter.type, parameter.name)
+            check_value(value, parameter, parameter.name)
         except ConfigError as error:
             raise self.refusal(str(error)) from error
         return value
@@ -271,8 +279,6 @@ def _explain_refusal(cls: object, group: str) -> str:
     stage = GROUPS[group]
     if not (inspect.isclass(cls) and issubclass(cls, stage)):
         return f"{cls!r} is no subclass of convrag.{stage.__name__}"
-    if (wrong := find_malformed(cls.requires)) is not None:
-        return f'{wrong} in requires is no module and what to install for it: {{"torch": "acme[gpu]"}}'
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         return f"{cls.__name__} lacks the method {missing[0]}"
     return ""

@@ -46,6 +46,7 @@ class Parameter:
         group: the group of an injected stage; empty for a value.
         injects_store: whether it is given the store.
         deprecated: the new name, where this is an old one.
+        limits: of a number, as annotated-types has them: `Annotated[int, Ge(1)]`.
         known: whether the annotation is known: one that was read in a module's source may have to be imported.
     """
 
@@ -56,6 +57,7 @@ class Parameter:
     group: str = ""
     injects_store: bool = False
     deprecated: Deprecated | None = None
+    limits: tuple[Any, ...] = ()
     known: bool = True
 
     @property
@@ -144,6 +146,7 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
         group=_injected_group(stage, name) if stage else "",
         injects_store=any(map(_is_store, members)),
         deprecated=deprecated,
+        limits=tuple(mark for mark in marks if any(hasattr(mark, name) for name in ("ge", "gt", "le", "lt"))),
     )
 
 

@@ -21,14 +21,20 @@ from typing import Any
 
 from convrag.api.databases import Database
 from convrag.api.deprecation import Deprecated
-from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
-from convrag.api.locations import find_package, locate_error, locate_function
+from convrag.api.errors import (
+    ConfigError,
+    ConvragError,
+    PluginError,
+    UnknownName,
+    find_package,
+    locate_error,
+    locate_function,
+)
 from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
 from convrag.registry.hook_calls import FIRST_PARTY as FIRST_PARTY
 from convrag.registry.hook_calls import (
     Origin,
-    find_unmet_requirement,
     make_manager,
     read_origin,
     register_guarded,
@@ -107,16 +113,7 @@ class Plugins:
         return (origin for origin in found if not disabled & {origin.plugin, origin.distribution})
 
     def _load(self, origin: Origin, entry_point: metadata.EntryPoint) -> object | None:
-        """Import a plugin; None where it was made for another convrag, or fails."""
-        name = origin.distribution
-        if name != FIRST_PARTY and (wanted := find_unmet_requirement(entry_point.dist)):
-            problem = (
-                f"{origin.version} was made for convrag {wanted}, and this is convrag {metadata.version(FIRST_PARTY)}: "
-                f"install another version of {name} (pip install -U {name}) or of convrag, or leave it out: "
-                f"CONVRAG_DISABLE_PLUGINS={name}"
-            )
-            self._failed(origin.error(problem))
-            return None
+        """Import a plugin; None where it fails."""
         with self._isolated(origin, find_package(entry_point.value)):
             plugin: object = entry_point.load()
             return plugin

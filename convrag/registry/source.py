@@ -38,6 +38,11 @@ _STATEMENT = re.compile(r"^(?:class |def |async def |@)", re.MULTILINE)
 _DOCSTRING = re.compile(r'\s*[rR]?(?:"""(.*?)"""|"([^"\n]*)"|\'\'\'(.*?)\'\'\')[ \t]*(?:#[^\n]*)?(?:\n|$)', re.DOTALL)
 _END_OF_HEADER = re.compile(r":[ \t]*(?:\.\.\.)?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 
+
+def _name_limit(*_: float, **__: float) -> None:
+    """Stand for the limits of annotated-types, which take long to import; who reads the source needs none."""
+
+
 _STAGES: Mapping[str, type[Stage]] = {"Stage": Stage} | {stage.__name__: stage for stage in GROUPS.values()}
 _KNOWN: dict[str, Any] = (
     {cls.__name__: cls for cls in (bool, int, float, str, bytes, object, list, tuple, dict, set, frozenset, Path)}
@@ -45,6 +50,7 @@ _KNOWN: dict[str, Any] = (
     | {name: getattr(abc, name) for name in ("Sequence", "Iterable", "Collection", "Mapping")}
     | {"convrag": sys.modules["convrag"], "typing": typing, "operational": operational, "Deprecated": Deprecated}
     | {"Store": type("Store", (), {"__module__": "convrag.store.store"})}  # to import the store takes long
+    | dict.fromkeys(("Ge", "Gt", "Le", "Lt", "Interval"), _name_limit)
     | {**_STAGES}
 )
 """What an annotation may consist of so that nobody need import it."""
@@ -58,16 +64,6 @@ def is_imported(path: str) -> bool:
     """Whether the class that a path names is there already."""
     module, _, name = path.partition(":")
     return hasattr(sys.modules.get(module), name)
-
-
-def find_malformed(requires: object) -> object:
-    """What cannot stand in `Stage.requires`; None where all can. Modules are named as they are imported."""
-    if not isinstance(requires, Mapping):
-        return repr(requires)
-    for module, install in requires.items():
-        if not isinstance(install, str) or not all(part.isidentifier() for part in str(module).split(".")):
-            return repr(module)
-    return None
 
 
 def find_module(name: str) -> ModuleSpec | None:
@@ -175,7 +171,7 @@ class ClassSource:
             return None
         if found := self.search(r"requires\b[^=\n]*=[ \t]*"):
             value = _read_literal(self.body[found.end() :])
-            return value if isinstance(value, dict) and find_malformed(value) is None else None
+            return value if isinstance(value, dict) else None
         if self.plain:
             return {}
         return self.base.requires if self.base else None

@@ -9,8 +9,7 @@ from math import isfinite
 from numbers import Real
 from reprlib import repr as brief
 
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.locations import describe_fault
+from convrag.api.errors import ConfigError, ConvragError, describe_fault
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.secrets import redact
 from convrag.api.stages import Metrics

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from convrag.api.locations import describe_fault
+from convrag.api.errors import describe_fault
 from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.score.bootstrap import bootstrap_intervals

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from convrag.api.documents import CorpusPart, Heading
-from convrag.api.records import RunState, Slice
+from convrag.api.records import Cell, RunState, Slice, Sweep
 from convrag.api.stage import Stage, remembered
-from convrag.api.sweeps import Cell, Sweep
-from convrag.api.types import PassageSpan, Role, Support
-from convrag.api.usage import Usage
+from convrag.api.types import PassageSpan, Role, Support, Usage
 
 __all__ = [
     "Cell",

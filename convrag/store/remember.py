@@ -23,8 +23,7 @@ from functools import cache, wraps
 from typing import Any
 from weakref import WeakSet
 
-from convrag.api.errors import ConvragError, UnidentifiedValue
-from convrag.api.locations import locate_function
+from convrag.api.errors import ConvragError, UnidentifiedValue, locate_function
 from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import ConvragError, DataError, JobLost
-from convrag.api.records import EXIT_STATUS
+from convrag.api.records import EXIT_STATUS, Cell
 from convrag.api.secrets import redact
-from convrag.api.sweeps import Cell
 from convrag.run.manifest import MANIFEST
 from convrag.score.endings import describe_gaps
 from convrag.score.summary import read_summary

@@ -12,8 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 
 from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.records import EXIT_STATUS
-from convrag.api.sweeps import Cell
+from convrag.api.records import EXIT_STATUS, Cell
 from convrag.store.fingerprint import digest
 from convrag.sweep.folders import cell_id
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from omegaconf import DictConfig
 
 from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.api.sweeps import Cell
+from convrag.api.records import Cell
 from convrag.config.settings import read_metric_names
 from convrag.store.fingerprint import digest
 from convrag.turn.turn import Stages

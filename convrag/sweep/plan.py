@@ -13,7 +13,7 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
-from convrag.api.sweeps import Sweep
+from convrag.api.records import Sweep
 from convrag.config.choices import Command, translate_overrides
 from convrag.config.compose import check_config, settings_of
 from convrag.config.secret_checks import refuse_secrets

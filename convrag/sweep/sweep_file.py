@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import DataError
-from convrag.api.sweeps import Cell, Sweep
+from convrag.api.records import Cell, Sweep
 from convrag.store.files import write_atomically
 from convrag.store.strict_json import parse_json
 

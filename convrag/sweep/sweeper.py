@@ -15,8 +15,7 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConvragError, JobLost, LauncherFailed
-from convrag.api.records import Report
-from convrag.api.sweeps import Cell, Sweep
+from convrag.api.records import Cell, Report, Sweep
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings

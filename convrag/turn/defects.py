@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from convrag.api.errors import ConvragError, StageFault
-from convrag.api.locations import find_package, locate_error, locate_function
+from convrag.api.errors import ConvragError, StageFault, find_package, locate_error, locate_function
 from convrag.api.stage import Stage
 from convrag.api.types import (
     Answer,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from convrag.api.locations import locate_error
+from convrag.api.errors import locate_error
 from convrag.registry import plugins
 from convrag.registry.hook_calls import make_manager, warn_of_hook
 

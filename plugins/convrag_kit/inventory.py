@@ -241,7 +241,7 @@ def _check(read: Mapping[Any, Any], option: Option) -> Iterator[tuple[str, str]]
             yield key, str(UnknownName(f"{option.group}={option.name}: parameter", str(key), option.configurable))
         elif not option.parameters[key].group and not _is_interpolated(value):
             try:
-                check_value(value, option.parameters[key].type, key)
+                check_value(value, option.parameters[key], key)
             except ConfigError as error:
                 yield key, str(error)
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.html import format_table
 from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import (
     Answer,
@@ -180,11 +179,6 @@ def test_a_passage_that_was_shown_and_not_found_keeps_its_place_in_its_document(
     assert item.passage.place == "leave.md, 'Leave'"
 
 
-def test_a_notebook_names_the_place_of_a_passage() -> None:
-    record = replace(RECORD, evidence=Evidence((EvidenceItem(1, LEAVE, LEAVE.text),)), hits=(Hit(LEAVE, 1.0),))
-    assert ">leave.md, &#x27;Leave&#x27;</td>" in record._repr_html_()
-
-
 def test_a_notebook_shows_a_rewrite() -> None:
     page = Rewrite(
         (Query("green tea"), Query(HOSTILE, 0.5, search="dense", source="themes")), {HOSTILE: 3}
@@ -206,13 +200,3 @@ def test_a_notebook_shows_evidence() -> None:
     assert page.count(">hint</td>") == 1
     assert "<script" not in page
     assert "0 passages" in Evidence()._repr_html_()
-
-
-def test_tables_are_aligned_and_take_the_colours_of_the_page() -> None:
-    """JupyterLab aligns cells right unless they say otherwise; its page is light or dark."""
-    table = format_table(("Measure", "Score"), [("nDCG@5", "0.5")], names=1)
-    assert re.findall(r"<t[hd] style=\"text-align:(\w+)", table) == ["left", "right"] * 2
-    page = RECORD._repr_html_()
-    assert "<td style=" in page
-    assert "<td>" not in page
-    assert not re.search(r"#[0-9a-f]{3,6}\b|color:(?!inherit)", page)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -87,12 +86,6 @@ def test_mistakes_are_answered_in_our_words(override: str, parts: list[str]) -> 
     assert "Traceback" not in str(caught.value)
 
 
-def test_threads_may_compose() -> None:
-    with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda n: compose(f"top_k={n}").top_k, range(1, 9))
-    assert list(found) == list(range(1, 9))
-
-
 @pytest.mark.parametrize("group", ["system", "seed", "sweep"])
 def test_a_preset_without_its_plus_is_pointed_out(group: str) -> None:
     with pytest.raises(ConfigError, match=rf"written with a plus: \+{group}=\.\.\."):
@@ -116,6 +109,7 @@ def convrag_register(register):
 """
 
 
+@pytest.mark.slow
 def test_more_overrides_come_behind_those_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "mine/seed").mkdir(parents=True)
     (tmp_path / "mine/seed/short.yaml").write_text("# @package _global_\ntop_k: 7\n")

@@ -1,17 +1,31 @@
-"""The two of Hydra's internals that remain, and what breaks without each."""
+"""The two of Hydra's internals that remain, what breaks without each, and what a host's Hydra hears of us: nothing."""
 
 from __future__ import annotations
 
+import pickle
 import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
-from time import process_time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hydra import compose as hydra_compose
+from hydra import initialize, version
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.singleton import Singleton
+from hydra.core.utils import JobRuntime
 from hydra.types import HydraContext
+from omegaconf import OmegaConf
 
-from convrag.config.compose import configure
+from convrag.api.errors import ConfigError
+from convrag.config.choices import Command
+from convrag.config.compose import compose, compose_with
+from convrag.config.loader import make_loader
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,9 +35,10 @@ def test_there_are_two() -> None:
     imports = [
         f"{file.name}: {line}" for file in files for line in re.findall(r"hydra\._internal\S*", file.read_text())
     ]
-    assert imports == ["launch.py: hydra._internal.callbacks"]
-    replaced = [file.name for file in files if re.search(r"ConfigStore\.\w+ = |\bHydra\.\w+ = ", file.read_text())]
-    assert replaced == ["compose.py"]
+    assert sorted(imports) == [
+        "launch.py: hydra._internal.callbacks",
+        "loader.py: hydra._internal.config_loader_impl",
+    ]
 
 
 def test_without_its_callbacks_hydra_runs_no_job() -> None:
@@ -31,12 +46,65 @@ def test_without_its_callbacks_hydra_runs_no_job() -> None:
         HydraContext(config_loader=None)  # type: ignore[call-arg, arg-type]
 
 
-def test_a_store_that_is_copied_for_each_group_takes_longer_than_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    configure()
+@pytest.fixture
+def host() -> Iterator[Any]:
+    """A host's application of Hydra, in its midst, whose configurations are named like ours."""
+    before = dict(Singleton._instances)
+    for cls in (ConfigStore, GlobalHydra, HydraConfig, JobRuntime, version.VersionBase):
+        Singleton._instances.pop(cls, None)
     store = ConfigStore.instance()
-    assert deepcopy(store) is store
-    monkeypatch.delattr(ConfigStore, "__deepcopy__")
-    began = process_time()
-    twin = deepcopy(store)  # as Hydra does for each group that it looks at
-    assert twin is not store
-    assert process_time() - began > 0.005
+    store.repo = {name: node for name, node in before[ConfigStore].repo.items() if name[:5] in ("hydra", "_dumm")}
+    store.store(name="config", node={"settings": {"colour": "red"}, "llm": "mine", "hydra": {"job": {"name": "its"}}})
+    store.store(name="settings", node={"colour": "blue"})
+    store.store(group="llm", name="claude", node={"of": "the host"})
+    with initialize(version_base="1.2", config_path=None, job_name="its"):
+        config = hydra_compose("config", ["+x=1"], return_hydra_config=True)
+        HydraConfig.instance().set_config(config)
+        yield SimpleNamespace(store=store, config=config)
+    Singleton._instances.clear()
+    Singleton._instances.update(before)
+
+
+def state() -> Any:
+    """What an application can see of Hydra."""
+    store = ConfigStore.instance()
+    names = {
+        group: sorted(nodes) for group, nodes in store.repo.items() if isinstance(nodes, dict) and group != "hydra"
+    }
+    return (names, sorted(store.repo), GlobalHydra.instance().hydra, version.getbase(), JobRuntime().get("name"))
+
+
+def test_nothing_of_a_hosts_hydra_changes_when_convrag_composes(host: Any) -> None:
+    before = state()
+    config = compose("llm=claude", "top_k=3")
+    assert (config.llm._option_, config.top_k, "of" in config.llm) == ("litellm", 3, False)
+    assert compose_with("top_k=4")[0].top_k == 4, "what the host was told is no override of ours"
+    assert Command.read() == Command()
+    assert state() == before
+    assert host.store.load("settings.yaml").node == {"colour": "blue"}
+    assert deepcopy(host.store) is not host.store
+    assert hydra_compose("config", ["+llm@y=claude"]).y == {"of": "the host"}
+
+
+def test_threads_compose_beside_a_host(host: Any) -> None:
+    def work(n: int) -> tuple[int, Any]:
+        return compose(f"top_k={n}").top_k, hydra_compose("config").settings.colour
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(1, 9))) == [(n, "red") for n in range(1, 9)]
+
+
+def test_without_our_store_hydras_loader_finds_no_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compose("hydra.searchpath=[pkg://hydra.conf]").top_k, "Hydra makes new sources for this"
+    monkeypatch.setattr("convrag.config.loader.OwnLoader.take_store", lambda self, repository: None)
+    with pytest.raises(ConfigError, match="does not exist"):
+        compose()
+
+
+def test_a_loader_comes_whole_to_another_process() -> None:
+    loader = make_loader()
+    twin = pickle.loads(pickle.dumps(loader))
+    config = twin.load_configuration("config", ["rewriter=last_n"], run_mode=None)
+    assert OmegaConf.select(config, "rewriter._option_") == "last_n"
+    assert twin.store is loader.store
+    assert deepcopy(loader.store) is loader.store, "seconds, where it is copied for each list of defaults"

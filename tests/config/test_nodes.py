@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from collections.abc import Iterator
-from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
 import toys
 from convrag.api.errors import ConfigError, PluginError
 from convrag.api.hookspecs import hookimpl
-from convrag.config import compose as composing
+from convrag.config import loader as loading
 from convrag.config import variants as reading
-from convrag.config.compose import compose, configure
-from convrag.config.nodes import OptionNode, VariantNode
+from convrag.config.compose import compose
+from convrag.config.loader import configure, make_option_node
 from convrag.config.variants import variants, variants_of
 from convrag.registry import plugins
 from convrag.registry.option import Option
@@ -78,8 +75,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
     for name in [name for name in sys.modules if name.startswith("nodes_acme")]:
         del sys.modules[name]
     monkeypatch.undo()
-    composing._configured.clear()
-    configure()
+    loading.forget()
 
 
 def test_only_what_is_chosen_is_imported(acme: Plugins) -> None:
@@ -134,8 +130,7 @@ def test_a_stage_for_a_stage_is_known_without_importing(acme: Plugins) -> None:
 
 
 def test_a_help_text_imports_nothing(acme: Plugins) -> None:
-    configure(for_help=True)
-    store = ConfigStore.instance()
+    store = configure(for_help=True)
     assert store.load("rewriter/nodes_rewrite.yaml").node == {
         "_option_": "nodes_rewrite",
         "llm": None,
@@ -148,7 +143,7 @@ def test_a_help_text_imports_nothing(acme: Plugins) -> None:
     }
     assert store.load("reranker/nodes_big.yaml").node.model == "large"
     assert STAGES not in sys.modules
-    configure()
+    store = configure()
     assert OmegaConf.get_type(store.load("reranker/nodes_big.yaml").node) is not dict
 
 
@@ -159,7 +154,7 @@ def test_the_source_says_what_the_signature_says(group: str) -> None:
         if option.distribution == plugins.FIRST_PARTY:
             path = f"{option.cls.__module__}:{option.cls.__qualname__}"
             read = Option(group, name, path, "x", "x", defaults=option.defaults)
-            nodes = (OptionNode(group, each, from_source=True).node for each in (unseen(read), option))
+            nodes = (make_option_node(each, from_source=True) for each in (unseen(read), option))
             from_source, typed = (OmegaConf.to_container(node) for node in nodes)
             assert isinstance(from_source, dict)
             assert isinstance(typed, dict)
@@ -174,13 +169,3 @@ def unseen(option: Option) -> Option:
 
     vars(option)["_source"] = find_class(str(option.target))
     return option
-
-
-def test_nodes_can_be_copied_and_sent_to_another_process(acme: Plugins) -> None:
-    configure()
-    option = OptionNode("reranker", acme.registry.get("ranker", "nodes_big"))
-    variant = VariantNode("reranker", "nodes_yaml", "nodes_acme.conf", "acme")
-    for node, key, value in ((option, "model", "large"), (variant, "n", 7)):
-        for twin in (copy(node), deepcopy(node), pickle.loads(pickle.dumps(node))):
-            assert (twin.group, twin.name, twin.package) == (node.group, node.name, node.package)
-            assert twin.node[key] == value

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from convrag.config import compose as composing
+from convrag.config import loader as loading
 from convrag.registry import plugins
 
 
@@ -19,10 +20,10 @@ def fresh() -> Iterator[None]:
     """The state in which a process starts; what was loaded before is there again afterwards."""
     before = plugins.load()
     plugins.forget()
-    composing.forget()
+    loading.forget()
     yield
     plugins.forget(before)
-    composing.forget()
+    loading.forget()
 
 
 def slow(function: Any, calls: list[int]) -> Any:
@@ -39,7 +40,7 @@ def test_six_threads_compose_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a lock, the second thread found a configuration that the first had only begun to make."""
     loaded: list[int] = []
     monkeypatch.setattr(plugins, "Plugins", slow(plugins.Plugins, loaded))
-    monkeypatch.setattr(composing, "_make_nodes", slow(composing._make_nodes, []))
+    monkeypatch.setattr(loading, "_make_nodes", slow(loading._make_nodes, []))
     together = Barrier(6)
 
     def compose(_: int) -> Any:

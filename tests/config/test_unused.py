@@ -98,6 +98,7 @@ def test_nothing_is_said_of_defaults_presets_and_what_is_used(overrides: list[st
     assert unused(*overrides) == []
 
 
+@pytest.mark.slow
 def test_a_run_says_it_once_at_its_start_and_goes_on(tmp_path: Path) -> None:
     done = run_convrag(["+seed=condense", "ranker=duot5", "limit=1", "tracker=none", "hydra.run.dir=out"], tmp_path)
     assert done.returncode == 0, done.stderr
@@ -109,6 +110,7 @@ def test_a_run_says_it_once_at_its_start_and_goes_on(tmp_path: Path) -> None:
     assert said in (tmp_path / "out/convrag.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
     overrides = ["task=chat", "task.suggestions=0", "generator=direct", "detector=llm", "metrics=ranking"]
     done = run_convrag([*overrides, "tracker=none"], tmp_path)
@@ -119,6 +121,7 @@ def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_grid_says_it_once(tmp_path: Path) -> None:
     overrides = ["-m", "generator=none,direct", "ranker=bm25", "limit=1", "tracker=none", "rewriter=none"]
     done = run_convrag(overrides, tmp_path)

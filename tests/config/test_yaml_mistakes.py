@@ -11,6 +11,8 @@ import pytest
 
 from commands import run_convrag
 
+pytestmark = pytest.mark.slow
+
 PRESET = """# @package _global_
 # A preset of mine
 defaults:
@@ -28,103 +30,68 @@ REPLACED = {
     "tab": ("  n: 2", "\tn: 2"),
     "twice": ("top_k: 3", "top_k: 3\ntop_k: 4"),
     "no colon": ("top_k: 3", "top_k 3"),
-    "no blank": ("top_k: 3", "top_k:3"),
-    "quote": ("top_k: 3", "top_k: '3"),
-    "anchor": ("top_k: 3", "top_k: *x"),
     "NUL": ("top_k: 3", "top_k: 3\0"),
     "contains itself": ("top_k: 3", "a: &a\n  b: *a\ntop_k: 3"),
     "group": ("/rewriter: last_n", "/rewritr: last_n"),
-    "no override": ("override /rewriter", "/rewriter"),
     "option": ("last_n", "lastn"),
-    "option of another group": ("last_n", "bm25"),
     "list": ("  - override /rewriter: last_n", "  - [a]"),
-    "number as option": ("last_n", "3"),
     "two options": ("last_n", "[last_n, mmr]"),
-    "place": ("/rewriter: last_n", "/rewriter@foo: last_n"),
     "inner place": ("/rewriter: last_n", "/clusterer@rewriter.clusterer: lsa"),
     "itself": ("  - override /rewriter: last_n", "  - bad"),
-    "interpolation in defaults": ("last_n", "${nowhere}"),
     "package rewriter": ("# @package _global_", "# @package rewriter"),
-    "package's name misspelt": ("_global_", "_globl_"),
     "no package": ("# @package _global_\n", ""),
     "word": ("top_k: 3", "top_k: many"),
     "parameter's word": ("n: 2", "n: many"),
-    "parameter's list": ("n: 2", "n: [1]"),
-    "mapping": ("top_k: 3", "top_k: {a: 1}"),
     "choice": ("top_k: 3", "history: x"),
     "parameter": ("n: 2", "nn: 2"),
     "setting": ("top_k", "topk"),
     "dot": ("top_k: 3", "rewriter.n: 3"),
     "unknown setting below": ("top_k: 3", "store:\n  pth: x"),
-    "flat store": ("top_k: 3", "store: x"),
     "flat sweep": ("top_k: 3", "sweep: [1]"),
-    "unknown hydra": ("top_k: 3", "hydra:\n  foo: 3"),
     "plugins": ("top_k: 3", "plugins: x"),
     "stage is null": ("rewriter:\n  n: 2", "rewriter: null"),
     "stage is a name": ("rewriter:\n  n: 2", "rewriter: last_n"),
-    "stage is a list": ("rewriter:\n  n: 2", "rewriter: [last_n]"),
-    "list for mapping": ("  n: 2", "  - n"),
     "option key": ("  n: 2", "  _option_: nosuch"),
     "metrics as list": ("top_k: 3", "metrics: [ranking]"),
-    "parameter of metrics": ("top_k: 3", "metrics:\n  ranking:\n    foo: 3"),
     "other option's parameter": ("top_k: 3", "llm:\n  model: x"),
     "nowhere": ("top_k: 3", "top_k: ${nowhere}"),
-    "nowhere below": ("n: 2", "n: ${rewriter.nope}"),
-    "resolver": ("top_k: 3", "top_k: ${nope:1}"),
     "variable": ("top_k: 3", "top_k: ${oc.env:NOWHERE_AT_ALL}"),
 }
 """What is replaced in the preset, and by what."""
 
 WHOLE: dict[str, str | bytes] = {
     "a list": "- a\n- b\n",
-    "a word": "hello\n",
     "nothing": "",
     "defaults a mapping": "# @package _global_\ndefaults:\n  a: b\n",
-    "defaults a word": "# @package _global_\ndefaults: rewriter\n",
     "deep lists": "[" * 3000,
     "Latin-1": PRESET.replace("mine", "m\xfcn").encode("latin-1"),
-    "UTF-16": PRESET.encode("utf-16"),
     "a PNG": b"\x89PNG\r\n\x1a\n\0\0",
     "stage's stage": FULL_HISTORY.replace("n: 2", "llm: nosuch"),
-    "stage's stage a mapping": FULL_HISTORY.replace("n: 2", "llm: {a: 3}"),
 }
 """What stands in place of the whole preset."""
 
 VARIANT = "# Three turns\ndefaults:\n  - last_n\n  - _self_\n\nn: 3\n"
 IN_VARIANT = {
     "bracket": ("n: 3", "n: [3"),
-    "tab": ("n: 3", "\tn: 3"),
     "unknown option": ("- last_n", "- lastn"),
     "unknown parameter": ("n: 3", "m: 3"),
-    "word": ("n: 3", "n: many"),
     "nowhere": ("n: 3", "n: ${nowhere}"),
-    "list": ("n: 3", "- n"),
     "defaults a word": ("defaults:\n  - last_n\n  - _self_", "defaults: last_n"),
-    "defaults a mapping": ("  - last_n\n  - _self_", "  last_n: _self_"),
     "itself": ("- last_n", "- bad"),
     "global": ("# Three turns", "# @package _global_"),
     "package": ("# Three turns", "# @package generator"),
-    "option key": ("n: 3", "_option_: nosuch"),
     "dot": ("n: 3", "rewriter.n: 3"),
-    "NUL": ("n: 3", "n: \0"),
 }
 
 PRIMARY = "defaults:\n  - config\n  - _self_\n\ntop_k: 3\nrewriter:\n  max_tokens: 9\n"
 IN_PRIMARY = {
     "bracket": ("top_k: 3", "top_k: [3"),
-    "tab": ("  max_tokens", "\tmax_tokens"),
     "unknown setting": ("top_k", "topk"),
     "unknown parameter": ("max_tokens", "maxtokens"),
-    "word": ("top_k: 3", "top_k: many"),
-    "nowhere": ("top_k: 3", "top_k: ${nowhere}"),
     "unknown file": ("- config", "- confg"),
     "unknown group": ("- _self_", "- _self_\n  - override rewritr: last_n"),
-    "unknown option": ("- _self_", "- _self_\n  - override rewriter: lastn"),
-    "defaults a word": ("defaults:\n  - config\n  - _self_", "defaults: config"),
     "plugins a word": ("top_k: 3", "plugins: mine.py"),
-    "plugins numbers": ("top_k: 3", "plugins: [3]"),
     "plugins nowhere": ("top_k: 3", "plugins: [nope.py]"),
-    "twice": ("top_k: 3", "top_k: 3\ntop_k: 4"),
     "flat stage": ("rewriter:\n  max_tokens: 9", "rewriter: last_n"),
     "NUL": ("top_k: 3", "top_k: 3\0"),
 }
@@ -181,7 +148,7 @@ def test_what_cannot_be_read(here: Path) -> None:
     check(["+seed=bad"], "mine/seed/bad.yaml", here)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_whatever_is_broken_is_no_traceback(seed: int, here: Path) -> None:
     """Three signs of the preset are dropped, doubled or replaced: it is refused with its name, or it still runs."""
     draw, text = random.Random(seed), PRESET

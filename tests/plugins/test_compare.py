@@ -17,8 +17,7 @@ import pytest
 from commands import run_convrag
 from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
-from convrag.api.records import Usage
-from convrag.api.sweeps import Cell, Sweep
+from convrag.api.records import Cell, Sweep, Usage
 from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
 from convrag_compare.factors import find_baseline, format_run
 from convrag_compare.find_runs import find_runs

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-import pluggy
 import pytest
 
 import toys
@@ -62,15 +61,6 @@ def test_a_wrapper_sees_and_changes_the_results(monkeypatch: pytest.MonkeyPatch)
         return [Report(f"<{each.title}>", (), {}) for each in results]
 
     assert collect(monkeypatch, a_wrap=convrag_report, b_one=report("1"), c_two=report("2")) == ["<1>", "<2>"]
-
-
-def test_an_old_wrapper_does_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    @hookimpl(hookwrapper=True)
-    def convrag_report(run: Any) -> Iterator[None]:
-        outcome: pluggy.Result[Any] = yield  # type: ignore[assignment,misc]
-        outcome.force_result([*outcome.get_result(), Report("more", (), {})])
-
-    assert collect(monkeypatch, a_wrap=convrag_report, b_one=report("1")) == ["1", "more"]
 
 
 def test_a_failing_wrapper_costs_a_warning_and_the_results_of_the_plugins(

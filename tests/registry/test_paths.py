@@ -167,9 +167,3 @@ def test_help_of_what_cannot_be_imported_says_so(stages: str) -> None:
     assert "cannot be imported (ModuleNotFoundError: No module named 'no_such_one'; " in option.help
     assert option.file.endswith("fails.py")
     assert option.list_parameters() == []
-
-
-def test_what_is_required_in_a_wrong_form_is_an_error(stages: str) -> None:
-    option = registered(("ranker", "untold", f"{stages}:Untold")).get("ranker", "untold")
-    with pytest.raises(PluginError, match="'torch' in requires is no module and what to install for it"):
-        option.missing_extra()

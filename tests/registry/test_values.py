@@ -8,19 +8,38 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
+from annotated_types import Ge, Gt, Interval, Le
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, PluginError
 from convrag.api.models import LLM
 from convrag.api.stages import Rewriter
 from convrag.registry.option import Option
 from convrag.registry.parameters import operational
+from convrag.registry.source import find_class
+from written_modules import make_modules
 
 
 @dataclass(frozen=True)
 class Window:
     turns: int = 3
     unit: Literal["turns", "tokens"] = "turns"
+
+
+class Ranged(Rewriter):
+    """Takes numbers within limits."""
+
+    def __init__(
+        self,
+        *,
+        turns: Annotated[int, Ge(1)] = 1,
+        decay: Annotated[float, Gt(0), Le(1)] = 1.0,
+        overlap: Annotated[float, Interval(ge=0, le=1)] = 0.5,
+        most: Annotated[int, Ge(1), operational] | None = None,
+        words: Annotated[int, Ge(1)] | Literal["auto"] = "auto",
+    ) -> None: ...
+
+    def rewrite(self, question: Any) -> Any: ...
 
 
 class Rich(Rewriter):
@@ -129,3 +148,35 @@ def test_a_stage_named_by_its_default_is_told_how() -> None:
 
     with pytest.raises(ConfigError, match=r'llm: LLM = use\("claude"\)'):
         _ = Option("rewriter", "wrong", Wrong, "toys", "toys").parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("turns", 0, "rewriter.turns=0: it must be at least 1"),
+        ("decay", 0.0, "rewriter.decay=0.0: it must be above 0 and at most 1"),
+        ("overlap", float("nan"), "rewriter.overlap=nan: it must be at least 0 and at most 1"),
+        ("most", 0, "rewriter.most=0: it must be at least 1"),
+        ("words", 0, "rewriter.words=0: it must be at least 1"),
+    ],
+)
+def test_a_number_outside_of_its_limits_is_refused(name: str, given: float, message: str) -> None:
+    ranged = Option("rewriter", "ranged", Ranged, "toys", "toys")
+    with pytest.raises(ConfigError) as caught:
+        ranged.values({name: given}, "rewriter")
+    assert str(caught.value) == message
+    assert ranged.values({"most": None, "words": "auto", "turns": 2}, "rewriter")["turns"] == 2
+
+
+def test_limits_are_read_without_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "class R(Rewriter):\n    def __init__(self, *, n: Annotated[int, Ge(1)] = 1) -> None: ...\n"
+    make_modules(tmp_path, monkeypatch, {"limited.py": f"from convrag import Rewriter\n\n{text}"})
+    source = find_class("limited:R")
+    assert source
+    assert source.parameters
+    assert source.parameters["n"].known
+
+
+def test_a_default_outside_of_its_limits_is_its_authors_mistake() -> None:
+    with pytest.raises(PluginError, match="turns=0: it must be at least 1"):
+        _ = Option("rewriter", "ranged", Ranged, "toys", "toys", defaults={"turns": 0}).parameters

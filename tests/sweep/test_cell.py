@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError, DataError
-from convrag.api.records import RunSummary
-from convrag.api.sweeps import Cell, Sweep
+from convrag.api.records import Cell, RunSummary, Sweep
 from convrag.score.summary import format_summary
 from convrag.sdk import progress
 from convrag.store.locks import hold_folder

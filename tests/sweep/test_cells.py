@@ -9,7 +9,7 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from convrag.api.errors import ConfigError
-from convrag.api.sweeps import Cell
+from convrag.api.records import Cell
 from convrag.sweep.cells import draw_cells, make_cells, name_cells, order_for_host
 from convrag.sweep.folders import cell_id, params_as_overrides, sweep_id
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.utils import create_config_search_path
-from hydra.core.utils import JobReturn, JobStatus, setup_globals
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import Report, Run, RunSummary, hookimpl
 from convrag.api.errors import ConfigError, ConvragError, JobLost, LauncherFailed
-from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, configure
+from convrag.config.compose import CONFIG_NAME
+from convrag.config.loader import make_loader
 from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
 from convrag.sdk.errors import NotReady
@@ -74,10 +74,8 @@ class InProcess:
 
 def make_grid(*overrides: str, batch: int | None = None, flags: Sequence[str] = ()) -> Grid:
     """The grid of `python -m convrag -m OVERRIDES`, with some settings that make it quick."""
-    configure()
-    setup_globals()
     register_folder_names()
-    loader = ComposedCells(ConfigLoaderImpl(create_config_search_path(f"pkg://{CONFIG_MODULE}")))
+    loader = ComposedCells(make_loader())
     given = [*PLAIN, *overrides]
     config = loader.load_configuration(CONFIG_NAME, [*given, *flags, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
     launcher: Any = InProcess(config, loader)

@@ -7,7 +7,7 @@ from convrag.registry import plugins
 from convrag.registry.description import describe_option
 from convrag.registry.option import Option
 from convrag.registry.plugins import FIRST_PARTY, GROUP
-from convrag.registry.values import check_value
+from convrag.registry.schema import check_value
 
 __all__ = [
     "FIRST_PARTY",
