@@ -1,7 +1,5 @@
 """64 conversations at once against a language model of 100 ms and of 1 s: frameworks, bare clients and convrag."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 With a revision of git, its counts stand beside today's.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import subprocess

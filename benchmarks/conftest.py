@@ -1,5 +1,3 @@
 """What the measurements in speed/ and quality/ share with the tests: pytest benchmarks/speed/test_speed.py -n 0 -s."""
 
-from __future__ import annotations
-
 from fixtures import database, here, mtrag_path  # noqa: F401

@@ -1,7 +1,5 @@
 """A plugin file: an LLM that takes 20 ms, counts its calls in asked.txt, and may have a dictionary as its cache."""
 
-from __future__ import annotations
-
 import time
 from hashlib import blake2b
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Deduplication in long conversations: RAGBoost's algorithm (as the package contextpilot has it) and convrag's."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

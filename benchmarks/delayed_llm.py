@@ -3,8 +3,6 @@
 It prints its port. Requests are answered side by side, with hardly any work: replies are made once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

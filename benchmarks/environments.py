@@ -1,7 +1,5 @@
 """Virtual environments of the peers: made from environments/<name>.txt, which pins every version, and kept."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """27 cells: 27 plain runs, a script with a dictionary as its cache, and convrag's grid: LLM calls and seconds."""
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import product

@@ -1,7 +1,5 @@
 """Lexical search: rank_bm25, bm25s (numpy and numba) and tantivy beside convrag's `retriever=bm25`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator

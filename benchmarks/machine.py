@@ -1,7 +1,5 @@
 """What the figures were measured on."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -10,8 +10,6 @@ round, a number is one more, a call whose value nobody takes is left out, a func
 copy of the tree, so this one stays as it is. `--layer slow` runs the slow tests that name the broken package.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import random

@@ -1,7 +1,5 @@
 """What every part is told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

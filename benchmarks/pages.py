@@ -6,8 +6,6 @@ A block stands between two comments, and all other text of the page is left as i
     <!-- end: lexical -->
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

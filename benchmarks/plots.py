@@ -1,7 +1,5 @@
 """Plots of the page: horizontal bars, one file for each part that has a `list_bars`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

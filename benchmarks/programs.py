@@ -1,7 +1,5 @@
 """Programs that are measured: each in a process of its own, with one thread for libraries that would take all."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

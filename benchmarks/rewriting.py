@@ -1,7 +1,5 @@
 """Rewriting without a language model on MTRAG's pools: convrag's rules, full history, last n and plain Rocchio."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

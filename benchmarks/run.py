@@ -11,8 +11,6 @@ Run it with an interpreter that has convrag with the extras `litellm` and `plots
 into virtual environments of their own, benchmarks/.environments; environments/*.txt pin the versions.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Start: seconds to import, to `--help` and to a first run, and what is installed."""
 
-from __future__ import annotations
-
 import statistics
 from typing import Any
 

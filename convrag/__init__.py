@@ -5,8 +5,6 @@ interfaces of plugins, and from the kernel. `convrag.sdk` has functions that man
 the contracts for a plugin's tests. docs/architecture.md describes all rooms.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

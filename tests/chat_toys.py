@@ -1,7 +1,5 @@
 """A chat for the tests: stages that do as they are told, and lines that are given beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs made up for comparisons: their scores are given, all else is the same for all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from convrag.api.records import RunSummary, Usage

@@ -1,7 +1,5 @@
 """What all tests share: fixtures, and how many threads a worker has."""
 
-from __future__ import annotations
-
 import gc
 import os
 

@@ -1,7 +1,5 @@
 """Damaged copies of a file: what a text editor, a merge, a full disk or another tool makes of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from copy import deepcopy

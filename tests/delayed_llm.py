@@ -1,7 +1,5 @@
 """A language model of OpenAI's protocol that takes so many seconds for a reply, in a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

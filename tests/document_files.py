@@ -1,7 +1,5 @@
 """Makes small files of documents, byte by byte, for the tests of dataset=documents."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ endpoint are words with 1 + log(count), and a token for each stem of five letter
 one.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import math
 import re

@@ -6,8 +6,6 @@ published description.
 then, for it is meant for measuring.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A data set and an embedder for the tests of the retrievers on a cluster."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any

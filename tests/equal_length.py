@@ -1,7 +1,5 @@
 """Answers from the reference contexts of MTRAG, compared at equal length."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 A fifth of its replies are faults: errors, resets, half replies, empty ones, no JSON, and now and then a long wait.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time

@@ -1,7 +1,5 @@
 """Fixtures of the tests and of benchmarks/: the real data where present, a fresh working folder, an empty database."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Toy stages for GINGER: each does one thing that can be seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

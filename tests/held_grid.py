@@ -1,7 +1,5 @@
 """A grid over a cluster whose calls in flight hang until the test lets them go on."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

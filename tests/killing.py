@@ -1,7 +1,5 @@
 """A grid that is killed at a moment of its life and started again, beside one that nobody disturbed."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

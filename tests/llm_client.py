@@ -1,7 +1,5 @@
 """The options that ask a server, as clients of the server of tests/llm_server.py."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 It gives the planned replies and faults in turn, the last one for ever.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

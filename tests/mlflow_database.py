@@ -1,7 +1,5 @@
 """MLflow's database for tests: made once, copied for each of them, since making one takes seconds."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

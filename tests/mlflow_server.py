@@ -1,7 +1,5 @@
 """MLflow's own server on loopback, for tests."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -7,8 +7,6 @@ its copies are gold, and count once. Conversations with an even hash are the hal
 testing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from bisect import bisect_right

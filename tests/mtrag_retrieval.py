@@ -1,7 +1,5 @@
 """Retrieval for the scored turns of MTRAG's pools: what they ask, nDCG@5, and p-values over conversations."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec

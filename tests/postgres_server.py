@@ -4,8 +4,6 @@ A module that uses it imports the fixture, `from postgres_server import postgres
 `integration`. They skip where the binaries or psycopg are absent.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

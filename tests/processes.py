@@ -1,7 +1,5 @@
 """Processes that a test starts: one that holds something, and a forked child."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Files of published data sets in small."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

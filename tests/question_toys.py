@@ -1,7 +1,5 @@
 """A language model that writes questions about a corpus of notes, and does as it is told where it should not."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where secrets are found below a folder: in files, and in what databases keep compressed."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import zlib

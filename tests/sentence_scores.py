@@ -5,8 +5,6 @@ to the question (Otterbacher et al. 2005). "placed" scores are discounted by the
 the scores of a sentence's neighbours.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import dataclass

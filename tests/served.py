@@ -1,7 +1,5 @@
 """Servers of `task=serve` for tests: an application with a client, one in a thread, and one as a command."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

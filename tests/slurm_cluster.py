@@ -7,8 +7,6 @@ A module that uses it imports the fixture, `from slurm_cluster import slurm  # n
 place on the PATH, and asks the controller.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import secrets

@@ -1,7 +1,5 @@
 """A small disk for a command: a tmpfs in the folder `small` that no other process sees."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

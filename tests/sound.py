@@ -1,7 +1,5 @@
 """A stage of each kind that keeps all promises, as short as can be. tests/broken/ breaks them one by one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

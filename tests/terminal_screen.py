@@ -1,7 +1,5 @@
 """What a person sees on a terminal: output on pyte's screen, and the command on a pseudo-terminal."""
 
-from __future__ import annotations
-
 import os
 import select
 import termios

@@ -1,7 +1,5 @@
 """The rooms of the package: the docstring of each `__init__` says what the room is, with a line for each file."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/authors.md: made from the code, complete, and its examples run."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import importlib

@@ -1,7 +1,5 @@
 """docs/benchmarks.md has the tables of benchmarks/results and keeps other text; `benchmarks/run.py` names mistakes."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command as a user types it."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

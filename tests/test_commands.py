@@ -1,7 +1,5 @@
 """How tests run the command: as `python -m convrag` in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

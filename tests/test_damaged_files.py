@@ -1,7 +1,5 @@
 """Every damaged file ends in one message that names it, or is survived; nothing that is written then holds NaN."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Damage anywhere in the store's files costs a finished run no turn and changes no score."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Old names of options and parameters work for a while, and warn once; nothing of ours outlives its version."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

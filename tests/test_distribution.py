@@ -1,7 +1,5 @@
 """What would be published: an sdist, a wheel made from it, and an environment that has nothing else of ours."""
 
-from __future__ import annotations
-
 import email
 import os
 import re

@@ -1,7 +1,5 @@
 """The docs are what the code does: the reference is made from it, and README's commands run."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

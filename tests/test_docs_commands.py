@@ -3,8 +3,6 @@
 A block that no test runs has a comment above it, which readers do not see: <!-- not run: it needs a key -->
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """RAGBoost's examples in docs/examples/multi_turn: each runs as a user runs it, and prints what it is about."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Disks that are full or read-only, and folders that go away: one message, and nothing half-published."""
 
-from __future__ import annotations
-
 import errno
 import io
 import logging

@@ -1,7 +1,5 @@
 """The packages of docs/examples that people copy: small, complete, installed together, and used in one run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Text of others that a terminal would obey, in every field of a data set, in replies, names, paths and plugins."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Plugins that are single files, named by a command; and what the environment can ask of all plugins."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Grids whose cells run in several processes, as Hydra's launchers start them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

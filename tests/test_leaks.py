@@ -1,7 +1,5 @@
 """Keys that are planted in the environment stand in nothing that a run leaves behind."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """One short question to each provider, for whoever has its key: CONVRAG_LIVE=1 pytest tests/test_live.py."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The figures of benchmarks: nDCG@5 and p-values, and which turns are asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from convrag_datasets.mtrag import MtragDataset

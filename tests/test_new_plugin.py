@@ -1,7 +1,5 @@
 """What task=new_plugin writes works without an edit: every stage's, installed together, and one installed by pip."""
 
-from __future__ import annotations
-
 import json
 import os
 import site

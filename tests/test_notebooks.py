@@ -3,8 +3,6 @@
 They are stored without outputs: what is shown depends on times and versions, and differences of commits stay readable.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

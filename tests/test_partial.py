@@ -1,7 +1,5 @@
 """Runs and grids on bad days: what a server refuses is told, has its own exit status, and is asked for again."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Mistakes of plugin authors: each is said with the plugin, the stage, the file and the line, and the run goes on."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/python.md runs as it stands."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A whole run over a real server with a real, if senseless, model: `transformers serve` on loopback."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

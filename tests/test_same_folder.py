@@ -1,7 +1,5 @@
 """The same folder, given to two commands at once."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A password or a key in a configuration is refused before anything is written; a reference to it stays one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The site has every page, in an order, and mkdocs builds it without a warning where it is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """docs/examples/study: the commands of its Makefile lead from data to the table of the paper."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

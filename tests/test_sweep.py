@@ -1,7 +1,5 @@
 """Grids as a user types them, in processes of their own."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Parts of different systems together: what one plugin promises and another one must keep."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Each task that needs no files of other tools, once, in this process, over the bundled sample."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

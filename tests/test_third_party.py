@@ -1,7 +1,5 @@
 """Plugins of others: the documented example, broken ones, and ones that want a name which is taken."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

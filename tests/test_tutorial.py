@@ -3,8 +3,6 @@
 Those of convrag are forked (see tests/commands.py) until the package of the tutorial is there, which pip installs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Installs a plugin for a test as pip would: its modules and its metadata on the path of a new process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Small stages and plugins for tests of the kernel: each does one thing that can be seen."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator

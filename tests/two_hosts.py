@@ -7,8 +7,6 @@ server had, and how many distinct ones. It needs root, `ip`, PostgreSQL's progra
 made. The hosts have no folder in common but that of the programs: each has outputs, store and indexes of its own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

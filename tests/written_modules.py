@@ -1,7 +1,5 @@
 """Modules that a test writes: importable while it runs, and forgotten after it."""
 
-from __future__ import annotations
-
 from importlib import invalidate_caches
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """convrag: whole turns with search over 20 passages, evidence, record and store; the fourth argument is the LLM."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """convrag's LLM stage alone, with the store around it: a list of messages is the conversation."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Callable

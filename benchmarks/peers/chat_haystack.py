@@ -1,7 +1,5 @@
 """Haystack: a Pipeline of ChatPromptBuilder and OpenAIChatGenerator; a list of ChatMessage is the conversation."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """LangChain: ChatOpenAI; a list of messages is the conversation."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import cache

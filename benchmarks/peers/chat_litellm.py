@@ -1,7 +1,5 @@
 """Bare litellm: a list of messages is the conversation."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LlamaIndex: a SimpleChatEngine for each conversation, one OpenAILike for all."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import cache

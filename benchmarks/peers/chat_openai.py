@@ -1,7 +1,5 @@
 """The bare openai client: a list of messages is the conversation."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

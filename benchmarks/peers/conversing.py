@@ -4,8 +4,6 @@ A peer's program is `measure(make)`, called with the server's address, the turns
 `asyncio`. A round without a figure goes first: it imports what a library imports late, and opens the connections.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable

@@ -5,8 +5,6 @@
 `ids` has convrag compare ids alone, as ContextPilot does, and not texts.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time

@@ -3,8 +3,6 @@
 python grid_script.py PLUGIN CELLS, where CELLS is a JSON list of lists of overrides
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

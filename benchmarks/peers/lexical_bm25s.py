@@ -1,7 +1,5 @@
 """bm25s with its own words and English stop words; the fourth argument is its backend, numpy or numba."""
 
-from __future__ import annotations
-
 import sys
 
 import bm25s

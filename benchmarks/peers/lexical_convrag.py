@@ -1,7 +1,5 @@
 """convrag's retriever=bm25: the index is built in a folder and memory-mapped; the corpus is read from its file."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

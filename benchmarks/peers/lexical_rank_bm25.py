@@ -1,7 +1,5 @@
 """rank_bm25: BM25Okapi over lists of words. Words and stop words are those of convrag's default."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

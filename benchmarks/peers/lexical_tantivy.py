@@ -1,7 +1,5 @@
 """tantivy in memory, one thread: words in lower case without English stop words. Its k1=1.2 and b=.75 are fixed."""
 
-from __future__ import annotations
-
 import tantivy
 
 from searching import FOUND, measure

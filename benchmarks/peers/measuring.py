@@ -1,7 +1,5 @@
 """What each measured program needs: processor time, memory, and its answer as JSON. The standard library alone."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

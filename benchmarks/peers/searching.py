@@ -3,8 +3,6 @@
 A peer's program is `measure(build, search)`, called with the files of passages, queries and rankings.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

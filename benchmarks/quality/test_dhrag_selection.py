@@ -10,8 +10,6 @@ next conversation, and the next question of the first.
 * "nDCG@5": BM25 with llm=extractive, which is no model.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

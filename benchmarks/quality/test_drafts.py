@@ -8,8 +8,6 @@ tested on the other. Of 426 labelled turns 30 are unanswerable.
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

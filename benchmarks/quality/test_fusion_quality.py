@@ -7,8 +7,6 @@ Building the indexes takes minutes; CONVRAG_FUSION_STORE=FOLDER keeps them for t
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

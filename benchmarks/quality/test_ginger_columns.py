@@ -6,8 +6,6 @@ reference contexts with llm=extractive: 396 answerable turns of clapnq and cloud
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -6,8 +6,6 @@ pair of answers cut to the shorter.
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ cut of these for each turn, and gold of a given length.
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

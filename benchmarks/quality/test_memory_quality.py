@@ -12,8 +12,6 @@ measured alone. CONVRAG_MEMORY_STORE=FOLDER keeps the indexes for the next time.
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

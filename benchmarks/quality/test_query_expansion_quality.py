@@ -7,8 +7,6 @@ Building the indexes with MiniLM takes most of an hour; CONVRAG_FUSION_STORE=FOL
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path

@@ -8,8 +8,6 @@ that folder: the first time it takes most of an hour on two cores.
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -12,8 +12,6 @@ left out.
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

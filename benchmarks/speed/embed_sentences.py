@@ -5,8 +5,6 @@
 MTRAG is the folder of the data set (with corpora, mtrag-human and rewrites), MODEL that of all-MiniLM-L6-v2.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -3,8 +3,6 @@
 pytest benchmarks/speed/test_chunker_speed.py -n 0 -s
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -1,7 +1,5 @@
 """Budget of rewriter=dhrag: what a turn costs in a conversation of 500. Run with -s to see the figures."""
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

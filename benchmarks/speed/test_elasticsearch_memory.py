@@ -4,8 +4,6 @@ What is measured is our side: reading, making documents, sending, taking note of
 and does not index them; how long a real cluster takes is not measured here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

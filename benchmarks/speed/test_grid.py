@@ -3,8 +3,6 @@
 The LLM is a plugin file that takes 20 ms for each call and writes down that it was asked.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -7,8 +7,6 @@ resident size of its process. The embedder of the dense index counts words: it s
 that of all the rest.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

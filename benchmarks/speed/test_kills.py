@@ -4,8 +4,6 @@ The LLM is a server on loopback that answers in words of the request. At half of
 ten, before the kill and after it: with status 500, or by closing the connection. Runs are kept in MLflow.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

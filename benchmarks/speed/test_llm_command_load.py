@@ -4,8 +4,6 @@ The server is a process of its own that costs next to nothing. The ideal is 8 tu
 else: the share of it is counted from the command's start, and from the first turn (which is what the summary says).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

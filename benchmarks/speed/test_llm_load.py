@@ -4,8 +4,6 @@ Run with -s. The server is a process of its own that costs next to nothing; all 
 in turns. Processor time is that of this process.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import time

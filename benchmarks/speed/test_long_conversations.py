@@ -2,8 +2,6 @@
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 import statistics
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Budget of rewriter=mmr: choosing sentences of a long history. Run with -s to see the figures."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ Backends that are not installed are left out. The last test takes a quarter of a
 every hundredth of the passages without judgements instead of every tenth.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

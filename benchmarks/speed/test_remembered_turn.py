@@ -5,8 +5,6 @@ The passages are made up: CONVRAG_PASSAGES=200000 makes as many as the figures o
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
-from __future__ import annotations
-
 import os
 import random
 import statistics

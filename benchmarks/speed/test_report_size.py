@@ -4,8 +4,6 @@
 Run it by name: pytest benchmarks/speed/test_report_size.py -n 0 -s
 """
 
-from __future__ import annotations
-
 import random
 import time
 import tracemalloc

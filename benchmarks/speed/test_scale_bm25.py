@@ -7,8 +7,6 @@ largest resident size (pages of memory-mapped files included). Limits are of pro
 what else the machine does; with one thread it is what the clock shows on an idle one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

@@ -11,8 +11,6 @@ of processor time, which hardly depends on what else the machine does. The vecto
 "embedded", so that the time is that of all the rest.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

@@ -6,8 +6,6 @@ The moments are those at which so many shards of the passages' words, or of thei
 vectors have been written. At the end the index is that of a build that nobody disturbed, byte for byte.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -7,8 +7,6 @@ of its replies are faults. Each question is new, so nothing is reused. Without C
 finds only what leaks fast.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Budgets of the kernel: start-up, a turn, conversations side by side. Run with -s to see the figures."""
 
-from __future__ import annotations
-
 import os
 import resource
 import statistics

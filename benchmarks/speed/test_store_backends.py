@@ -5,8 +5,6 @@ The rounds of both take turns in one process, so that their ratio holds on a bus
 
 # ruff: noqa: T201, F811 - the figures are what benchmarks are for; a fixture's name is an argument
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The pieces come when they are due, as those of a server do, whether or not their reader was in time for the last.
 """
 
-from __future__ import annotations
-
 import time
 
 from convrag import LLM, Completion, Prompt, hookimpl

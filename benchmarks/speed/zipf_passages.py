@@ -1,7 +1,5 @@
 """A data set of any size for benchmarks: passages of some 60 words of Zipf's distribution, made as they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What convrag asks of a database server that a plugin opens (the hook `convrag_open_database`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """An old name of an option or a parameter that is still understood, for a while."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from functools import cache

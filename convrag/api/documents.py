@@ -1,7 +1,5 @@
 """A document that passages are cut from: its text, where its headings and pages begin, and parts of a corpus."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

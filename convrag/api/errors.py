@@ -3,8 +3,6 @@
 A ConvragError is meant for the user: its message says what to do.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The groups of stages that a configuration chooses from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from convrag.api import models, stages

@@ -1,7 +1,5 @@
 """The hooks that a plugin may implement. docs/ lists them; plugins mark theirs with `convrag.hookimpl`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol

@@ -3,8 +3,6 @@
 It imports none of the classes that it shows, for they import it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any

@@ -5,8 +5,6 @@ to the clipboard or paint over what was said, a lone carriage return overwrites 
 code in another order than it has.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable

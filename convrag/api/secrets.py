@@ -1,7 +1,5 @@
 """Passwords and keys: how they are known in names and texts, and how messages are cleared of them."""
 
-from __future__ import annotations
-
 import os
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """What all stages share: the base class, and the mark on methods whose results the store keeps."""
 
-from __future__ import annotations
-
 from abc import ABC
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar

@@ -3,8 +3,6 @@
 A shell asks at each Tab, so it is answered without Hydra, which is slow.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """What a command asks of Hydra: a run, a grid, or a text (--help). The configuration is composed once, and checked."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import shutil

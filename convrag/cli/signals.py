@@ -6,8 +6,6 @@ main thread is in C code, say in the fit of a model, and what ends a block may h
 it ends the process where the main thread does not. Only the command does so, no program that uses convrag as a library.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import signal

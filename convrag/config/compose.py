@@ -1,7 +1,5 @@
 """The bridge to Hydra: registered options become config groups, and overrides become a configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path

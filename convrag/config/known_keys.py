@@ -1,7 +1,5 @@
 """Keys of a configuration that nothing reads: a typing error that Hydra accepts after a plus, or in a YAML file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """Errors of Hydra, OmegaConf and PyYAML in our words: what was wrong with which key, and what could stand there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Keeps passwords and keys out of what a run writes: they belong into the environment, and are refused elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any

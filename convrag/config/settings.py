@@ -1,7 +1,5 @@
 """What a user can set about a run besides its stages."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Choices that a user typed and that no stage of the run asks for, and who would ask for them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

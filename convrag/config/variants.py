@@ -3,8 +3,6 @@
 They lie in `conf/<group>/` of ours and of the packages that plugins name. Those of the rankers are rerankers too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache

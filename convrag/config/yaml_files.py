@@ -1,7 +1,5 @@
 """The YAML files of users and of plugins: an error that one of them makes names it, and the line if that is known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from importlib import resources

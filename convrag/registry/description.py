@@ -1,7 +1,5 @@
 """An option in words, taken from its class: what it is, and its parameters with types, defaults and effects."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ An observer that raises, or returns what its hook cannot, costs one warning, and
 pluggy.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """An option: a class that a group offers under a name, with the parameters of its constructor."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

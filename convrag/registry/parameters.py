@@ -1,7 +1,5 @@
 """The parameters of a constructor: what a user can set, and which stages are injected."""
 
-from __future__ import annotations
-
 import inspect
 import types
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Files that a command names join them.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

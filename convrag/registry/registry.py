@@ -1,7 +1,5 @@
 """What can be chosen: every option of every group, who brought it, and what failed to load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

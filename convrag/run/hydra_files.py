@@ -1,7 +1,5 @@
 """Reads what Hydra wrote into a run's folder, `.hydra/`, with references as they are: `${oc.env:KEY}` is no value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """What the results of a finished run depend on: run.json, by which it is known when the same run is asked for again."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The records of a run in memory and on disk, where each is a line of JSON."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path

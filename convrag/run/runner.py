@@ -1,7 +1,5 @@
 """Runs a configuration over its data set, measures the turns and writes the files of the run."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

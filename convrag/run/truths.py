@@ -1,7 +1,5 @@
 """What the data set says of a turn: labels, the reference answer, and the relevant passages with their texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

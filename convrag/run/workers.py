@@ -1,7 +1,5 @@
 """Several conversations at a time, each in a thread. Records come in the data set's order."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Generator, Sequence
 

@@ -1,7 +1,5 @@
 """The files of a run: lines are added when turns finish; the files take their places when the run has finished."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from collections.abc import Iterable, Iterator

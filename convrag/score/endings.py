@@ -1,7 +1,5 @@
 """How a run ended, in words: what a partial one lacks, and which stages fell back whenever they had something to do."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

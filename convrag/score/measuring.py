@@ -1,7 +1,5 @@
 """Metrics measure the turns of a run. If one of them fails, only its own values are missing."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The reports of stages, metrics and observers on a run: checked, so that none of them costs the run, and joined."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """The summary of a run as data: scores, counts, usage and times."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Finds copied texts, such as a model's quotations, in the text that they were copied from."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Long work that can be cancelled, and lets others compute while it waits."""
 
-from __future__ import annotations
-
 from convrag.store.cancellation import Cancellation, Cancelled, check_cancelled, if_abandoned, sleep, when_cancelled
 from convrag.store.compute_slots import ComputeSlots, waiting
 

@@ -1,7 +1,5 @@
 """The citations of an answer: `[1]`, `[1, 2]` and `[1][2]`, which must be numbers of passages that were shown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

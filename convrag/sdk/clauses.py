@@ -1,7 +1,5 @@
 """Shortens an English sentence by whole clauses, so that no list is cut and no clause is left half."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The console of Rich that everything is printed on: Rich may style what is printed, and nobody else may."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import IO, Any
 

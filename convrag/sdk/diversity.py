@@ -1,7 +1,5 @@
 """Selects items that are relevant and not alike: maximal marginal relevance (MMR)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Passages cut from a document: their ids, their titles, and their place in it, for citations and for people."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

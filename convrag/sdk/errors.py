@@ -1,7 +1,5 @@
 """Errors that few plugins raise or catch; the others come from `convrag`."""
 
-from __future__ import annotations
-
 from convrag.api.errors import (
     ConversationChanged,
     ConversationsUnusable,

@@ -1,7 +1,5 @@
 """Files that are written whole or not at all, and names for them."""
 
-from __future__ import annotations
-
 from convrag.store.files import encode_name, open_atomically, write_atomically, writing
 
 __all__ = ["encode_name", "open_atomically", "write_atomically", "writing"]

@@ -1,7 +1,5 @@
 """Follow-up questions that a language model suggests: what the passages of a turn could answer as well."""
 
-from __future__ import annotations
-
 import re
 
 from convrag.api.models import LLM

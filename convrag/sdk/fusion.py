@@ -1,7 +1,5 @@
 """Fusion of several rankings into one, by ranks or by scores, and the agreement of rankings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """The groups of stages that a configuration chooses from."""
 
-from __future__ import annotations
-
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL, options_group
 
 __all__ = ["GROUPS", "OPTION_KEY", "SEVERAL", "options_group"]

@@ -1,7 +1,5 @@
 """Values that are made at the first call, once for all threads; and the errors of making them, for `check()`."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar

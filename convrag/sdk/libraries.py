@@ -1,7 +1,5 @@
 """Which libraries are installed, and what to install where one is missing."""
 
-from __future__ import annotations
-
 from convrag.api.errors import is_installed, missing_extra
 
 __all__ = ["is_installed", "missing_extra"]

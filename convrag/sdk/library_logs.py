@@ -4,8 +4,6 @@ A program that uses convrag sets the levels and handlers of its loggers as it li
 too. The command owns its process, and keeps their progress off the terminal and out of convrag.log.
 """
 
-from __future__ import annotations
-
 import logging
 
 __all__ = ["limit_logs", "owns_logs"]

@@ -1,7 +1,5 @@
 """The base of rewriters that ask an LLM once: the prompt, cleaning the reply, and the fallback to the question."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

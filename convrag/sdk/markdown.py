@@ -1,7 +1,5 @@
 """Text of others in Markdown: on one line, without control characters, and with nothing that Markdown or HTML reads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

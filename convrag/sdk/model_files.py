@@ -1,7 +1,5 @@
 """Which model a name stands for: the files of a folder, or a commit of a repository on the Hugging Face hub."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from convrag.store.fingerprint import digest, file_hash

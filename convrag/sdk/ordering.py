@@ -1,7 +1,5 @@
 """The order in which passages are shown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 

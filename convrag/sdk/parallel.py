@@ -4,8 +4,6 @@ The threads are daemons, not those of `concurrent.futures`: the latter keep an i
 server has answered.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

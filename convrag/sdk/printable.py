@@ -1,7 +1,5 @@
 """Text for terminals and logs: without control characters, and numbers with their nouns."""
 
-from __future__ import annotations
-
 from convrag.api.printable import make_printable
 
 __all__ = ["count", "make_printable"]

@@ -1,7 +1,5 @@
 """Personal statements of the user (`Question.profile`) in a prompt: added where there are some, and only then."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How rows of progress look on a terminal (see convrag.sdk.progress)."""
 
-from __future__ import annotations
-
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 

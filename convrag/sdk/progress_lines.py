@@ -1,7 +1,5 @@
 """How far a step is, and how long it will take yet, in words; lines that say so now and then."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

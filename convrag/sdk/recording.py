@@ -4,8 +4,6 @@ A line has a hash of the prompt and the attempt, the reply, and an excerpt of th
 is left out, so that recordings are small. The hash does not depend on the model or on the version of convrag.
 """
 
-from __future__ import annotations
-
 import json
 from hashlib import blake2b
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The HTTP header Retry-After: when a server wants to be asked again."""
 
-from __future__ import annotations
-
 import time
 from email.utils import parsedate_to_datetime
 

@@ -1,7 +1,5 @@
 """Rows of JSON files that others wrote, checked as they are read."""
 
-from __future__ import annotations
-
 from convrag.api.plain_data import make_plain
 from convrag.api.rows import RecordRow
 

@@ -1,7 +1,5 @@
 """Passwords and keys: how they are known, and how messages are cleared of them."""
 
-from __future__ import annotations
-
 from convrag.api.secrets import is_public_address, is_secret_name, redact, redact_address
 
 __all__ = ["is_public_address", "is_secret_name", "redact", "redact_address"]

@@ -5,8 +5,6 @@ gets the parts between ends that are certain. A text of more than 50,000 charact
 certain ends alone. So the time grows with the length, whatever the text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """The numbered passages of an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

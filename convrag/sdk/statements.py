@@ -1,7 +1,5 @@
 """The statements of an answer, each with the numbers of the passages that it cites."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

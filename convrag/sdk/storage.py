@@ -1,7 +1,5 @@
 """The store of results, its locks, and what calls cost; and what a plugin that opens databases implements."""
 
-from __future__ import annotations
-
 from convrag.api.databases import Database, Entries, Rows, Statements, Transactions
 from convrag.store.database import StoreUnusable, compute_checksum, is_damaged
 from convrag.store.forks import ForkAware

@@ -1,7 +1,5 @@
 """JSON replies of language models, read as pydantic models."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

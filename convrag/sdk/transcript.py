@@ -1,7 +1,5 @@
 """A conversation as Markdown: the questions, the answers, and what they cite. task=chat and task=serve write it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from urllib.parse import quote
 

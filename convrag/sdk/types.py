@@ -1,7 +1,5 @@
 """Types that few plugins need: parts of documents, of answers, of records and of grids; the others are in `convrag`."""
 
-from __future__ import annotations
-
 from convrag.api.documents import CorpusPart, Heading
 from convrag.api.records import Cell, RunState, Slice, Sweep
 from convrag.api.stage import Stage, remembered

@@ -1,7 +1,5 @@
 """Texts in MTRAG's files of queries and rewrites, in which each of the user's utterances begins with `|user|: `."""
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["USER", "get_last_utterance", "split_utterances"]

@@ -1,7 +1,5 @@
 """The words of English texts: how a text is split, stop words, and stems."""
 
-from __future__ import annotations
-
 import re
 import string
 import threading

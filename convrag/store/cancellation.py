@@ -12,8 +12,6 @@ A process that is interrupted waits for no thread that hangs in a library or a s
 then never comes; the cleanups of `if_abandoned` do.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -9,8 +9,6 @@ Python runs one thread at a time. Sixty threads that all have something to compu
 the end; one after the other, all but the last finish earlier, and ask their servers earlier.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

@@ -3,8 +3,6 @@
 A damaged file is renamed aside, and a new one is begun. `read_damaged` reads single entries of the old one.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets

@@ -3,8 +3,6 @@
 encode_name("clapnq") == "clapnq"; encode_name("sales/eu") == "sales%2Feu"
 """
 
-from __future__ import annotations
-
 import errno
 import re
 import secrets

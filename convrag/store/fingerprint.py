@@ -1,7 +1,5 @@
 """Fingerprints of stages: hashes of all that bears on their results. Stages with the same one give the same results."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

@@ -4,8 +4,6 @@ A manifest says what a folder holds, so that damaged and missing files are found
 uses, so that no other process removes them meanwhile.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -8,8 +8,6 @@ held for moments only, is taken before a fork; a lock that is held for long (whi
 `_reset_in_child`. A lock of one call or one turn needs neither, since no child goes on with another thread's turn.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from weakref import WeakSet

@@ -12,8 +12,6 @@ The lock of a folder is `filelock`'s, which works on Windows too, is free when i
 to a forked child. The lock file says who holds it, and is there only meanwhile.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import logging

@@ -6,8 +6,6 @@ named tuples and enums. An object of another class that is derived from a plain 
 one of the plain type.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import zlib

@@ -9,8 +9,6 @@ The number is part of the key of each call that depends on a language model, so 
 nothing twice. All other results (embeddings, scores of rankers) are used again.
 """
 
-from __future__ import annotations
-
 import inspect
 import logging
 import threading

@@ -7,8 +7,6 @@ directly or not, such as convrag.sdk.sentences. Of convrag's rooms, those with i
 they compute nothing. Imports are read from the text of modules, and nothing is imported.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

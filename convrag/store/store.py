@@ -1,7 +1,5 @@
 """The store: values (bytes) and folders under keys, which are hashes of all that determines them."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

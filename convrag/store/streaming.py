@@ -1,7 +1,5 @@
 """Streaming: an LLM passes the pieces of its reply to a listener, and a thread passes what it tells to a loop."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from codecs import getincrementaldecoder

@@ -4,8 +4,6 @@ parse_json('{"score": NaN}')     raises ValueError: NaN is no number of JSON
 format_json({"score": nan})      gives '{"score": null}'
 """
 
-from __future__ import annotations
-
 import json
 from math import isfinite
 from typing import Any

@@ -1,7 +1,5 @@
 """One cell of a grid: it is run, the terminal and the log hear of it, and how it ended is noted in its folder."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

@@ -1,7 +1,5 @@
 """The cells of a grid: every combination of its factors, their ids, their names, and a sample of them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which cells of a grid are the same experiment, though their overrides differ, and which factor made no difference."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The ids of sweeps and cells, which name their folders: resolvers for conf/config.yaml."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The plan of a grid: its cells, listed and checked before anything is written, and what can be said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The folder of a grid: `sweep.json` lists its cells, and `cell.json` in each cell's own folder says how it ended."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

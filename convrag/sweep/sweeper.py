@@ -1,7 +1,5 @@
 """A grid is run, from its plan to its reports: its cells are launched, and told of."""
 
-from __future__ import annotations
-
 import logging
 import platform
 import sys

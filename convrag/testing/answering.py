@@ -1,7 +1,5 @@
 """Contracts of the stages that make an answer: LLMs, contexts, generators, detectors and summarizers."""
 
-from __future__ import annotations
-
 import json
 from math import inf, nan
 from typing import Any

@@ -1,7 +1,5 @@
 """What the calls of every stage promise: right results, and the same ones at any time, in any thread and process."""
 
-from __future__ import annotations
-
 import random
 import sys
 import time

@@ -3,8 +3,6 @@
 The tests compare the stage with variants of it, each with one parameter changed.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import re

@@ -1,7 +1,5 @@
 """Finds the libraries that the code of a stage imports: wherever in a module, and those of them that take long."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Blocks network access in a test, and lists the attempts."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

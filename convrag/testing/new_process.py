@@ -1,7 +1,5 @@
 """Asks a stage in a new Python process, where strings have other hashes and nothing was computed before."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import os

@@ -1,7 +1,5 @@
 """Contracts of the stages around the turns: data sets, metrics, trackers and tasks."""
 
-from __future__ import annotations
-
 import math
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Samples for tests of stages: passages, conversations, records, a data set, an LLM with recorded replies."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

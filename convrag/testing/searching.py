@@ -1,7 +1,5 @@
 """Contracts of the stages that search and choose: memories, rewriters, retrievers, rankers and selectors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

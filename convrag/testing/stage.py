@@ -1,7 +1,5 @@
 """The contract of all stages."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 from unittest import SkipTest

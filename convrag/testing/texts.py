@@ -1,7 +1,5 @@
 """Contracts of the stages that work on texts: chunkers, embedders and clusterers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from convrag.api.documents import Document, Heading

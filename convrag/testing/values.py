@@ -1,7 +1,5 @@
 """Copies of arguments and results as texts, in which a test can see what has changed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence, Set
 from contextlib import suppress

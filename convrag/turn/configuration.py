@@ -1,7 +1,5 @@
 """The configuration that a conversation belongs to: options, and the parameters that bear on results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

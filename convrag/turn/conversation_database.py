@@ -4,8 +4,6 @@ The database is a file of SQLite, or what a plugin opens (`convrag.api.databases
 same in each.
 """
 
-from __future__ import annotations
-
 import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence

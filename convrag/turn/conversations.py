@@ -1,7 +1,5 @@
 """The conversations of a pipeline, in memory and, if there is a database, for good."""
 
-from __future__ import annotations
-
 import builtins
 import time
 from collections import OrderedDict

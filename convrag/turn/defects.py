@@ -3,8 +3,6 @@
 What the stages of a turn return is checked where it arrives: else it would fail later, in somebody else's code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary

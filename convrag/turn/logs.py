@@ -1,7 +1,5 @@
 """The format of log records on the terminal, and warnings that are not repeated."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections import OrderedDict

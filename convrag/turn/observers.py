@@ -1,7 +1,5 @@
 """Who watches: a run's or a pipeline's own observers (files, tracker), and every plugin with an observing hook."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The transactions on the conversations in a file of SQLite."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """The stages of this process. Equal stages are one object, which all runs share."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """One turn: question -> memory -> rewriter -> retriever -> reranker -> selector -> context -> generator -> answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

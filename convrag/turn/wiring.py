@@ -1,7 +1,5 @@
 """Builds the stages of a configuration, and injects into each stage the other stages that its constructor asks for."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext

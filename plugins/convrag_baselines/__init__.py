@@ -4,8 +4,6 @@ Without a model: concatenation (`none`, `all_questions`, `last_n`), blend and we
 full_history and threshold. `auto`, the default, is full_history with a model; without one, the rules together.
 """
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

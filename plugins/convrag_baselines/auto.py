@@ -1,7 +1,5 @@
 """`rewriter=auto`: an LLM rewrites where there is one, and four rules together do elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from convrag import LLM, Question, Rewrite, Rewriter, use

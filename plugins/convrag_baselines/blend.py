@@ -1,7 +1,5 @@
 """`rewriter=blend`: the question, and earlier utterances with small weights, without an LLM."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from math import sqrt

@@ -1,7 +1,5 @@
 """Rewriters without a model: the query is the question, alone or concatenated with earlier utterances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from convrag import ConfigError, Question, Rewrite, Rewriter, Turn

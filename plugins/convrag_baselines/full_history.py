@@ -1,7 +1,5 @@
 """`rewriter=full_history`: an LLM rewrites the question with the whole conversation in its prompt."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from convrag import LLM, PromptTemplate, Question, Rewrite, Rewriter

@@ -1,7 +1,5 @@
 """`rewriter=weighted_history`: the history as weighted words for BM25, and as words of a rewrite for vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

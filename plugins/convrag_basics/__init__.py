@@ -1,7 +1,5 @@
 """The simplest options: the whole history, the first passages, in full or as snippets, one prompt, or nothing."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """`generator=direct`: one prompt with everything, and one answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question

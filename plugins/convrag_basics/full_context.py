@@ -1,7 +1,5 @@
 """`context=full`: all retrieved passages in full."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from convrag import Context, Evidence, EvidenceItem, Hit, Message, Question, Turn

@@ -1,7 +1,5 @@
 """`context=snippets`: of each passage the sentences that answer the question most likely."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence

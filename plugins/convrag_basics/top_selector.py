@@ -1,7 +1,5 @@
 """`selector=top`: the first passages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from convrag import Hit, Question, Selection, Selector

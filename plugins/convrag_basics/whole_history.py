@@ -1,7 +1,5 @@
 """`memory=all`: the whole history."""
 
-from __future__ import annotations
-
 from convrag import Memory, MemoryView, Question
 
 

@@ -1,7 +1,5 @@
 """BERTopic's clusterer, with which GINGER's best runs were made (extra `bertopic`)."""
 
-from __future__ import annotations
-
 import os
 
 from convrag import Register, hookimpl

@@ -1,7 +1,5 @@
 """Topics and their words by BERTopic; the first call in a process imports and compiles for some ten seconds."""
 
-from __future__ import annotations
-
 import re
 import threading
 import warnings

@@ -4,8 +4,6 @@ The lengths of passages are in tokens as `token_spans` counts them, an estimate 
 200 leaves room for the title below the 256 tokens that most models for embeddings read.
 """
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """The blocks of a text: paragraphs, lists, tables and code, as Markdown and plain text write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """chunker=pages: a passage for each page or slide; and chunker=none: one for each document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from convrag import Chunker, Document, Passage

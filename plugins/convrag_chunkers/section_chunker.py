@@ -1,7 +1,5 @@
 """chunker=markdown: the sections of a document, whatever its format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """chunker=sentences: whole sentences up to so many tokens."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 `convrag.sdk.sentences` reads English more exactly, and takes too long for documents of many megabytes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

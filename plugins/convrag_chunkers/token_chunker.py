@@ -1,7 +1,5 @@
 """chunker=tokens: windows of a fixed length."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from convrag import Chunker, Document, Passage

@@ -5,8 +5,6 @@ Korean, or one other sign: "Employees may carry over days." has 7. It is an esti
 models count, which needs no tokenizer: English prose has 1.0 to 1.1 of these tokens for one of BERT's word pieces.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Clusterers of short texts, most of them with algorithms of scikit-learn."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

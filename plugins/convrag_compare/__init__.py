@@ -1,7 +1,5 @@
 """Compares runs: leaderboard, significance, effects, costs and plots of grids and of finished runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from convrag import Register, Report, hookimpl

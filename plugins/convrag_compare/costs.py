@@ -1,7 +1,5 @@
 """Times, calls, tokens and costs. They are not in the leaderboard, because they differ when a grid is run again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from convrag import RunSummary

@@ -1,7 +1,5 @@
 """The effect of each factor: which measures it moves, the mean at each level, and pairs of levels, all else equal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import nan
 from statistics import fmean

@@ -1,7 +1,5 @@
 """The factors of a comparison, which are the overrides in which runs differ; runs are labelled by their levels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from convrag import ConfigError

@@ -1,7 +1,5 @@
 """Finds finished runs by a folder, a glob, the folder of a grid, or the id of a run in MLflow."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """leaderboard.tex: a table for a paper, with chosen columns, the best in bold, and significance marked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from convrag.sdk.printable import make_printable

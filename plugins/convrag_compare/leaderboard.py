@@ -1,7 +1,5 @@
 """The leaderboard: the means of each run with their intervals, and its differences to the baseline with p-values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan

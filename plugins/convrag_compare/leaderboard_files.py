@@ -1,7 +1,5 @@
 """The leaderboard as Markdown and CSV, without times and costs: a resumed grid leaves the same bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Which measures a factor moves: those in which two runs differ that differ in this factor alone."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The report of a comparison: its measures, files, plots and numbers, and the hook that tells plugins of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

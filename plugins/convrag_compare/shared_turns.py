@@ -1,7 +1,5 @@
 """Runs that were scored on different turns are compared on those that they share."""
 
-from __future__ import annotations
-
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The report of a grid: its cells are read from their folders and compared."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from omegaconf import OmegaConf

@@ -1,7 +1,5 @@
 """Tables as Markdown and CSV, and how numbers are formatted in them."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

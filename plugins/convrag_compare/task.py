@@ -1,7 +1,5 @@
 """`task=compare`: compares finished runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

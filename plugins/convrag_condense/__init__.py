@@ -4,8 +4,6 @@ in a chat.
 `rewriter=condense`: rewriter, gate, drift_check. `generator=chat`: chat, chat_history, meta_responses.
 """
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

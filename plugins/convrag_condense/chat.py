@@ -1,7 +1,5 @@
 """`generator=chat`: the conversation is sent to the LLM as a chat."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The history of a conversation as the messages that a model is sent, continued from turn to turn."""
 
-from __future__ import annotations
-
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A check for drift (`rewriter.guard`): what a rewrite is about must have been talked about."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 
 from convrag import Question, Rewrite, Turn

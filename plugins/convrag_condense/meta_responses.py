@@ -1,7 +1,5 @@
 """Meta-responses: replies such as "Okay, I understand. I'm ready to begin." that answer nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

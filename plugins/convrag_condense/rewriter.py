@@ -1,7 +1,5 @@
 """`rewriter=condense`: follow-ups that pass a gate are condensed by an LLM, and checked for drift."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """dataset=beir: a data set in BEIR's layout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """dataset=cast: TREC CAsT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

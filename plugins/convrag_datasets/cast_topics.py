@@ -1,7 +1,5 @@
 """Topics of TREC CAsT: lists of utterances until 2021; in 2022 trees, each branch of which is a conversation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

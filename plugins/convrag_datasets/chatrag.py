@@ -1,7 +1,5 @@
 """dataset=chatrag: the ten sets of ChatRAG-Bench."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of conversations: a conversation a row, as turns or as chat messages; or a turn or a message a row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """dataset=coral: CORAL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path

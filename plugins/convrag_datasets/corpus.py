@@ -1,7 +1,5 @@
 """Corpora: files of passages, as BEIR's corpus.jsonl or in another format of rows, and their fingerprints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path

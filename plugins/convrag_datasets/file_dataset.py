@@ -1,7 +1,5 @@
 """The base of data sets that are read from files: your own sets, and published ones."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

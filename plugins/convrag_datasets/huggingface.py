@@ -1,7 +1,5 @@
 """dataset=huggingface: a data set of the Hugging Face hub, or a folder of its files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """dataset=ikat: TREC iKAT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """dataset=ir_datasets: any data set of the library ir_datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """dataset=jsonl: the user's own files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """dataset=mtrag: the benchmarks MTRAG and MTRAG-UN."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain

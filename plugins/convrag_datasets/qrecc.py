@@ -1,7 +1,5 @@
 """dataset=qrecc: QReCC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Qrels (relevance judgements), in BEIR's three columns or TREC's four."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

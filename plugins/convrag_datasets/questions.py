@@ -1,7 +1,5 @@
 """dataset=questions: the questions that task=questions wrote, over the passages of another data set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Rows of a file of any format: JSONL, a JSON array, CSV, TSV or Parquet, with the user's own names of columns."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Data sets whose files have a row for each turn, with the texts of the turns before it (`Context`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """dataset=sample: the conversations that come with convrag."""
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows of tables: CSV and TSV files with a heading, and Parquet files."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Collection, Iterator, Mapping

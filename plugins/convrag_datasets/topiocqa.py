@@ -1,7 +1,5 @@
 """dataset=topiocqa: TopiOCQA."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path

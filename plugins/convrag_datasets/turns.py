@@ -1,7 +1,5 @@
 """Turns of conversations: their ids, the turns in chat messages, and the conversations that rows of turns make up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar

@@ -8,8 +8,6 @@
 * `multi_turn`, `conversation_tracker`, `rag_pipeline`: RAGBoost's API over the same code.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """`context=dedup`: passages that the model already has become hints."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """`ConversationTracker`: deduplication along chains of requests, for a server that knows only request ids."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field

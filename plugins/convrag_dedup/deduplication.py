@@ -1,7 +1,5 @@
 """Which documents of a turn are shown in full, and which as a hint: used by context=dedup and by RAGBoost's API."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 

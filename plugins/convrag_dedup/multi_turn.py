@@ -1,7 +1,5 @@
 """`MultiTurnManager`: deduplication for callers who retrieve, prompt and keep the messages themselves."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

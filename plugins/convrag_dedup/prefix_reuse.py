@@ -1,7 +1,5 @@
 """`metrics=prefix_reuse`: the share of prompt tokens that belong to a prefix sent before."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """`RAGPipeline`: RAGBoost's conversation API over convrag's pipeline."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Which passages a conversation has shown, under which ids and with which contents, and which are nearly alike."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from hashlib import blake2b

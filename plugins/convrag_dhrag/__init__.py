@@ -1,7 +1,5 @@
 """DH-RAG: rewrite a question from a dynamic database of the history, matched by cluster, summary and chain."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

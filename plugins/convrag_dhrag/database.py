@@ -1,7 +1,5 @@
 """The dynamic database of a conversation's history: (query, passage, response) triples and the chains they form."""
 
-from __future__ import annotations
-
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Hierarchical matching: a question is matched with a cluster of triples, a summary in it, and a triple there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt

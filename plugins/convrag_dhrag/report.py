@@ -1,7 +1,5 @@
 """The report of a run with dhrag: chains, selected against available turns, and a file with every reason."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Selects the exchanges that a question needs: those with the best scores, and others that are always kept."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

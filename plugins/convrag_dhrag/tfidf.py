@@ -1,7 +1,5 @@
 """TF-IDF rows of the history's triples, and their clusters, by scikit-learn."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """dataset=documents: a folder of documents, cut into passages."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence

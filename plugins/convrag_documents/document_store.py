@@ -1,7 +1,5 @@
 """Documents that were read, in the store, under the contents of their file and the reader that read them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The bytes of a file; and the files that could not be read, with their reasons and the sentences that say so."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections import Counter

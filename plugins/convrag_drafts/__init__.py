@@ -1,7 +1,5 @@
 """Answers from evidence spans: two drafts, a choice by judges, and calibrated answerability."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """Whether the shown passages answer the question: decided from the evidence spans and the retrieval scores."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`task=calibrate_answerability`: when to answer, learnt from finished runs with labels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from omegaconf import DictConfig

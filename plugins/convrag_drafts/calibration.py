@@ -5,8 +5,6 @@ turns: of the answerable ones that are answered, and of the unanswerable ones th
 To say how good that is on other turns, it is fitted to the conversations of one half and tested on those of the other.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The choice between two drafts by the votes of judges."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The two drafts of an answer: one from the evidence spans alone, one from the whole passages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Evidence spans: the parts of the shown passages that a model quotes, looked up in the passages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """`generator=drafts`: evidence spans, a decision whether they answer, two drafts, and a choice by judges."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

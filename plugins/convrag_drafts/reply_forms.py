@@ -1,7 +1,5 @@
 """The forms of the replies that this package asks language models for."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator

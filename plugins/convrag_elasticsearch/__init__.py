@@ -1,7 +1,5 @@
 """Retrievers on an Elasticsearch cluster, by words, vectors and ELSER, for corpora that outgrow one machine."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

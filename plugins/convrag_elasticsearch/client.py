@@ -1,7 +1,5 @@
 """The client, in the only module that imports elasticsearch. Its transport retries requests, the bulk helper's too."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

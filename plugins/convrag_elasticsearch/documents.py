@@ -1,7 +1,5 @@
 """Passages as documents of an index, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any

@@ -1,7 +1,5 @@
 """`retriever=elser`: search with ELSER, Elastic's learned sparse encoder."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from convrag import Dataset, Store, operational

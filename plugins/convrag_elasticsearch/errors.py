@@ -1,7 +1,5 @@
 """Errors of the cluster, translated into messages that say what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Builds an index. Searches see it only when it is complete; a build that was interrupted is resumed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """JSONL files with sparse vectors (weights of tokens) that were computed elsewhere, by SPLADE for example."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Many queries, fused: the queries of several rewriters, searched by themselves, and their rankings made one."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 _REFORMULATE = "convrag_fusion.reformulate:ReformulateRewriter"

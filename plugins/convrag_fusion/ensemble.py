@@ -1,7 +1,5 @@
 """`rewriter=ensemble`: the queries of several rewriters, with weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite

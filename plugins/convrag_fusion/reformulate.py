@@ -1,7 +1,5 @@
 """`rewriter=reformulate`: one of five ways to put a question to a search engine, by a language model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

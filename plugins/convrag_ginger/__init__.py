@@ -1,7 +1,5 @@
 """GINGER: answers from information nuggets, and its baselines."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

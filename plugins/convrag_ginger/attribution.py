@@ -1,7 +1,5 @@
 """Attribution: which nuggets a sentence of an answer rests on, which passages it cites, and whether they support it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple

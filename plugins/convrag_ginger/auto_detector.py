@@ -1,7 +1,5 @@
 """`detector=auto`: the LLM detects nuggets where it is a language model, and words in common do elsewhere."""
 
-from __future__ import annotations
-
 from convrag import LLM, Detector, Nugget, Passage, use
 
 

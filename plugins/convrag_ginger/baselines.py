@@ -1,7 +1,5 @@
 """`generator=baseline` and `generator=cot`: GINGER's baselines, with the same length limit."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from importlib import resources

@@ -1,7 +1,5 @@
 """What each of the best clusters says, in a sentence that its nuggets support, and the same rephrased as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple

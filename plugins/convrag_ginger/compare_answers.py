@@ -152,7 +152,7 @@ def _average(
         return None
     conversations = list(dict.fromkeys(record.conversation_id for record in measured))
     places = [conversations.index(record.conversation_id) for record in measured]
-    sums, sizes = np.bincount(places, differences), np.bincount(places).astype(np.float64)
+    sums, sizes = (np.bincount(places, each).astype(np.float64) for each in (differences, np.ones(len(places))))
     low, high = (float(bound) for bound in bootstrap_intervals(sums[:, None], sizes[:, None])[0])
     interval = None if low != low else (round(low, _DECIMALS), round(high, _DECIMALS))
     mean, other_mean, difference = (

@@ -1,7 +1,5 @@
 """`generator=ginger`: detect, merge, cluster, rank, summarise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path

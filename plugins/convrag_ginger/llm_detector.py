@@ -1,7 +1,5 @@
 """`detector=llm`: a model tags the nuggets in its copy of the passage."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The report of a run with GINGER: answered turns, sentences and topics."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any

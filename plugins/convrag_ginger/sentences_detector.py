@@ -1,7 +1,5 @@
 """`detector=sentences`: the sentences of a passage that match the query best, the first ones preferred."""
 
-from __future__ import annotations
-
 import math
 
 from convrag import ConfigError, Detector, Nugget, Passage

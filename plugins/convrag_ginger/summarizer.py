@@ -1,7 +1,5 @@
 """`summarizer=llm`: one sentence for each cluster of nuggets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`task=detect_nuggets`: nuggets for a file of queries and passages."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What GINGER compares of two texts: stems of content words, and numbers and negations."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from convrag.sdk.words import GRAMMAR_WORDS, split_words, stem_content_words

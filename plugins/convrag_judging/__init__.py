@@ -1,7 +1,5 @@
 """Answers assessed by language models or from files of judgements: nuggets, ratings by a rubric, and agreement."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

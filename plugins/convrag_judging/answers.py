@@ -1,7 +1,5 @@
 """The answers that are assessed: their words and passages, and pairs of them at equal length."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial

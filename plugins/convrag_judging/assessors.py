@@ -1,7 +1,5 @@
 """What all assessors have in common: which language models they are, and how they are asked for structured replies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 

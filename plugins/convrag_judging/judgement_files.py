@@ -1,7 +1,5 @@
 """Files of judgements: nuggets, their labels and ratings, a JSON object a line, and errors that name the line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A language model that creates nuggets, labels their importance, and assigns them to answers (TREC RAG)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """`metrics=nuggets`: how many of the nuggets that a good answer states an answer has (TREC RAG)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial

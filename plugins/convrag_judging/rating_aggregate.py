@@ -1,7 +1,5 @@
 """The ratings of a run, aggregated: means by turn and by judge, and agreement among judges and with people."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The forms of replies: strict ones that are asked for, and lenient ones for reading a reply that breaks them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, field_validator, model_validator

@@ -1,7 +1,5 @@
 """Rubrics, and a language model that rates answers by one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import resources

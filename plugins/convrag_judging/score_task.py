@@ -1,7 +1,5 @@
 """`task=score_nuggets`: nugget scores from files of judgements, without a pipeline, a model or a data set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict

@@ -1,7 +1,5 @@
 """`task=doctor`: what is missing or broken for a configuration."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path

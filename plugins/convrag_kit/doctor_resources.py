@@ -1,7 +1,5 @@
 """What a configuration needs of its machine: versions of libraries, API keys, models and servers."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

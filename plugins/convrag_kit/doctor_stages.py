@@ -1,7 +1,5 @@
 """Findings, and the stages of a configuration, built as a run would build them, with what each of them lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 

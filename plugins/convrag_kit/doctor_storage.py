@@ -1,7 +1,5 @@
 """The files that a run keeps: the store, and the databases in the configuration. They are read, never written."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The installed options and variants as data: where each comes from, its parameters, and whether it is ready to run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace

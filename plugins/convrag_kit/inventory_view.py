@@ -1,7 +1,5 @@
 """Prints the inventory on a terminal: a few lines for each option, or every parameter of the options of one stage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

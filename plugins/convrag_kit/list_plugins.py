@@ -1,7 +1,5 @@
 """`task=plugins`: lists the installed options."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`task=new_plugin`: checks the names of a new plugin, and writes a distribution with one that works."""
 
-from __future__ import annotations
-
 import keyword
 import re
 import secrets

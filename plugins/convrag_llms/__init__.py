@@ -6,8 +6,6 @@ connections.py (HTTP, deadlines, cancellation, the limit on a reply's size), rep
 options send a request in their own way: openai_compatible.py with openai_protocol.py, litellm_llm.py with _litellm.py.
 """
 
-from __future__ import annotations
-
 import os
 
 from convrag import Register, hookimpl

@@ -4,8 +4,6 @@ Its clients send through connections.py, by the two settings that litellm has fo
 cancellations are kept in one way.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import threading

@@ -1,7 +1,5 @@
 """One prompt's call: its request, within the stage's limits, repeated where that may help, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

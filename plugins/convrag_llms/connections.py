@@ -5,8 +5,6 @@ So each read and write of a socket looks at the `deadline` of its thread, and en
 cancelled. `llm=openai_compatible` sends its requests here, and so do the clients of litellm (_litellm.py).
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

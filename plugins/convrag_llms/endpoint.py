@@ -1,7 +1,5 @@
 """Where requests are sent: a model of a provider, at an address, with a key from the environment."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """Error messages: what went wrong with a call, and what to do about it."""
 
-from __future__ import annotations
-
 import re
 
 from convrag import LLMError

@@ -1,7 +1,5 @@
 """What a request raises, and what such an error says: its status, its message, when to ask again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

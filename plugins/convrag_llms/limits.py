@@ -1,7 +1,5 @@
 """The limits that all calls of a stage share: what it spends, how many requests at a time and in a minute."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """The parameters of requests: what `extra` may not hold, and how each provider names the parameters of sampling."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What requests cost: the most before they are sent, and by the prices of providers once their tokens are counted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

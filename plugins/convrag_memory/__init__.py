@@ -1,7 +1,5 @@
 """What of a conversation the later stages see: recent, relevant, summarised, or what is not forgotten yet."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

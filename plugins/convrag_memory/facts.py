@@ -1,7 +1,5 @@
 """Names and numbers of a conversation: which there are, which matter most, and whether a text has them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

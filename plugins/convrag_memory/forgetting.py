@@ -1,7 +1,5 @@
 """`memory=forgetting`: a budget of tokens, for the turns that are newest or that later turns used most."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from math import exp, log

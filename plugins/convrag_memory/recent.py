@@ -1,7 +1,5 @@
 """`memory=recent`: the newest turns of the history."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from convrag import LLM, ConfigError, Memory, MemoryView, Question, Report, Turn, TurnRecord

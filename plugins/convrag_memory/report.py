@@ -1,7 +1,5 @@
 """How much of a history the stages saw: its tokens, and the report of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 

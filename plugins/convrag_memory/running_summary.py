@@ -1,7 +1,5 @@
 """The running summary of a conversation: blocks of turns, each summarised once, by a model or by extraction."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

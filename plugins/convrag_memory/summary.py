@@ -1,7 +1,5 @@
 """`memory=summary`: a running summary of the older turns, and the newest as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal

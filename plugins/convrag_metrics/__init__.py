@@ -1,7 +1,5 @@
 """Metrics of rankings, answers, citations and rewrites."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

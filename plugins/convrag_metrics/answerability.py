@@ -1,7 +1,5 @@
 """`metrics=answerability`: does the answer say that it does not know, and should it?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import Dataset, Metrics, TurnRecord

@@ -1,7 +1,5 @@
 """`metrics=bertscore`: how close answers come to reference answers in meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import TurnRecord

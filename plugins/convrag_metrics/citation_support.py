@@ -1,7 +1,5 @@
 """Whether the texts that a sentence cites support it: by the words in common, or by asking an LLM."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The sentences of an answer, and the passages that each of them cites by number."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

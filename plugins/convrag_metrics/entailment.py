@@ -1,7 +1,5 @@
 """Whether a text entails a sentence, by a cross-encoder."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Sequence
 

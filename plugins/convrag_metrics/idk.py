@@ -1,7 +1,5 @@
 """Detects answers that say "I do not know" (IDK), by rules in English, and conditions scores on answerability."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache

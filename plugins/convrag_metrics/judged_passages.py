@@ -1,7 +1,5 @@
 """The passages that judgements are about: which the corpus lacks, and runs none of whose passages is judged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice

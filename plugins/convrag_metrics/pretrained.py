@@ -1,7 +1,5 @@
 """Pretrained models of the transformers library, from a folder or the local cache; nothing is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`metrics=ranking`: how well the passages were ranked, by the data set's qrels."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 

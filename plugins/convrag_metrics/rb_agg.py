@@ -1,7 +1,5 @@
 """`metrics=rb_agg`: MTRAG's reference-based score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import TurnRecord

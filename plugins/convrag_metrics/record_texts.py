@@ -1,7 +1,5 @@
 """The texts of a record that metrics compare: the answer, with or without citation marks, and the evidence."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """`metrics=reference_free`: what can be measured where the data set has no judgements and no reference answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """What the data set knows of each turn: the reference answer and the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`metrics=rewrites`: rewrites compared with reference rewrites, and how often and by what questions are changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Token overlap of two texts: SQuAD's precision, recall and F1, and ROUGE-L's longest common subsequence."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -13,8 +13,6 @@ trace_log            writes traces, and deletes those of a run
 conversation_traces  the turns of chats, servers and programs, written in the background
 """
 
-from __future__ import annotations
-
 import os
 
 from convrag import Register, hookimpl

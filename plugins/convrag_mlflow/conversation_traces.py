@@ -1,7 +1,5 @@
 """The turns of chats, servers and programs as traces. They belong to no run."""
 
-from __future__ import annotations
-
 import atexit
 import logging
 import threading

@@ -1,7 +1,5 @@
 """An experiment in MLflow, used through its client alone: without active runs, and with runs that are found by tags."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A grid in MLflow: a parent run, and a run for each cell, which are found by their tags."""
 
-from __future__ import annotations
-
 from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.scores import read_summary
 from convrag.sdk.types import Cell, Sweep

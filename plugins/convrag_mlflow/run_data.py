@@ -1,7 +1,5 @@
 """A run in MLflow as plain names and values: its name, parameters, metrics, tags and data set."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The spans of a turn: its stages, each followed by the calls of language models that it made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

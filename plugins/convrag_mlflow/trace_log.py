@@ -1,7 +1,5 @@
 """Writes turns to MLflow as traces, and deletes the traces of a run that another one replaces."""
 
-from __future__ import annotations
-
 import json
 import logging
 from base64 import b64encode

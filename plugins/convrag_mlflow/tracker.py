@@ -1,7 +1,5 @@
 """`tracker=mlflow` and `tracker=auto`: what is logged at which event."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """A turn as a trace: what is noted while it runs, and the plain data that MLflow's page will show of it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

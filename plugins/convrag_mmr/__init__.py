@@ -1,7 +1,5 @@
 """MMR cluster rewriting: rewrite a question from sentences of the history, chosen by clustering and MMR."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

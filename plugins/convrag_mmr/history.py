@@ -1,7 +1,5 @@
 """The sentences of a history: extracted from its turns, and shown to a language model as exchanges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

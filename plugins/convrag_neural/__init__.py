@@ -1,7 +1,5 @@
 """Models that run on this machine; they need the extra `neural`."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

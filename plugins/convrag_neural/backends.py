@@ -1,7 +1,5 @@
 """What computes a model: torch, or on a CPU and faster, OpenVINO; and which of them `auto` chooses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a model runs: the names of devices, and which of them this machine has."""
 
-from __future__ import annotations
-
 import re
 
 from convrag import ConfigError, ConvragError

@@ -1,7 +1,5 @@
 """The files of a model: in a folder, in the local cache of the Hugging Face hub, or on the hub."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from convrag.sdk.model_files import find_cached_revision, find_local_folder

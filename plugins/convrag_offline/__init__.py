@@ -1,7 +1,5 @@
 """What runs with no key, no model and no network."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

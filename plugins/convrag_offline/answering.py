@@ -5,8 +5,6 @@ the corpus have it (idf). A question that refers back is matched together with t
 Where the evidence is a hint to a passage of an earlier message, that passage is read there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple

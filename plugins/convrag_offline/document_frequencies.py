@@ -1,7 +1,5 @@
 """Document frequencies of the run's corpora, and the weights of words that follow from them (idf)."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

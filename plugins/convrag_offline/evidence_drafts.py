@@ -5,8 +5,6 @@ drafts is the one with more of its words in the passages ("support"), that cover
 or more of whose words the question has ("relevance").
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

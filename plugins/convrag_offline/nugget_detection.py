@@ -6,8 +6,6 @@ divided by log2(n + 1), as nDCG discounts a rank, since texts say first what mat
 has at least a third of the passage's best. convrag_ginger's detector=sentences does the same without weights.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ It compares words, not facts: it does not recognise a paraphrase, nor a contradi
 that everything works, and they compare answers that quote; they are no judgement.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence, Set
 

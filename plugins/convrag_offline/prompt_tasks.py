@@ -1,7 +1,5 @@
 """The tasks of prompts that are done without a language model, and which of a prompt's inputs each of them reads."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ gives "When must requests be submitted?". A follow-up puts a pronoun in the plac
 Such questions keep the words of the passage: passages are easier to find for them than for those of people.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -16,8 +16,6 @@ so these count at once. A mention weighs half of one in the next exchange, and r
 were said.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

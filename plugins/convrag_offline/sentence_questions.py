@@ -1,7 +1,5 @@
 """Questions that an English sentence answers, by its form: subject, a verb that can be asked with, and the rest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

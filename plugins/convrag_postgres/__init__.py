@@ -5,8 +5,6 @@
 * `conversations`: transactions on conversations.
 """
 
-from __future__ import annotations
-
 from convrag import hookimpl
 from convrag.sdk.libraries import missing_extra
 from convrag.sdk.storage import Database, Entries, Transactions

@@ -1,7 +1,5 @@
 """Transactions on the conversations in PostgreSQL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -8,8 +8,6 @@ server ends the session, and frees its locks. A process that loses the session g
 machines make the same call.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The address of a PostgreSQL server, the connections of a process to it, and what is said where it cannot be used."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import os

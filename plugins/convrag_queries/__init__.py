@@ -1,7 +1,5 @@
 """Several queries for one question: the readings of an ambiguous follow-up, and theme words of the conversation."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """`rewriter=multi_query`: an ambiguous follow-up becomes several standalone readings, with weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The reply of a language model that was asked for the readings of a question."""
 
-from __future__ import annotations
-
 import re
 from math import isfinite
 

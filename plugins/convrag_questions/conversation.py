@@ -1,7 +1,5 @@
 """Writes a conversation: its turns one after another, each about a passage that answers it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

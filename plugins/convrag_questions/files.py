@@ -1,7 +1,5 @@
 """The files of an evaluation set: conversations, qrels, rewrites, and what they are about."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

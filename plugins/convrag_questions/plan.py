@@ -1,7 +1,5 @@
 """Which documents the conversations are about: a sample over all documents, each with its passages in order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Comparisons of texts by their words: what is quoted, what is copied, what was asked before."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

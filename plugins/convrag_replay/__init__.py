@@ -1,7 +1,5 @@
 """Stages that replay recorded results: rewrites, rankings, and replies of an LLM."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """`llm=replay`: recorded replies, by prompt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """Recorded rankings and rewrites, read from users' files and checked; and a hash of such files."""
 
-from __future__ import annotations
-
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief

@@ -1,7 +1,5 @@
 """`retriever=run`: recorded rankings, by turn."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """`rewriter=replay`: recorded rewrites, by turn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 * `references`: the model's reply, its check, and the question with its references written out.
 """
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """The references of a question as a language model links them, and the question with them written out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -7,8 +7,6 @@
 * bm25_ranker and embedding_ranker
 """
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

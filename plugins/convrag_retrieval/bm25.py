@@ -1,7 +1,5 @@
 """`retriever=bm25`: lexical search over the data set's corpora. bm25_index has the loop, bm25_builder the formulas."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal

@@ -3,8 +3,6 @@
 The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 """
 
-from __future__ import annotations
-
 import json
 from array import array
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The BM25 index of one domain, memory-mapped: its words, their posting lists, and the search for the best passages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

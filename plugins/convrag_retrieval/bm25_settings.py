@@ -1,7 +1,5 @@
 """What decides how `retriever=bm25` finds and weighs words: its settings, and how a text is split into words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The corpora that a retriever searches, one for each domain of the data set."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from abc import abstractmethod

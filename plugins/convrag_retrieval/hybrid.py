@@ -1,7 +1,5 @@
 """`retriever=hybrid`: lexical and dense search, fused into one ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

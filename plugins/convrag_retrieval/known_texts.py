@@ -1,7 +1,5 @@
 """What earlier and interrupted builds have of texts, by their hashes, so that it need not be computed again."""
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from collections.abc import Generator, Iterator

@@ -1,7 +1,5 @@
 """Approximate nearest neighbours: rows in lists by the nearest of some of the rows, their leaders, with faiss."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Builds the vectors of a domain's passages: earlier builds give what they have, the rest is embedded in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which of the passages found the model sees, and how many: not alike, for several aspects, as many as needed."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """`selector=budget`: the best set of passages within so many tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from convrag import LLM, ConfigError, Hit, Question, Selection, Selector

@@ -1,7 +1,5 @@
 """Scores on one scale, and selections by position."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`selector=dynamic`: as many passages as the question needs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from convrag import ConfigError, Hit, Question, Selection, Selector

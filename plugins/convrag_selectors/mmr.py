@@ -1,7 +1,5 @@
 """`selector=mmr`: passages that are relevant and not alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

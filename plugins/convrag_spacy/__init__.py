@@ -1,7 +1,5 @@
 """An embedder with the word vectors of a spaCy pipeline (extra `spacy`)."""
 
-from __future__ import annotations
-
 from convrag import Register, hookimpl
 
 

@@ -1,7 +1,5 @@
 """The turns of a data set by id."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A data set in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

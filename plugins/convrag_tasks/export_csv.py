@@ -1,7 +1,5 @@
 """A run as CSV: a row for each turn, a column for each label and each measure."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence

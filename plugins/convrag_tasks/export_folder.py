@@ -1,7 +1,5 @@
 """Folders that appear whole or not at all."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator

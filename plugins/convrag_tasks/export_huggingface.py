@@ -1,7 +1,5 @@
 """A run as a data set of the Hugging Face hub: a folder with a file of rows and a card, which `load_dataset` reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal

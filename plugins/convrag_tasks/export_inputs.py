@@ -1,7 +1,5 @@
 """What an export reads: the records of a run and its data set, each when it is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path

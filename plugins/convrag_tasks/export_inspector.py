@@ -1,7 +1,5 @@
 """InspectorRAGet's JSON, in the first version of the format, which every release of InspectorRAGet loads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 From: scripts/evaluation/README.md and format_checker.py of github.com/IBM/mt-rag-benchmark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal

@@ -4,8 +4,6 @@ From: src/ragas/dataset_schema.py and messages.py of ragas 0.4; deepeval/test_ca
 conversational_test_case.py of deepeval 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What `python -m convrag` prints where nothing is chosen: a conversation, scores in words, and what to try next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

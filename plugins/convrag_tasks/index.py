@@ -1,7 +1,5 @@
 """`task=index`: builds the index, and asks no question."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Predictions of other systems, rankings in TREC runs and answers in JSONL, as the records of a data set's turns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite

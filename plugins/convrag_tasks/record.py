@@ -1,7 +1,5 @@
 """`task=record`: a run whose replies of language models are written to a file."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """`task=run`: a run over a data set."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Literal

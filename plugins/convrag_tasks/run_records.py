@@ -1,7 +1,5 @@
 """The records and the scores of a finished run, read from its folder."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What happened in a turn, in plain words: why its query was searched for, and where its tokens went."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -6,8 +6,6 @@
 * `view`: how a turn is shown, in the chat page and in the reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

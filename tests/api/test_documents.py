@@ -1,7 +1,5 @@
 """Where a character of a document stands: under which headings, on which page."""
 
-from __future__ import annotations
-
 from convrag import Document
 from convrag.sdk.types import Heading
 

@@ -1,7 +1,5 @@
 """A record as plain data: what JSON can hold, and back; what has another form is named."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Messages without the secrets of the environment, which is searched once for as long as it stays as it is."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Stages that break what the calls of every stage promise: threads, order, unchanged arguments and results."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from functools import wraps

@@ -1,7 +1,5 @@
 """Memories and selectors that break a promise of theirs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Chunkers that break a promise of theirs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stages whose fingerprint does not cover what they depend on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Notes each broken stage with the check that must find it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 BROKEN: list[tuple[str, type, str]] = []

@@ -1,7 +1,5 @@
 """Detectors and summarizers that break a promise of theirs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stages whose results another process, or the store, does not give again."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Data sets, metrics, trackers and tasks that break a promise of theirs."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from typing import Any

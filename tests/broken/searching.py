@@ -1,7 +1,5 @@
 """Retrievers and rankers that break a promise of theirs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from broken.noting import ascii_only, breaks

@@ -1,7 +1,5 @@
 """Stages that break what every stage promises: a docstring, types, a key, a seed, no state, a fingerprint."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import socket

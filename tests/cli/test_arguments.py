@@ -1,7 +1,5 @@
 """Flags, and arguments that are nearly right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

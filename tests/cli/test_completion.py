@@ -1,7 +1,5 @@
 """Tab completion: what may follow in a command, and how a real bash completes it."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

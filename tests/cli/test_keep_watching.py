@@ -1,7 +1,5 @@
 """Signals are watched on after an event loop, as that of the chat's prompt, has taken them over."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811 - the fixture's name is an argument
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

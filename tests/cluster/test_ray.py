@@ -1,7 +1,5 @@
 """A grid over Ray (`hydra/launcher=convrag_ray`): workers are killed, the command gets a signal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

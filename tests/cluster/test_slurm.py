@@ -1,7 +1,5 @@
 """A grid over a real Slurm cluster on this host: a node is drained, a job cancelled, a node fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path

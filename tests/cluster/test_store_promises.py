@@ -1,7 +1,5 @@
 """What the store promises, with SQLite and with PostgreSQL: values, locks, kills, forks, threads, damage."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """One grid over two hosts with a store in PostgreSQL and no common folder; one of them is cut off."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

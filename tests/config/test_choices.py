@@ -1,7 +1,5 @@
 """`rewriter.clusterer=lsa` in commands, grids and YAML, with and without a default of the stage's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The two of Hydra's internals that remain, what breaks without each, and what a host's Hydra hears of us: nothing."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Iterator

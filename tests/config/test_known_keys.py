@@ -1,7 +1,5 @@
 """A key that nothing reads is refused with a guess, wherever it comes from."""
 
-from __future__ import annotations
-
 import pytest
 
 from convrag import Pipeline

@@ -1,7 +1,5 @@
 """Arguments that are no overrides are told what to type."""
 
-from __future__ import annotations
-
 import pytest
 
 from convrag.api.errors import ConfigError

@@ -1,7 +1,5 @@
 """Options and variants in Hydra's store: typed when they are chosen, read from their source for a help text."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

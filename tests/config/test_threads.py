@@ -1,7 +1,5 @@
 """Pipelines are composed from several threads at once, also as the first thing that a process does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

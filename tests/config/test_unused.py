@@ -1,7 +1,5 @@
 """What a user typed and no stage uses is said, with what would use it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

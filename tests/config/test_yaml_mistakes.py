@@ -1,7 +1,5 @@
 """A user's YAML with a mistake in it: one line that names the file, status 2, no traceback."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Readers of documents as fuzz targets: the bytes of one file in a folder, which is read or listed with a reason."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Readers of users' files as fuzz targets: the bytes of a file, and the function that reads it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

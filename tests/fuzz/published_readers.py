@@ -1,7 +1,5 @@
 """Readers of published data sets as fuzz targets: the bytes of one file, in a folder with the others that it needs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

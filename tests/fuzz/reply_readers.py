@@ -1,7 +1,5 @@
 """Stages that ask language models as fuzz targets: the model's reply is the bytes, and the stage must cope with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise

@@ -5,8 +5,6 @@ from then on a test of test_fuzz.py. Options with one dash are libFuzzer's. With
 printed.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

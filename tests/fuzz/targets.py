@@ -1,7 +1,5 @@
 """All targets: a function of bytes that must return, or raise a ConvragError, whatever the bytes are."""
 
-from __future__ import annotations
-
 import atexit
 import tempfile
 from collections.abc import Callable

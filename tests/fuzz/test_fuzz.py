@@ -1,7 +1,5 @@
 """Readers cope with whatever run.py found, and with mutations of valid inputs."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Queries and passages are filler words with the name of a subject among them; a p
 `python tests/models/tiny_cross_encoder.py FOLDER` keeps the model for a look.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import deque

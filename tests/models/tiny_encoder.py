@@ -3,8 +3,6 @@
 `python tests/models/tiny_encoder.py FOLDER bert` keeps the model for a look.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A Llama of random weights that chats, by characters: small enough for a server to start with it at once."""
 
-from __future__ import annotations
-
 import string
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A T5 of random weights, with a tokenizer of T5's own kind: small enough to check its numbers by brute force."""
 
-from __future__ import annotations
-
 import string
 from pathlib import Path
 

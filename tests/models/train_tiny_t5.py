@@ -7,8 +7,6 @@ with more of the query's content words is the more relevant one. A fifth of thes
 accuracy is measured on queries and texts of those alone.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import random

@@ -1,7 +1,5 @@
 """generator=chat sends what it would send if it rebuilt the whole history at each turn."""
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Chunkers: documents become passages, whatever their script, structure and length."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

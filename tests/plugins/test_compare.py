@@ -1,7 +1,5 @@
 """Comparisons of runs: leaderboards, baselines, effects, reports of grids, and finding the runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

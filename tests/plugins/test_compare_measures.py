@@ -1,7 +1,5 @@
 """Comparisons by several measures: which a factor moves, on which turns, and what is said of few conversations."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

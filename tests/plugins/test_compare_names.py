@@ -1,7 +1,5 @@
 """What a comparison calls its runs, and its table for LaTeX: chosen columns, the best in bold, significance marked."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

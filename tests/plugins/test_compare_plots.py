@@ -1,7 +1,5 @@
 """The plots are drawn, whatever was varied, and their labels can be read."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

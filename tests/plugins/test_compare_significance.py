@@ -1,7 +1,5 @@
 """The tests of significance, against brute force and scipy."""
 
-from __future__ import annotations
-
 import itertools
 import tracemalloc
 from math import isnan, nan

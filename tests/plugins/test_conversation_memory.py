@@ -1,7 +1,5 @@
 """What stages keep of a conversation stays in it: eight threads, sixteen conversations, one pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """The real library, with data sets that are registered here: nothing is downloaded."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One JSON array in the place of lines."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """MTRAG-UN and the synthetic part, in small files of exactly their form."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """dataset=questions: questions over the passages of another data set."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Mapping

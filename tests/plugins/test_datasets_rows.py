@@ -1,7 +1,5 @@
 """JSON files of rows, item by item, and the places that errors name."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """context=dedup: what is shown, what is hinted at, and that a hint never points at what is not there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

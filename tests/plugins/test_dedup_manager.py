@@ -1,7 +1,5 @@
 """RAGBoost's manager, state and tracker: what its own tests expect of them, and what they leave open."""
 
-from __future__ import annotations
-
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor

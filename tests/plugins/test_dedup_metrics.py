@@ -1,7 +1,5 @@
 """What a run says of deduplication: its report, metrics=dedup, and metrics=prefix_reuse."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

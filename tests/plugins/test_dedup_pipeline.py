@@ -1,7 +1,5 @@
 """RAGBoost's conversation API: its examples, its troubleshooting, restarts and kills."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

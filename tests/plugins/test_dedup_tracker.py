@@ -1,7 +1,5 @@
 """`ConversationTracker` finds what a walk up the whole chain would find, whatever happens to the requests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """task=doctor finds what is wrong, says what to do, and changes nothing."""
 
-from __future__ import annotations
-
 import socket
 import sqlite3
 import sys

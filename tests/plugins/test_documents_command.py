@@ -1,7 +1,5 @@
 """`python -m convrag` over a folder of documents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """dataset=documents: passages, domains, what is read again, and what is said of files that cannot be read."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

@@ -1,7 +1,5 @@
 """What is read of each format: text, headings, pages."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

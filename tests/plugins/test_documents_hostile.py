@@ -1,7 +1,5 @@
 """Files that are damaged, or made to do harm: each is refused with its reason, and the others are read."""
 
-from __future__ import annotations
-
 import io
 import os
 import random

@@ -1,7 +1,5 @@
 """task=calibrate_answerability, and what generator=drafts makes of its file."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

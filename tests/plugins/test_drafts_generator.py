@@ -1,7 +1,5 @@
 """generator=drafts: spans, the decision, drafts and votes, and what becomes of a turn where a step fails."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

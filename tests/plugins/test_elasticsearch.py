@@ -1,7 +1,5 @@
 """retriever=elasticsearch and retriever=elser against the loopback server: what is sent, and what is found."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The commands of docs/growing.md name what is there; compose.yaml is what they start."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

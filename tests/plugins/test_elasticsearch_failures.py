@@ -1,7 +1,5 @@
 """Clusters that are down, busy, slow, of another version, or none at all; and keys, which no output may show."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """task=index on the loopback server: streamed, repeated, gone on with, switched; and nothing half-done is ever seen."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

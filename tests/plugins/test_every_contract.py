@@ -1,7 +1,5 @@
 """Every option of ours is tested with the contract of its stage."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

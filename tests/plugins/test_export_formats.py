@@ -1,7 +1,5 @@
 """RAGAS, DeepEval, BEIR, Hugging Face, SemEval's subtasks, and the tag of TREC runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

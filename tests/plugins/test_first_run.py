@@ -1,7 +1,5 @@
 """`python -m convrag`, with nothing chosen: a conversation, scores in words, what to try next."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`rewriter=ensemble`, `rewriter=reformulate` and `retriever=fused`."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any

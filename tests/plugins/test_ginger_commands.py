@@ -1,7 +1,5 @@
 """GINGER's commands, as a user types them, in processes of their own."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """task=compare_answers: the answers of runs at equal length."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

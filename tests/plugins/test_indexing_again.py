@@ -1,7 +1,5 @@
 """Indexing after passages changed: only new texts are worked on, and the result is that of a fresh build."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

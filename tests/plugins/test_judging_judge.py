@@ -1,7 +1,5 @@
 """metrics=judge and task=agreement: rubrics, judges, and their agreement with people."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """metrics=nuggets: nuggets created, labelled and assigned by models, files of nuggets, and unusable replies."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping

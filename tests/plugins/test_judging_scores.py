@@ -1,7 +1,5 @@
 """Nugget scores: their definitions, spellings of labels, and files of labels and nuggets."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What a user is told, and what nobody is told."""
 
-from __future__ import annotations
-
 import json
 import logging
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """What is spent and how much at a time: usage, the cost limit, requests at once and in a minute."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

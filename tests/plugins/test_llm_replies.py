@@ -1,7 +1,5 @@
 """Replies that are too long, cut, empty to the eye, or an error page."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Every way in which a server can fail, with the exact number of requests that each one takes."""
 
-from __future__ import annotations
-
 import re
 import time
 from email.utils import formatdate

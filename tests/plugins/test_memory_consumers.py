@@ -1,7 +1,5 @@
 """What reads the history works with every view of it: with turns that left or came back, and with a summary."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

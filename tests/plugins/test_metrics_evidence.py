@@ -1,7 +1,5 @@
 """`metrics=evidence`: the passages that the model sees, measured by hand and beside ir-measures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 from pathlib import Path

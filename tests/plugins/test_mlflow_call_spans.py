@@ -1,7 +1,5 @@
 """Where the calls of a stage stand in time, of which only their lengths are known."""
 
-from __future__ import annotations
-
 import pytest
 
 from convrag import Completion, Message, Prompt

@@ -1,7 +1,5 @@
 """`tracker.traces=true` with task=chat, task=serve and Pipeline: each turn is a trace that belongs to no run."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

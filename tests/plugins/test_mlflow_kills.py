@@ -1,7 +1,5 @@
 """Grids in MLflow whose process was killed or interrupted, and that were gone on with."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

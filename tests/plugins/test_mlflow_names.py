@@ -1,7 +1,5 @@
 """Names, data sets and the command for MLflow's page."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

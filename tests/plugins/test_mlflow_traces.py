@@ -1,7 +1,5 @@
 """`tracker.traces=true`: each turn is a trace of its run, read back as MLflow's own client gives it."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import subprocess

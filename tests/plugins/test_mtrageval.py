@@ -1,7 +1,5 @@
 """+system=mtrageval against the loopback servers: five rewrites, one search each, one ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

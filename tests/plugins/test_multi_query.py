@@ -1,7 +1,5 @@
 """`rewriter=multi_query`: an ambiguous follow-up becomes several queries, by a language model."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Devices and backends of neural models."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """llm=extractive as a judge: nuggets, importance and support by the words in common."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What llm=openai_compatible does by itself; what it shares with llm=litellm is tested in test_llm_*.py."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import ssl

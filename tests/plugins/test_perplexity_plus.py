@@ -1,7 +1,5 @@
 """`+system=perplexity_plus`: one request for the condensed question, and beside it queries by rules."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """PostgreSQL without a server: what is tried again, and how often."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """The fixtures that every pytest has where convrag is installed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Questions that llm=extractive writes and checks by rules."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

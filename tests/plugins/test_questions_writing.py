@@ -1,7 +1,5 @@
 """How conversations are planned, written and checked, with a scripted language model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Recording the replies of a run, and running from the recording."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`rewriter=resolve`: what a language model links, and the question with its references written out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

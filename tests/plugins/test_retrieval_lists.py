@@ -1,7 +1,5 @@
 """Lists of leaders (approximate search) and quantised vectors: what they find, and how they are built again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

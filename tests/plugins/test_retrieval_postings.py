@@ -1,7 +1,5 @@
 """The search for the best passages of postings, which skips what cannot be among them, beside summing up everything."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`selector=mmr`, `xquad`, `dynamic` and `budget`: by hand, by references of their formulas, and combined."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """context=snippets: consecutive sentences of a passage, within a number of tokens; and what 8,000 tokens hold."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The option task=chat: its parameters, its preset, and what ends it with an error."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`python -m convrag task=chat` with lines from a pipe, and the command to go on."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

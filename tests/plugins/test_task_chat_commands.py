@@ -1,7 +1,5 @@
 """The commands of a chat: what they print and write."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A chat without a terminal: questions, answers, sources, and what goes wrong."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

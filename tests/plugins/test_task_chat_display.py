@@ -1,7 +1,5 @@
 """How an answer looks on a terminal while it grows, and afterwards: on the screen of a terminal emulator."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How a chat reads lines: editing, history, completion, and input that is no text."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator

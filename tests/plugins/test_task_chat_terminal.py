@@ -1,7 +1,5 @@
 """A whole chat on a pseudo-terminal: what a person types, and what is seen."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """task=index with retrievers of this machine: it builds what they search, and asks nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """task=questions from the command's point of view: its files, what it says, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The promises of the tasks that run something."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

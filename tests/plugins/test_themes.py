@@ -1,7 +1,5 @@
 """`rewriter=themes`: the words of the conversation's themes beside the queries of any rewriter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

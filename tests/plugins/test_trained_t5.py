@@ -1,7 +1,5 @@
 """monoT5 and duoT5 with models that were trained (tests/models/train_tiny_t5.py): that the order is a real one."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

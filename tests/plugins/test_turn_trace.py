@@ -1,7 +1,5 @@
 """`task.show=trace`: what happened in a turn, in the terminal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 Of an option the line is "group=name built", or "group=name MissingExtra ...", with any error in its place.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 

@@ -1,7 +1,5 @@
 """Every option where convrag is installed without extras: it is built, or names the extra that it needs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Hooks are called through pluggy, and what a plugin does wrong costs one warning."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from typing import Any

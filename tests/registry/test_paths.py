@@ -1,7 +1,5 @@
 """Options that are registered by the path of their class."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What starting the command imports."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

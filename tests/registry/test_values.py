@@ -1,7 +1,5 @@
 """What a signature says is what a configuration may hold: composed by OmegaConf, checked by pydantic."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

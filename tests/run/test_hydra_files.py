@@ -1,7 +1,5 @@
 """What Hydra wrote into a run's folder is read with its references as they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from convrag.run.hydra_files import read_choices, read_hydra_config, read_overrides

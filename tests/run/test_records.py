@@ -1,7 +1,5 @@
 """The records of a run, in memory and on disk: nothing that metrics need is lost."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

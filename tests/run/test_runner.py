@@ -1,7 +1,5 @@
 """Which finished runs stand for the same run asked for again, and what a run tells of how it ended."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from importlib import resources

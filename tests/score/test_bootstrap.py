@@ -1,7 +1,5 @@
 """Intervals whose unit is the conversation."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

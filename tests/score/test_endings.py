@@ -1,7 +1,5 @@
 """How a run ended: whole, partial or failed, and what a partial one lacks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the scores of turns come to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

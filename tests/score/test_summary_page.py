@@ -1,7 +1,5 @@
 """The summary of a run for people: the table of scores and the remarks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

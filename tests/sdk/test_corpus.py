@@ -1,7 +1,5 @@
 """The copy of a corpus in the store: passages come back type for type, and a damaged copy is made again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

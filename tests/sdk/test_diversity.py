@@ -1,7 +1,5 @@
 """Maximal marginal relevance, by a reference of its formula and by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

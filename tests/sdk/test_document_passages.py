@@ -1,7 +1,5 @@
 """Passages cut from a document know where they stand in it."""
 
-from __future__ import annotations
-
 from convrag import Document
 from convrag.sdk.document_passages import cut_passage, cut_passages
 from convrag.sdk.types import Heading

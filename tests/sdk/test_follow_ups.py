@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 from convrag import LLM, Answer, Completion, Evidence, EvidenceItem, Passage, PromptTemplate, TurnRecord

@@ -1,7 +1,5 @@
 """Reciprocal rank fusion."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

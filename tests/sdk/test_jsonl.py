@@ -1,7 +1,5 @@
 """Users' files, line by line."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Values that are made once."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Loggers of libraries: the command limits them; where convrag is a library, they stay as they are."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

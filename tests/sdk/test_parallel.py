@@ -1,7 +1,5 @@
 """Calls side by side: in order, counted, and ended by the first error."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

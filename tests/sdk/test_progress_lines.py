@@ -1,7 +1,5 @@
 """What is said of long work, by a clock that the tests move."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

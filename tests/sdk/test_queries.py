@@ -1,7 +1,5 @@
 """Queries for one kind of search: who takes them, how they are shown, written and read again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

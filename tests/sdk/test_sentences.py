@@ -1,7 +1,5 @@
 """Sentences: ordinary text is split as pysbd splits it, and the time grows with the length, whatever the text."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

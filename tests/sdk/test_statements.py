@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from convrag.sdk.statements import find_cited_statements

@@ -1,7 +1,5 @@
 """MTRAG's mark of who speaks."""
 
-from __future__ import annotations
-
 import pytest
 
 from convrag.sdk.utterances import get_last_utterance, split_utterances

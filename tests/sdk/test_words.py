@@ -1,7 +1,5 @@
 """Words, stop words and stems of English texts."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Atomic writes: a reader sees the old file or the new one, and never a part of either."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

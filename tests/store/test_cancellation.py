@@ -1,7 +1,5 @@
 """Calls of a thread are ended from another one, and other threads go on."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """Threads compute a few at a time, and let others compute while they wait."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

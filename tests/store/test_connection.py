@@ -1,7 +1,5 @@
 """What a remembered call asks of the disk: one look at the file and one statement."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

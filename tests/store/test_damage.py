@@ -1,7 +1,5 @@
 """A damaged database costs what was damaged, and nothing else: it is computed again, with one warning."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sqlite3

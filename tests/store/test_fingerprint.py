@@ -1,7 +1,5 @@
 """What a fingerprint covers, and what cannot be identified."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum

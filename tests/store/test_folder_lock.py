@@ -1,7 +1,5 @@
 """A folder is written by one process at a time."""
 
-from __future__ import annotations
-
 import errno
 import os
 import platform

@@ -1,7 +1,5 @@
 """Built folders that supersede each other, and when one of them is removed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

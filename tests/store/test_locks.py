@@ -1,7 +1,5 @@
 """Locks by key: across threads, processes and forks, and where there are none."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """A built folder whose files are damaged or missing is built again, whoever reads it meanwhile."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a computing call returns is what a reusing call returns; what cannot be kept is named; no paid reply is lost."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A folder has one store in a process, which threads, processes and forked children use side by side."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

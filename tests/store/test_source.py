@@ -1,7 +1,5 @@
 """Which source code a fingerprint covers. Each is computed in a process of its own, with another hash seed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

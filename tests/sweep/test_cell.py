@@ -1,7 +1,5 @@
 """One cell in its folder."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

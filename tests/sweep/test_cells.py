@@ -1,7 +1,5 @@
 """The cells of a grid, without running any."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

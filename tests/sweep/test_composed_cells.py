@@ -1,7 +1,5 @@
 """The configurations of cells: composed once in the process of the grid."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cells that are the same experiment, and what is said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A grid and a run, read from their folders: as objects, as a DataFrame, and in a notebook."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

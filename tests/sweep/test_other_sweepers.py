@@ -1,7 +1,5 @@
 """Sweepers that are not ours: each of their jobs is a run by itself, and gives them the value of `sweep.metric`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A grid as Hydra's sweeper runs it, its cells in this process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The contracts find what they are for: a sound stage of each kind passes, and each broken one fails just one check."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The libraries that a stage's code imports."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """A stage is asked in a new process: what its test class needs for that, and what is said where it lacks it."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

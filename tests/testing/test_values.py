@@ -1,7 +1,5 @@
 """Copies of values, and what a contract says of two that differ."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Turns in asyncio: many at once, streamed, and cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """A conversation goes on with the configuration that it was begun with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

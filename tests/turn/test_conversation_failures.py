@@ -1,7 +1,5 @@
 """Databases of conversations that are damaged, of something else, full, away or guarded: one message, nothing lost."""
 
-from __future__ import annotations
-
 import logging
 import random
 import sqlite3

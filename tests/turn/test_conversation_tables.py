@@ -1,7 +1,5 @@
 """Texts on their way to the database and back."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

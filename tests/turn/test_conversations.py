@@ -1,7 +1,5 @@
 """Conversations in a database: they go on after a restart, in order, and nothing of them is lost or mixed up."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import stat

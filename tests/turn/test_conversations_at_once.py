@@ -1,7 +1,5 @@
 """Many threads and processes use one database of conversations."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import subprocess

@@ -1,7 +1,5 @@
 """What stages import: in one thread at a time, before the first call that needs it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from importlib import import_module

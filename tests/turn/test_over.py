@@ -1,7 +1,5 @@
 """Passages given as objects are the corpus of a pipeline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Personal statements of the user: from data sets and callers through the prompts of stages into records."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

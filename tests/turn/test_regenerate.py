@@ -1,7 +1,5 @@
 """The last question is answered again, in the place of the last answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

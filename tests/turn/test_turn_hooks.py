@@ -1,7 +1,5 @@
 """Hooks tell of each turn, at every door: of one that failed or was stopped, too."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A folder of documents for tests in the browser and of the server: a handbook with headings, pages and odd texts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 QUESTION = "How many weeks of parental leave are there?"

@@ -1,7 +1,5 @@
 """A data set whose ids, titles, texts, addresses and questions do harm where they are taken for HTML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Records for tests of reports: two conversations whose turns share passages."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -6,8 +6,6 @@ It quotes the first sentences of two passages, and counts the attempts. What a q
 it pause for half a second after each word, "fail" lets it fail, and "hostile" lets it write HTML.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from convrag import Completion, Dataset, LLMError, Message, Prompt, Store, hookimpl

@@ -1,7 +1,5 @@
 """The chat page for everybody: the keyboard alone, narrow screens, dark and light, and what axe-core finds."""
 
-from __future__ import annotations
-
 import pytest
 
 from web.browser import Server, find_violations, open_page

@@ -1,7 +1,5 @@
 """Two configurations side by side in the chat page."""
 
-from __future__ import annotations
-
 import pytest
 
 from web.chat_page import ChatPage

@@ -1,7 +1,5 @@
 """The chat page in Chromium, with a server in a process of its own: a conversation from its first question on."""
 
-from __future__ import annotations
-
 import re
 from urllib.error import HTTPError
 

@@ -1,7 +1,5 @@
 """What the chat page shows and does where something fails: the model, the connection, the server, the token."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

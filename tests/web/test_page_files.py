@@ -1,7 +1,5 @@
 """The files of the chat page: small, nothing from elsewhere, nothing that makes HTML of a text."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Nothing that the chat page shows is taken for HTML, whatever a passage, a question, an answer or an error says."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

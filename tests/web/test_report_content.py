@@ -1,7 +1,5 @@
 """What is in report.html of a run: everything once, within a limit of size, and nothing that a browser would run."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Runs, grids and comparisons write report.html beside their other files."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

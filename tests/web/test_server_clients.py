@@ -1,7 +1,5 @@
 """Clients that people have: openai, litellm, llm, and convrag itself, against a real server."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

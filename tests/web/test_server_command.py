@@ -1,7 +1,5 @@
 """`python -m convrag task=serve` as a process: what it prints, its mistakes, and how signals end it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

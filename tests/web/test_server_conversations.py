@@ -1,7 +1,5 @@
 """Conversations that are kept, over HTTP: begin, ask, show, regenerate, reset, delete, export, list."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The OpenAPI description: what it says of the API, and that the API does what it says (schemathesis)."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The document of a passage, over HTTP: what a conversation has found, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

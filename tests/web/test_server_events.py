@@ -1,7 +1,5 @@
 """The events of a turn: none is lost, and pieces that come faster than they may be sent are joined."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

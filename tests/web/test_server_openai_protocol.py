@@ -1,7 +1,5 @@
 """OpenAI's protocol: completions, chunks, models, errors, and messages of odd shapes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Two servers over one PostgreSQL database."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Who may ask, and what hostile requests get: an error object, never a status 500, never a line on the terminal."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Turns under load: clients that leave, too many questions, turns that fail or take too long, and what is counted."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

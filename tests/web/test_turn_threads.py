@@ -1,7 +1,5 @@
 """Threads of turns: an idle one takes the next turn, and each turn has a context of its own."""
 
-from __future__ import annotations
-
 import threading
 from contextvars import ContextVar
 

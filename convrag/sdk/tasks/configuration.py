@@ -1,7 +1,5 @@
 """The configuration of a command, and of a conversation."""
 
-from __future__ import annotations
-
 from convrag.config.choices import Command, place_of
 from convrag.config.compose import compose_with, settings_of
 from convrag.config.settings import read_metric_names

@@ -1,7 +1,5 @@
 """Grids, and the files that they leave."""
 
-from __future__ import annotations
-
 from convrag.sweep.folders import OPERATIONAL
 from convrag.sweep.plan import ComposedCells, Grid
 from convrag.sweep.sweep_file import CELL_FILE, METRICS_FILE, find_cell_name, find_sweep_id, read_json, read_sweep

@@ -1,7 +1,5 @@
 """The installed plugins and their options."""
 
-from __future__ import annotations
-
 from convrag.config.variants import Variant, variants, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option

@@ -1,7 +1,5 @@
 """Runs, and the files that they leave."""
 
-from __future__ import annotations
-
 from convrag.run.hydra_files import read_choices, read_hydra_config, read_overrides
 from convrag.run.manifest import MANIFEST, list_run_files
 from convrag.run.records import read_records

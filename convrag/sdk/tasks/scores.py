@@ -1,7 +1,5 @@
 """The scores of a run, and how they are told."""
 
-from __future__ import annotations
-
 from convrag.score.bootstrap import LEAST, RESAMPLES, TOO_FEW, bootstrap_intervals
 from convrag.score.endings import describe_ending, describe_gaps, label_state
 from convrag.score.measuring import measure

@@ -1,7 +1,5 @@
 """Interruptions, for a task that reads a terminal."""
 
-from __future__ import annotations
-
 from convrag.cli.signals import keep_watching, resume
 
 __all__ = ["keep_watching", "resume"]

@@ -1,7 +1,5 @@
 """The stages of a configuration, and the turns that they answer."""
 
-from __future__ import annotations
-
 from convrag.turn import logs
 from convrag.turn.conversations import MAX_CONVERSATIONS
 from convrag.turn.observers import ending_conversations

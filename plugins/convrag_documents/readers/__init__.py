@@ -14,8 +14,6 @@ What they use: text_builder puts a text together, table_rows makes lines of rows
 bounds, and parses the XML in them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The members of a zip archive, which DOCX, PPTX, XLSX and EPUB files are, without letting them grow beyond bounds."""
 
-from __future__ import annotations
-
 import posixpath
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """CSV: each row is a line with the names of the columns."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

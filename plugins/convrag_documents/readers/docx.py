@@ -1,7 +1,5 @@
 """DOCX: paragraphs, lists and tables of a Word file, with its headings, and the pages that Word saw last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 

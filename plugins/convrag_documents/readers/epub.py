@@ -1,7 +1,5 @@
 """EPUB: the chapters of a book in the order of reading, each read as HTML."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """JSONL: each line is a document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

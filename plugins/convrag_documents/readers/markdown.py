@@ -1,7 +1,5 @@
 """Markdown. The text stays as it is in the file, but for line breaks within paragraphs, which are spaces."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

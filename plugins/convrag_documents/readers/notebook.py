@@ -1,7 +1,5 @@
 """Jupyter notebooks: the Markdown and the code of the cells, without what the code printed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

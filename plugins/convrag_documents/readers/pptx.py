@@ -1,7 +1,5 @@
 """PPTX: the texts of the slides, each with its title as a heading, and the speaker's notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 

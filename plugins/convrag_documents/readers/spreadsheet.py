@@ -1,7 +1,5 @@
 """XLSX: each sheet is a page, each row a line with the names of the columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, time

@@ -1,7 +1,5 @@
 """The rows of a table as lines that can be understood alone: "item: laptop; price: 1200"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

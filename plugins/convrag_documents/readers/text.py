@@ -1,7 +1,5 @@
 """Plain text, and text in whatever encoding."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Puts the text of a document together, and notes where its headings and pages begin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

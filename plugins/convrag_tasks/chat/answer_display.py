@@ -1,7 +1,5 @@
 """Shows an answer while it is generated: what goes on, then its text."""
 
-from __future__ import annotations
-
 import atexit
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Markdown for a terminal: nothing of a text is hidden in it, and its addresses are shown."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Carries something out in the background, and shows meanwhile what goes on."""
 
-from __future__ import annotations
-
 import atexit
 import logging
 import sys

@@ -1,7 +1,5 @@
 """A command of a chat: its name, argument and help, and what carries it out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

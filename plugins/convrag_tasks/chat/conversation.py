@@ -1,7 +1,5 @@
 """The conversation of a chat: asking a question, asking it again, and going on with another conversation."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime

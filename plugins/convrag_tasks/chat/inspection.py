@@ -1,7 +1,5 @@
 """The commands that look at a conversation: its sources, a passage, why a query was searched for, the whole of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

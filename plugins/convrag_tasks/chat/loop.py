@@ -1,7 +1,5 @@
 """The loop of a chat: reads lines, and answers questions or carries out commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches

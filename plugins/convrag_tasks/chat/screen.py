@@ -1,7 +1,5 @@
 """What a chat prints, on a terminal or into a pipe."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.table import Table

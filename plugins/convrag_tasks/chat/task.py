@@ -1,7 +1,5 @@
 """`task=chat`: a conversation at the terminal."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

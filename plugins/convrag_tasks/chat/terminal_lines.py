@@ -1,7 +1,5 @@
 """Lines of a terminal, as Rich lays them out: of a width that can be read, or narrower."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console, RenderableType

@@ -1,7 +1,5 @@
 """report.html of a grid or a comparison: leaderboard, plots, links to the runs, and their turns side by side."""
 
-from __future__ import annotations
-
 import logging
 import os
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """report.html: the data, the modules and the styles in one file, which may load nothing from anywhere."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping

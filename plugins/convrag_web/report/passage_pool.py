@@ -1,7 +1,5 @@
 """The passages of a report: each stands there once, in the order of first use."""
 
-from __future__ import annotations
-
 import gzip
 from array import array
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """report.html of a run: its scores and all of its turns."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """The application: its routes, and what stands before them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fastapi import FastAPI

@@ -1,7 +1,5 @@
 """What the API below /api sends and gets, for the checks of requests and for the OpenAPI description."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Turns of conversations that are kept: which model a conversation goes on with, and one turn of each at a time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The document that a passage of a conversation was cut from, with the passage's place in it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

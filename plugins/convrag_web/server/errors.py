@@ -1,7 +1,5 @@
 """Errors over HTTP: every one is OpenAI's object `{"error": {"message", "type", "param", "code"}}`."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Replies as server-sent events: the events of a turn, which is cancelled when the client goes away."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -5,8 +5,6 @@ the Host must be a name of this server (else a page could give its own name this
 browser says which page asks (Origin), that must be a page of this server or of an address that task.cors names.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Replies in JSON, as its standard has it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from starlette.responses import Response

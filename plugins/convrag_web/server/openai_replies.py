@@ -1,7 +1,5 @@
 """The replies of OpenAI's chat protocol: models, completions, and the chunks of streamed ones."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The requests of OpenAI's chat protocol, as far as they bear on an answer; other fields are ignored."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 

@@ -3,8 +3,6 @@
 /docs shows the OpenAPI description without a script, since the usual page loads its script from elsewhere.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The models of a server: named configurations, whose equal stages are shared."""
 
-from __future__ import annotations
-
 import logging
 import shlex
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Labels: models, stages, outcomes.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Literal
 

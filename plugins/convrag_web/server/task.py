@@ -1,7 +1,5 @@
 """`task=serve`: a server for the chat page, for clients of OpenAI's protocol, and for conversations with state."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing

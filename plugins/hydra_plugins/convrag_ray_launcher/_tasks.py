@@ -1,7 +1,5 @@
 """Cells as tasks of Ray: they are sent, run in its processes, and gathered."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

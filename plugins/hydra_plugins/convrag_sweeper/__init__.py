@@ -4,8 +4,6 @@ Hydra takes sweepers from the namespace package `hydra_plugins` alone, and impor
 heavy stands here. In an editable install its search does not find this package; the command registers it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
