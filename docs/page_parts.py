@@ -99,9 +99,13 @@ def format_signature(function: Callable[..., Any], name: str = "", *, bound: boo
     signature = inspect.signature(function)
     parameters = [each for each in signature.parameters.values() if not (bound and each.name in ("self", "cls"))]
     names = getattr(function, "__globals__", {})
-    shown = [each.replace(annotation=_show(each.annotation), default=_show_default(each, names)) for each in parameters]
+    written = read_annotations(function)
+    shown = [
+        each.replace(annotation=_show(each.annotation, written.get(each.name)), default=_show_default(each, names))
+        for each in parameters
+    ]
     is_class = inspect.isclass(function)
-    result = inspect.Signature.empty if is_class else _show(signature.return_annotation)
+    result = inspect.Signature.empty if is_class else _show(signature.return_annotation, written.get("return"))
     text = f"{name or function.__name__}{signature.replace(parameters=shown, return_annotation=result)}"
     if len(text) <= _WIDEST:
         return text
@@ -127,11 +131,31 @@ def _break_parameters(signature: inspect.Signature) -> list[str]:
     return lines
 
 
-def _show(annotation: Any) -> Any:
-    if isinstance(annotation, str):
-        return _Written(annotation)
-    text = getattr(annotation, "__forward_arg__", None)
-    return annotation if text is None else _Written(text)
+def read_annotations(function: Callable[..., Any]) -> dict[str, str]:
+    """Parameter, or "return", -> its annotation as the source has it; of a class its constructor's, or its fields."""
+    found: dict[str, str] = {}
+    for owner in reversed(function.__mro__[:-1]) if inspect.isclass(function) else [inspect.unwrap(function)]:
+        try:
+            tree = ast.parse(dedent(inspect.getsource(owner)))
+        except (OSError, TypeError, SyntaxError):  # no Python source: a builtin
+            continue
+        statement = tree.body[0]
+        is_field = isinstance(statement, ast.ClassDef)
+        for node in [statement, *(statement.body if isinstance(statement, ast.ClassDef) else [])]:
+            if isinstance(node, ast.AnnAssign):
+                found[ast.unparse(node.target)] = ast.unparse(node.annotation)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (not is_field or node.name == "__init__"):
+                written = [each for each in ast.walk(node.args) if isinstance(each, ast.arg) and each.annotation]
+                found |= {each.arg: ast.unparse(each.annotation) for each in written if each.annotation}
+                found |= {"return": ast.unparse(node.returns)} if node.returns else {}
+    return found
+
+
+def _show(annotation: Any, written: str | None) -> Any:
+    """An annotation as it is written: names without their modules."""
+    if annotation is inspect.Parameter.empty:
+        return annotation
+    return _Written(written.strip("'\"") if written else inspect.formatannotation(annotation))
 
 
 def _show_default(parameter: inspect.Parameter, names: Mapping[str, Any]) -> Any:
@@ -157,8 +181,8 @@ def list_properties(cls: type) -> Iterator[tuple[str, str, str]]:
     """The name, the type and the docstring of the properties that a class itself defines."""
     for name, member in vars(cls).items():
         if isinstance(member, property) and not name.startswith("_"):
-            annotation = inspect.signature(member.fget).return_annotation  # type: ignore[arg-type]
-            yield name, str(annotation), flatten(inspect.getdoc(member) or "")
+            assert member.fget is not None
+            yield name, read_annotations(member.fget)["return"], flatten(inspect.getdoc(member) or "")
 
 
 def list_attributes(owner: Any) -> Iterator[tuple[str, str]]:

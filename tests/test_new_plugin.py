@@ -203,7 +203,7 @@ def _run(command: list[Any], folder: Path) -> str:
         ({"package": "convrag_mmr"}, "task.package=convrag_mmr is taken"),
         ({"package": "convrag"}, "task.package=convrag is taken"),
         ({"package": "acme", "stage": "reranker"}, "write task.stage=ranker"),
-        ({"package": "acme", "stage": "clusterer", "llm": True}, "no clusterer that asks an LLM.*but of detector, gen"),
+        ({"package": "acme", "stage": "clusterer", "llm": True}, "no clusterer that asks an LLM, but of detector, gen"),
         ({"package": "acme", "stage": "reranker", "llm": True}, "write task.stage=ranker"),
         ({"package": "acme", "stage": "rewriters"}, "Did you mean 'rewriter'"),
         ({"package": "acme", "option": "mmr"}, "rewriter=mmr is taken by convrag"),

@@ -148,7 +148,8 @@ def choose_template(stage: str, *, llm: bool) -> StageTemplate:
     if stage not in STAGE_TEMPLATES:
         raise UnknownName("task.stage: group", stage, STAGE_TEMPLATES)
     if llm and stage not in ASKING_TEMPLATES:
-        raise UnknownName("task.llm=true task.stage: group", stage, ASKING_TEMPLATES)
+        others = ", ".join(sorted(ASKING_TEMPLATES))
+        raise ConfigError(f"task.llm=true: there is no {stage} that asks an LLM, but of {others}; leave task.llm out")
     return (ASKING_TEMPLATES if llm else STAGE_TEMPLATES)[stage]
 
 

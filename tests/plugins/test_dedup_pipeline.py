@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import SHARED
+from fixtures import SHARED
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.turn.conversation_database import ConversationDatabase
 from convrag_dedup import InferenceConfig, RAGPipeline
