@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from fixtures import SHARED
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.turn.conversation_database import ConversationDatabase
 from convrag_dedup import InferenceConfig, RAGPipeline
+from fixtures import SHARED
 
 TEXTS = {
     "ml": "Machine learning lets programs learn from data instead of following rules that somebody wrote.",
