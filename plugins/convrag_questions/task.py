@@ -19,8 +19,7 @@ from convrag.sdk.types import Usage
 
 if TYPE_CHECKING:
     from convrag.sdk.tasks.turns import Wiring
-    from convrag_questions.conversation import ConversationWriter, WrittenConversation
-    from convrag_questions.plan import Outline
+    from convrag_questions.conversation import ConversationWriter, Outline, WrittenConversation
     from convrag_questions.question import Counts, Kind
 
 _PLANS = 5  # plans per conversation that is wanted, at most: not every document gives a conversation
@@ -91,8 +90,7 @@ class QuestionsTask(Task):
         from convrag.sdk.progress import show_preparation
         from convrag.sdk.storage import UsageMeter
         from convrag.sdk.tasks.turns import Wiring
-        from convrag_questions.conversation import ConversationWriter
-        from convrag_questions.files import check_folder, write_files
+        from convrag_questions.conversation import ConversationWriter, check_folder, write_files
         from convrag_questions.question import Counts, Prompts, QuestionWriter
 
         console = make_console()
@@ -146,7 +144,7 @@ class QuestionsTask(Task):
     def _read_outlines(self, wiring: Wiring) -> dict[str, Outline]:
         """The documents of each domain. Raises ConfigError where there is nothing to ask about."""
         from convrag.sdk.corpus import Corpus
-        from convrag_questions.plan import MIN_WORDS, Outline
+        from convrag_questions.conversation import MIN_WORDS, Outline
 
         dataset = wiring.get("dataset")
         outlines = {domain: Outline(Corpus(dataset, domain, wiring.store)) for domain in dataset.domains()}
@@ -165,7 +163,7 @@ class QuestionsTask(Task):
         is reused, so that the same command writes the same conversations.
         """
         from convrag.sdk.parallel import map_parallel
-        from convrag_questions.plan import plan_conversations
+        from convrag_questions.conversation import plan_conversations
 
         plans = islice(plan_conversations(outlines, self.seed), _PLANS * self.conversations)
         missing, useful = self.conversations, True
@@ -205,7 +203,7 @@ RULES = (
 
 def list_results(conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage) -> Iterator[str]:
     """Say what was written, what was refused and why, and what it cost."""
-    from convrag_questions.plan import name_document
+    from convrag_questions.conversation import name_document
 
     turns = [turn for each in conversations for turn in each.turns]
     if turns:

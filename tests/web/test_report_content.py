@@ -12,7 +12,7 @@ import pytest
 
 from convrag import Answer, Evidence, EvidenceItem, Message
 from convrag_web.report.page import bundle_modules
-from convrag_web.report.passage_pool import split_by_passages
+from convrag_web.report.turn_rows import split_by_passages
 from web.report_records import (
     HOSTILE,
     PASSAGES,

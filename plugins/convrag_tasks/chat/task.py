@@ -69,9 +69,8 @@ class ChatTask(Task):
         from convrag.sdk.tasks.configuration import check_configuration, settings_of
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
-        from convrag_tasks.chat.inspection import Inspection
         from convrag_tasks.chat.line_input import make_reader
-        from convrag_tasks.chat.loop import ChatLoop
+        from convrag_tasks.chat.loop import ChatLoop, Inspection
         from convrag_tasks.chat.screen import Screen
 
         wiring = Wiring(config)
