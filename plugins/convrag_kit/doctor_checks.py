@@ -22,6 +22,7 @@ from convrag.sdk.secrets import redact_address
 from convrag.sdk.storage import FILE
 from convrag.sdk.tasks.options import plugins, variants_of
 from convrag.sdk.tasks.turns import Stages, Wiring
+from convrag_kit.inventory import find_version
 
 _GROUPS = ("dataset", *Stages._fields, "tracker")
 
@@ -112,7 +113,7 @@ def check_versions() -> Iterator[Finding]:
         extra = _get_extra(requirement)
         if requirement.name == plugins.FIRST_PARTY or extra == "test":
             continue
-        found = _find_version(requirement.name)
+        found = find_version(requirement.name)
         if not found and extra:
             absent[extra].append(requirement.name)
         elif not found:
@@ -196,14 +197,6 @@ def _get_extra(requirement: object) -> str:
     """The extra that a requirement belongs to; empty for what is always needed."""
     found = re.search(r'extra == "([^"]+)"', str(getattr(requirement, "marker", None)))
     return found[1] if found else ""
-
-
-def _find_version(name: str) -> str:
-    """The version of a distribution; empty where it is not installed."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 _LOW_SPACE = 1 << 30  # bytes

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from annotated_types import Interval
 from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task
@@ -48,7 +49,6 @@ class QuestionsTask(Task):
         alone_prompt: the same for alone.jinja, which says whether a question is clear without its conversation.
 
     Raises:
-        ConfigError: a number is out of its range.
         DataError: a prompt's file is missing or is no template.
     """
 
@@ -58,8 +58,8 @@ class QuestionsTask(Task):
         self,
         *,
         path: Path = Path("questions"),
-        conversations: int = 10,
-        turns: int = 4,
+        conversations: Annotated[int, Interval(ge=1, le=100_000)] = 10,
+        turns: Annotated[int, Interval(ge=1, le=50)] = 4,
         seed: int = 0,
         temperature: float | None = None,
         question_prompt: Path | None = None,
@@ -67,9 +67,6 @@ class QuestionsTask(Task):
         compare_prompt: Path | None = None,
         alone_prompt: Path | None = None,
     ) -> None:
-        for name, value, most in (("conversations", conversations, 100_000), ("turns", turns, 50)):
-            if not 1 <= value <= most:
-                raise ConfigError(f"task.{name}={value}: it must be between 1 and {most:,}")
         self.path = path
         self.conversations = conversations
         self.turns = turns

@@ -14,9 +14,9 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from convrag_web.server import guard
-from convrag_web.server.app import Limits
 from convrag_web.server.guard import HEADERS, Access
 from convrag_web.server.serving import list_hosts
+from convrag_web.server.task import Limits
 from served import QUESTION, RunningServer, serve
 
 TOKEN = "a-token-of-this-test"
@@ -200,7 +200,7 @@ def test_with_a_token_nothing_is_open_but_the_page(guarded: RunningServer, given
         reply = guarded.http.request(method, path, headers=headers)
         assert is_error(reply, 401)
         assert reply.headers["www-authenticate"] == "Bearer"
-    for path in ("/", "/healthz", "/static/docs/docs.css"):
+    for path in ("/", "/healthz", "/static/view/turn.css"):
         assert guarded.http.get(path, headers=headers).status_code == 200
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("prometheus_client")
 pytest.importorskip("litellm")
 
 from convrag_web.server import conversation_turns, turn_runner
-from convrag_web.server.app import Limits
+from convrag_web.server.task import Limits
 from llm_server import Server, Step, make_error, make_reply
 from served import QUESTION, RunningServer, serve
 

@@ -29,9 +29,6 @@ from convrag_web.report.turn_rows import (
     pack_rows,
 )
 
-_RECORDS = 0.75
-"""The share of the room that records may take; beyond it, the records of well-answered turns are left out, too."""
-
 _CAUTION = 0.97  # the packed size of what is kept is an estimate
 
 
@@ -43,39 +40,25 @@ class TurnCost(NamedTuple):
     passages: array[int]
 
 
-class Cut(NamedTuple):
-    """The turns whose records are kept, by their place in the report, and the passages whose texts are kept."""
-
-    turns: frozenset[int]
-    passages: frozenset[int]
-
-
-def choose_cut(turns: Sequence[TurnCost], passages: Sequence[float], room: float) -> Cut:
-    """Choose what to keep, beginning with the turns that need it most.
+def choose_turns(turns: Sequence[TurnCost], passages: Sequence[float], room: float) -> frozenset[int]:
+    """Choose the turns whose records are kept, by their place in the report: those that need it most.
 
     Args:
         turns: all turns, in the order of the report.
         passages: the packed size of each passage, in characters.
-        room: characters for all of it.
+        room: characters for the records and the passages in them.
     """
-    room *= _CAUTION
-    order = sorted(range(len(turns)), key=lambda place: (turns[place].need, place))
-    kept: list[int] = []
-    records = 0.0
-    for place in order:
-        if records + turns[place].size > _RECORDS * room:
-            break
-        records += turns[place].size
-        kept.append(place)
+    left = room * _CAUTION
+    kept: set[int] = set()
     texts: set[int] = set()
-    left = room - records
-    for place in kept:
+    for place in sorted(range(len(turns)), key=lambda place: (turns[place].need, place)):
         new = set(turns[place].passages) - texts
-        if (size := sum(passages[number] for number in new)) > left:
+        left -= turns[place].size + sum(passages[number] for number in new)
+        if left < 0:
             break
-        left -= size
+        kept.add(place)
         texts |= new
-    return Cut(frozenset(kept), frozenset(texts))
+    return frozenset(kept)
 
 
 Need = Callable[[str], float]
@@ -102,13 +85,11 @@ class TurnBlocks:
     """The packed blocks by their ids in the page.
 
     `index-0` lists the turns of the first run, `turns-0-3` holds its records from the 750th on, `passages-2` the texts
-    of passages from the 500th on. Of all `turns`, some may be `without_texts` of all their passages, and some
-    `without_record`.
+    of passages from the 500th on. Of all `turns`, some may be `without_record`.
     """
 
     blocks: dict[str, str] = field(default_factory=dict)
     turns: int = 0
-    without_texts: int = 0
     without_record: int = 0
 
     @property
@@ -120,16 +101,16 @@ class TurnBlocks:
 def pack_turns(runs: Iterable[RunTurns], need: Need, room: int) -> TurnBlocks:
     """Pack the turns of runs into blocks of at most `room` characters.
 
-    Where they are more, the texts of passages are left out of the turns that need them least, and if that is not
-    enough, whole records. Every turn stays in the list.
+    Where they are more, the records and passages of the turns that need them least are left out. Every turn stays in
+    the list.
     """
     runs = list(runs)
     whole = _Packing(runs, need, room)
     packed, allowed = whole.result, room
     while packed.size > room and allowed > 0:  # a second time only where the estimate of the packed sizes was too low
-        cut = whole.choose_cut(allowed)
+        kept = whole.choose_turns(allowed)
         whole.release()
-        packed = _Packing(runs, need, room, cut).result
+        packed = _Packing(runs, need, room, kept).result
         allowed -= max(packed.size - room, room // 50)
     return packed
 
@@ -141,14 +122,14 @@ class _Packing:
         runs: have the records.
         need: how urgent each turn is.
         room: blocks that are longer together will not be used; packing stops there.
-        cut: what is kept; None for everything.
+        kept: the turns whose records are packed, by their place in the report; None for all.
     """
 
-    def __init__(self, runs: list[RunTurns], need: Need, room: int, cut: Cut | None = None) -> None:
+    def __init__(self, runs: list[RunTurns], need: Need, room: int, kept: frozenset[int] | None = None) -> None:
         self._need = need
         self._room = room
-        self._cut = cut
-        self._pool = PassagePool(room, None if cut is None else cut.passages)
+        self._kept = kept
+        self._pool = PassagePool(room)
         self._costs: list[TurnCost] = []
         self._packed = self._unpacked = 0
         self.result = TurnBlocks()
@@ -157,14 +138,13 @@ class _Packing:
             self._add_run(number, run)
         chunks = self._pool.list_chunks()
         self.result.blocks |= {f"passages-{number}": chunk for number, chunk in enumerate(chunks)}
-        self.result.turns = len(self._costs)
 
-    def choose_cut(self, room: int) -> Cut:
-        """Choose what to keep within so many characters."""
+    def choose_turns(self, room: int) -> frozenset[int]:
+        """Choose the turns whose records are kept within so many characters."""
         pool = self._pool
         share, passage_share = self._packed / max(self._unpacked, 1), pool.packed / max(pool.unpacked, 1)
         costs = [cost._replace(size=cost.size * share) for cost in self._costs]
-        return choose_cut(costs, [size * passage_share for size in pool.sizes], room - self._index_size)
+        return choose_turns(costs, [size * passage_share for size in pool.sizes], room - self._index_size)
 
     def release(self) -> None:
         """Forget the blocks, so that memory does not hold the blocks of two passes."""
@@ -182,15 +162,15 @@ class _Packing:
     def _pack_records(self, run: RunTurns, index: TurnIndex, packer: TurnPacker) -> Iterator[bytes]:
         for record in run.records:
             index.add(record, run.scores.get(record.turn_id, {}))
+            place = self.result.turns
+            self.result.turns += 1
+            if self._kept is not None and place not in self._kept:
+                self.result.without_record += 1
+                yield b"null"
+                continue
             turn = packer.pack(record)
-            place = len(self._costs)
             self._costs.append(TurnCost(self._need(record.turn_id), len(turn.row), turn.passages))
-            kept = self._cut is None or place in self._cut.turns
-            self.result.without_record += not kept
-            self.result.without_texts += kept and not (
-                self._cut is None or self._cut.passages.issuperset(turn.passages)
-            )
-            yield turn.row if kept else b"null"
+            yield turn.row
 
     def _add_block(self, name: str, rows: list[bytes]) -> None:
         if self._packed <= self._room:

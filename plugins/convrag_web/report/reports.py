@@ -69,13 +69,11 @@ def rank_by_scores(scores: Scores, measures: Sequence[str]) -> Need:
 
 def list_cuts(packed: TurnBlocks, which: str = "well-answered") -> list[str]:
     """What was left out for the size of the file, in sentences; empty for nothing."""
-    lines = []
-    why = f"to keep this file within {LIMIT // 1_000_000} MB; intermediate/ has them"
-    if packed.without_texts:
-        lines.append(f"Texts of passages were left out of {count(packed.without_texts, f'{which} turn')} {why}.")
-    if packed.without_record:
-        lines.append(f"All but the scores was left out of {count(packed.without_record, f'{which} turn')} {why}.")
-    return lines
+    if not packed.without_record:
+        return []
+    turns = count(packed.without_record, f"{which} turn")
+    limit = f"to keep this file within {LIMIT // 1_000_000} MB; intermediate/ has them"
+    return [f"All but the scores was left out of {turns} {limit}."]
 
 
 def describe_run(run: Run, summary: RunSummary) -> dict[str, Any]:

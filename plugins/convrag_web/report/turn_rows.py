@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from array import array
 from base64 import b64encode
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -173,10 +173,9 @@ class PassagePool:
 
     Args:
         most: stop packing when the chunks are longer than this, in characters: they will not be used.
-        kept: the numbers of the passages whose texts are packed; None for all.
     """
 
-    def __init__(self, most: int, kept: Container[int] | None = None) -> None:
+    def __init__(self, most: int) -> None:
         self.sizes = array("I")
         """The bytes of each passage before packing."""
         self.packed = 0
@@ -184,7 +183,6 @@ class PassagePool:
         self.unpacked = 0
         """What they were before packing, in bytes."""
         self._most = most
-        self._kept = kept
         self._numbers: dict[bytes, int] = {}
         self._chunks: list[str] = []
         self._waiting: list[bytes] = []
@@ -196,8 +194,6 @@ class PassagePool:
         number = self._numbers.setdefault(key, len(self._numbers))
         if number == len(self.sizes):
             self.sizes.append(len(row))
-            if self._kept is not None and number not in self._kept:
-                row = format_row([passage["id"], passage.get("title", "")])
             self._pack(row)
         return number
 

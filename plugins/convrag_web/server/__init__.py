@@ -2,7 +2,7 @@
 
 * `task`: the task, with its parameters.
 * `serving`: the address, and Uvicorn, which lets turns finish at its end.
-* `app`: the application: its routes, its pages and /docs, and what stands before them.
+* `app`: the application: its routes, the files of its page, and what stands before them.
 * `guard`: token, Host and Origin of a request, its size and time, clients that leave, the headers of every reply.
 * `served_models`: named configurations, whose stages are shared, and the overrides that `task.models` names.
 * `turn_runner`: turns, so many at once, each in a thread, and their events.

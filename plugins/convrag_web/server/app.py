@@ -1,16 +1,12 @@
-"""The application: its routes, its pages, and what stands before them."""
+"""The application: its routes, the files of its page, and what stands before them."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from jinja2 import Environment
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -21,9 +17,10 @@ from convrag_web.server.errors import install_error_handlers
 from convrag_web.server.guard import Access, Guard
 from convrag_web.server.served_models import ServedModels
 from convrag_web.server.server_metrics import ServerMetrics, make_router
+from convrag_web.server.task import Limits
 from convrag_web.server.turn_runner import TurnRunner
 
-FOLDERS = ("page", "view", "docs")
+FOLDERS = ("page", "view")
 """Folders of convrag_web whose files are served below /static/."""
 
 
@@ -49,53 +46,14 @@ def add_pages(app: FastAPI) -> None:
     async def show_icon(request: Request) -> Response:
         return FileResponse(root / "page/favicon.svg")
 
-    async def show_docs(request: Request) -> Response:
-        return HTMLResponse(format_description(app.openapi()))
-
-    for path, show in (("/", show_page), ("/favicon.ico", show_icon), ("/docs", show_docs)):
-        app.add_route(path, show)
-
-
-def format_description(description: Mapping[str, Any]) -> str:
-    """An OpenAPI description as HTML."""
-    source = Path(__file__).with_name("docs.html.jinja").read_text(encoding="utf-8")
-    template = Environment(autoescape=True).from_string(source)
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for path, operations in description["paths"].items():
-        for method, operation in operations.items():
-            row = {**operation, "path": path, "method": method.upper(), "bodies": list(_list_bodies(operation))}
-            groups.setdefault(", ".join(operation.get("tags", ["Other"])), []).append(row)
-    schemas = description.get("components", {}).get("schemas", {})
-    texts = [(name, {**schema, "text": json.dumps(schema, indent=2)}) for name, schema in sorted(schemas.items())]
-    return template.render(info=description["info"], groups=groups.items(), schemas=texts)
-
-
-def _list_bodies(operation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is sent and what comes back, each with its type and its schema."""
-    bodies = {"Request": operation.get("requestBody", {})} | {
-        f"Reply {status}": reply for status, reply in operation["responses"].items()
-    }
-    for title, body in bodies.items():
-        for kind, content in body.get("content", {}).items():
-            yield f"{title}: {kind}", json.dumps(content.get("schema", {}), indent=2)
+    app.add_route("/", show_page)
+    app.add_route("/favicon.ico", show_icon)
 
 
 DESCRIPTION = (
     "Conversations over passages, with citations. /v1 is OpenAI's chat protocol, which keeps nothing; /api keeps "
     "conversations. Every error is OpenAI's object."
 )
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits of a server; `ServeTask` explains them."""
-
-    workers: int = 64
-    queue: int = 256
-    timeout: float = 300.0
-    max_body: int = 1_000_000
-    max_messages: int = 2000
-    max_characters: int = 100_000
 
 
 def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
