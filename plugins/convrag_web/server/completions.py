@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -17,11 +17,6 @@ from convrag_web.server.event_stream import DONE, PING, format_event, start_stre
 from convrag_web.server.openai_requests import CompletionRequest, check_lengths, make_question
 from convrag_web.server.served_models import ServedModels
 from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner
-
-
-def format_models(names: Sequence[str], created: int) -> dict[str, Any]:
-    """The list of models."""
-    return {"object": "list", "data": [format_model(name, created) for name in names]}
 
 
 def format_model(name: str, created: int) -> dict[str, Any]:
@@ -158,7 +153,7 @@ def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max
     @router.get("/models", response_class=JsonReply)
     async def list_models() -> Response:
         """List the models."""
-        return JsonReply(format_models(list(models), started))
+        return JsonReply({"object": "list", "data": [format_model(name, started) for name in models]})
 
     @router.get("/models/{model:path}", response_class=JsonReply)
     async def show_model(model: str) -> Response:

@@ -16,11 +16,10 @@ from convrag.sdk.rows import RecordRow
 from convrag.sdk.tasks.turns import ConversationInfo, Stages
 from convrag.sdk.transcript import format_transcript
 from convrag_web.server import conversation_schemas as schemas
-from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.errors import ERRORS, JsonReply, RequestError
 from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_event, start_stream
 from convrag_web.server.openai_requests import check_length
-from convrag_web.server.served_models import ServedModels
+from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.turn_runner import RunningTurn
 
 

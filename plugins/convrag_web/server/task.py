@@ -98,8 +98,7 @@ class ServeTask(Task):
         from convrag import Conversations
         from convrag.sdk.tasks.turns import ending_conversations
         from convrag_web.server import serving
-        from convrag_web.server.app import make_app
-        from convrag_web.server.guard import Access
+        from convrag_web.server.app import Access, make_app
         from convrag_web.server.served_models import ModelOptions, build_models
 
         token = os.environ.get("CONVRAG_TOKEN", "").strip()
