@@ -18,10 +18,10 @@ from starlette.types import ASGIApp
 
 from commands import LIBRARIES, StartedCommand
 from convrag import Conversations
-from convrag_web.server.app import Limits, make_app
-from convrag_web.server.guard import Access
+from convrag_web.server.app import Access, make_app
 from convrag_web.server.served_models import ModelOptions, ServedModels, build_models
 from convrag_web.server.serving import TurnServer, bind_socket
+from convrag_web.server.task import Limits
 
 QUESTION = {"role": "user", "content": "Why do we always see the same side of the Moon?"}
 

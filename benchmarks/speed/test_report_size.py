@@ -15,7 +15,7 @@ import pytest
 from convrag import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Run, RunSummary, TurnRecord
 from convrag.sdk.types import Usage
 from convrag_web.report.page import LIMIT, REPORT
-from convrag_web.report.run_report import write_run_report
+from convrag_web.report.reports import write_run_report
 from web.browser import open_browser
 
 TURNS, PASSAGES, LENGTH, RETRIEVED, SHOWN = 10_000, 50_000, 1_000, 10, 5

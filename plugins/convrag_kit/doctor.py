@@ -10,8 +10,8 @@ from convrag import Task
 from convrag.sdk.groups import GROUPS
 from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.turns import Wiring
-from convrag_kit import doctor_resources, doctor_storage
-from convrag_kit.doctor_stages import ConfiguredStages, Finding, Level
+from convrag_kit import doctor_checks
+from convrag_kit.doctor_checks import ConfiguredStages, Finding, Level
 from convrag_kit.inventory import list_failures
 
 _STYLES: dict[Level, str] = {"ok": "green", "-": "dim", "warn": "yellow", "fail": "red"}
@@ -33,18 +33,18 @@ class DoctorTask(Task):
 
 def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
     """The title and the findings of each part of the report."""
-    yield "versions", doctor_resources.check_versions()
+    yield "versions", doctor_checks.check_versions()
     yield "plugins", _check_plugins()
     with tempfile.TemporaryDirectory() as empty:  # some stages open the store in check(), which would create it
         copy = config.copy()
         copy.store.path, copy.store.url = empty, None
         stages = ConfiguredStages(Wiring(copy))
         yield "the chosen stages", stages.findings()
-        yield "keys (by name; values are never shown)", doctor_resources.check_keys(stages)
-        yield "models", doctor_resources.check_models(stages)
-        yield "servers", doctor_resources.check_servers(stages)
-        yield "store", doctor_storage.check_store(Path(config.store.path), config.store.url or "")
-        yield "databases", doctor_storage.check_databases(stages)
+        yield "keys (by name; values are never shown)", doctor_checks.check_keys(stages)
+        yield "models", doctor_checks.check_models(stages)
+        yield "servers", doctor_checks.check_servers(stages)
+        yield "store", doctor_checks.check_store(Path(config.store.path), config.store.url or "")
+        yield "databases", doctor_checks.check_databases(stages)
 
 
 def _check_plugins() -> list[Finding]:

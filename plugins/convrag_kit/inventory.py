@@ -142,7 +142,7 @@ def _make_variant_entry(variant: Variant, options: Mapping[str, Entry], extended
         name=variant.name,
         help=variant.help,
         distribution=variant.distribution,
-        version=_find_version(variant.distribution),
+        version=find_version(variant.distribution),
         module=variant.package,
         file=variant.file,
         extends=variant.extends,
@@ -168,7 +168,8 @@ def _find_mistake(variant: Variant, base: str) -> str:
         return ""
 
 
-def _find_version(distribution: str) -> str:
+def find_version(distribution: str) -> str:
+    """The version of a distribution; empty where it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

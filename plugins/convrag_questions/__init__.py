@@ -1,11 +1,8 @@
 """`task=questions`: an evaluation set of multi-turn conversations, written from the passages of any data set.
 
 * `task`: the task, from its parameters to the files and the report.
-* `plan`: which documents the conversations are about, and in which order their passages come.
 * `conversation`: writes a conversation, turn by turn.
 * `question`: one turn: a proposal of the language model, and the checks that it must pass.
-* `wording`: comparisons of texts by their words.
-* `files`: the files of the evaluation set.
 """
 
 from convrag import Register, hookimpl

@@ -1,12 +1,121 @@
-"""Writes a conversation: its turns one after another, each about a passage that answers it."""
+"""Plans conversations, writes each turn by turn about passages that answer it, and writes the files of all."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
 
-from convrag import Passage, Query, Retriever
-from convrag_questions.plan import Outline, Plan, draw, is_prose, name_document
-from convrag_questions.question import STYLES, Counts, Kind, QuestionWriter, WrittenTurn
-from convrag_questions.wording import has_quote
+from convrag import ConfigError, Passage, Query, Retriever
+from convrag.sdk.corpus import Corpus
+from convrag.sdk.files import open_atomically
+from convrag.sdk.identity import file_hash, hash_text
+from convrag.sdk.progress import track
+from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
+from convrag_questions.question import STYLES, Counts, Kind, QuestionWriter, WrittenTurn, has_quote
+
+MIN_WORDS = 20
+"""A passage with fewer words says too little to be asked about."""
+
+AHEAD = 12
+"""Passages of a document that a conversation may go on with."""
+
+_ROUNDS = 20  # conversations about one document, at most
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A conversation to write: its id, and the passages that it may be about, in the order of their document."""
+
+    id: str
+    domain: str
+    document: str
+    passages: tuple[Passage, ...]
+
+
+class Outline:
+    """The documents of a corpus, and where their passages stand in it.
+
+    Passages of one document have the same `metadata["document"]`, or else the same url or title; a passage with none of
+    them is a document of its own. Passages without enough prose are left out.
+
+    Args:
+        corpus: the passages on disk.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self.documents: dict[str, list[int]] = {}
+        for position, passage in enumerate(track(corpus, f"Reading documents of {corpus.domain}", len(corpus))):
+            if is_prose(passage.text):
+                self.documents.setdefault(name_document(passage), []).append(position)
+
+    def read_passages(self, document: str, start: int) -> tuple[Passage, ...]:
+        """Read the passages of a document from one of them on, up to `AHEAD`; after the last comes the first."""
+        positions = self.documents[document]
+        order = [positions[(start + offset) % len(positions)] for offset in range(min(AHEAD, len(positions)))]
+        return tuple(self.corpus.get_by_position(order))
+
+    def read_from(self, passage: Passage) -> tuple[Passage, ...]:
+        """Read a passage and those that follow it in its document."""
+        document = name_document(passage)
+        for start in range(0, len(self.documents.get(document, ())), AHEAD):
+            for offset, each in enumerate(self.read_passages(document, start)):
+                if each.id == passage.id:
+                    return self.read_passages(document, start + offset)
+        return (passage,)
+
+
+def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[Plan]:
+    """Yield conversations to write: each document of each domain once before any comes again, in random order.
+
+    Args:
+        outlines: domain -> its documents.
+        seed: of the order, and of the passages that conversations begin with.
+    """
+    orders = {
+        domain: sorted(outline.documents, key=partial(draw, str(seed), domain)) for domain, outline in outlines.items()
+    }
+    used: set[tuple[str, str, int]] = set()
+    number = 0
+    for turn in range(_ROUNDS):
+        for domain, document in _alternate(orders):
+            size = len(outlines[domain].documents[document])
+            start = draw(str(seed), domain, document, str(turn)) % size
+            if turn >= size or (domain, document, start) in used:
+                continue
+            used.add((domain, document, start))
+            number += 1
+            yield Plan(f"q{number:04}", domain, document, outlines[domain].read_passages(document, start))
+
+
+def name_document(passage: Passage) -> str:
+    """The document that a passage is from; its own id where nothing says so."""
+    named = passage.metadata.get("document")
+    return named if isinstance(named, str) and named else passage.url or passage.title or passage.id
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text has enough words, and mostly letters: no table of numbers, no list of links."""
+    letters = sum(map(str.isalpha, text))
+    visible = len(text) - sum(map(str.isspace, text))
+    enough = len(text.split()) >= MIN_WORDS or (letters >= 5 * MIN_WORDS and " " not in text.strip())
+    return enough and letters >= 0.6 * visible
+
+
+def _alternate(orders: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the first document of each domain, then the second of each, and so on."""
+    for index in range(max(map(len, orders.values()), default=0)):
+        yield from ((domain, order[index]) for domain, order in orders.items() if index < len(order))
+
+
+def draw(*names: str) -> int:
+    """A number that looks random, and is the same each time for the same names."""
+    text = "\0".join(names)
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
 
 LEAST_TURNS = 2
 """A conversation that ends earlier tests nothing that a single question would not."""
@@ -124,3 +233,83 @@ def _skip_used(ahead: Sequence[Passage], turns: Sequence[WrittenTurn]) -> tuple[
     rest = tuple(ahead[ids.index(last.id) :]) if last.id in ids else (last, *ahead)
     answered = sum(turn.passage.id == last.id for turn in turns)
     return rest[1:] if answered >= _PER_PASSAGE else rest
+
+
+_TEXTS = (CONVERSATIONS, QRELS, REWRITES)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise ConfigError where a folder holds files that are not as task=questions wrote them: somebody edited them."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"task.path={folder}: this is a file; name the folder that the questions are written to")
+    there = [name for name in _TEXTS if (folder / name).exists()]
+    if not there:
+        return
+    written = QuestionSet.read(folder).files if (folder / MANIFEST).is_file() else {}
+    if changed := [name for name in there if written.get(name) != file_hash(folder / name)]:
+        raise ConfigError(
+            f"task.path={folder}: {changed[0]} was not written by task=questions, or was edited since; choose another "
+            "folder, or move this one away"
+        )
+
+
+def write_files(folder: Path, conversations: Sequence[WrittenConversation], corpora: Mapping[str, str]) -> None:
+    """Write the files. The manifest comes last, so that a folder with one is whole.
+
+    Args:
+        folder: is made if it is missing.
+        conversations: with turns.
+        corpora: domain -> fingerprint of its corpus.
+
+    Raises:
+        ConfigError: the folder cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MANIFEST).unlink(missing_ok=True)
+        _write_lines(folder / CONVERSATIONS, map(_dump, map(_format_conversation, conversations)))
+        _write_lines(folder / QRELS, ["query-id\tcorpus-id\tscore", *_format_qrels(conversations)])
+        _write_lines(folder / REWRITES, map(_dump, _format_rewrites(conversations)))
+        passages: dict[str, dict[str, str]] = {}
+        for each in conversations:
+            judged = {passage.id: hash_text(passage.text).hex() for found in each.relevant for passage in found}
+            passages.setdefault(each.domain, {}).update(judged)
+        QuestionSet(
+            {domain: corpora[domain] for domain in passages},
+            passages,
+            {each.id: each.domain for each in conversations},
+            {name: file_hash(folder / name) for name in _TEXTS},
+        ).write(folder)
+    except OSError as error:
+        raise ConfigError(f"task.path={folder} cannot be written to: {error.strerror or error}") from error
+
+
+def format_turn_id(conversation: WrittenConversation, number: int) -> str:
+    """The id of a turn, counted from 1, as dataset=jsonl makes it."""
+    return f"{conversation.id}<::>{number}"
+
+
+def _format_conversation(each: WrittenConversation) -> dict[str, Any]:
+    turns = [{"question": turn.question, "answer": turn.answer, "kind": turn.kind} for turn in each.turns]
+    return {"id": each.id, "turns": turns}
+
+
+def _format_qrels(conversations: Sequence[WrittenConversation]) -> Iterator[str]:
+    for each in conversations:
+        for number, passages in enumerate(each.relevant, 1):
+            yield from (f"{format_turn_id(each, number)}\t{passage.id}\t1" for passage in passages)
+
+
+def _format_rewrites(conversations: Sequence[WrittenConversation]) -> Iterator[dict[str, str]]:
+    for each in conversations:
+        for number, turn in enumerate(each.turns, 1):
+            yield {"_id": format_turn_id(each, number), "text": turn.standalone}
+
+
+def _dump(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with open_atomically(path) as file:
+        file.writelines(f"{line}\n" for line in lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +13,6 @@ from pydantic import BaseModel, field_validator
 
 from convrag import LLM, LLMError, Passage, PromptTemplate
 from convrag.sdk.structured_output import UnreadableReply, ask_json
-from convrag_questions.wording import MOST_COPIED, are_alike, count_copied_words, has_quote
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -229,3 +230,43 @@ class Clarity(BaseModel):
     """Whether a question can be understood without its conversation."""
 
     clear: bool
+
+
+MOST_COPIED = 6
+"""The most words in a row that a question may share with its passage: a name and what goes with it."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
+
+
+def list_words(text: str) -> list[str]:
+    """The words of a text, without case, accents of typing and punctuation; each sign of a script without spaces."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return [word for found in _WORD.findall(plain) for word in (found if _is_unspaced(found) else [found])]
+
+
+def has_quote(text: str, quote: str) -> bool:
+    """Whether a text has the words of a quote, in a row."""
+    wanted = list_words(quote)
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(list_words(text))} "
+
+
+def count_copied_words(question: str, passage: str) -> int:
+    """The most words in a row that a question shares with a passage."""
+    asked, text = list_words(question), f" {' '.join(list_words(passage))} "
+    longest = 0
+    for start in range(len(asked)):
+        while start + longest < len(asked) and f" {' '.join(asked[start : start + longest + 1])} " in text:
+            longest += 1
+    return longest
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Whether two texts have the same words, in the same order."""
+    return list_words(one) == list_words(other)
+
+
+def _is_unspaced(word: str) -> bool:
+    """Whether a word is of a script that writes no spaces between words (Chinese, Japanese, Thai)."""
+    return any(
+        "\u3040" <= sign <= "\u30ff" or "\u4e00" <= sign <= "\u9fff" or "\u0e00" <= sign <= "\u0e7f" for sign in word
+    )

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from annotated_types import Interval
 from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task
@@ -19,8 +20,7 @@ from convrag.sdk.types import Usage
 
 if TYPE_CHECKING:
     from convrag.sdk.tasks.turns import Wiring
-    from convrag_questions.conversation import ConversationWriter, WrittenConversation
-    from convrag_questions.plan import Outline
+    from convrag_questions.conversation import ConversationWriter, Outline, WrittenConversation
     from convrag_questions.question import Counts, Kind
 
 _PLANS = 5  # plans per conversation that is wanted, at most: not every document gives a conversation
@@ -49,7 +49,6 @@ class QuestionsTask(Task):
         alone_prompt: the same for alone.jinja, which says whether a question is clear without its conversation.
 
     Raises:
-        ConfigError: a number is out of its range.
         DataError: a prompt's file is missing or is no template.
     """
 
@@ -59,8 +58,8 @@ class QuestionsTask(Task):
         self,
         *,
         path: Path = Path("questions"),
-        conversations: int = 10,
-        turns: int = 4,
+        conversations: Annotated[int, Interval(ge=1, le=100_000)] = 10,
+        turns: Annotated[int, Interval(ge=1, le=50)] = 4,
         seed: int = 0,
         temperature: float | None = None,
         question_prompt: Path | None = None,
@@ -68,9 +67,6 @@ class QuestionsTask(Task):
         compare_prompt: Path | None = None,
         alone_prompt: Path | None = None,
     ) -> None:
-        for name, value, most in (("conversations", conversations, 100_000), ("turns", turns, 50)):
-            if not 1 <= value <= most:
-                raise ConfigError(f"task.{name}={value}: it must be between 1 and {most:,}")
         self.path = path
         self.conversations = conversations
         self.turns = turns
@@ -91,8 +87,7 @@ class QuestionsTask(Task):
         from convrag.sdk.progress import show_preparation
         from convrag.sdk.storage import UsageMeter
         from convrag.sdk.tasks.turns import Wiring
-        from convrag_questions.conversation import ConversationWriter
-        from convrag_questions.files import check_folder, write_files
+        from convrag_questions.conversation import ConversationWriter, check_folder, write_files
         from convrag_questions.question import Counts, Prompts, QuestionWriter
 
         console = make_console()
@@ -146,7 +141,7 @@ class QuestionsTask(Task):
     def _read_outlines(self, wiring: Wiring) -> dict[str, Outline]:
         """The documents of each domain. Raises ConfigError where there is nothing to ask about."""
         from convrag.sdk.corpus import Corpus
-        from convrag_questions.plan import MIN_WORDS, Outline
+        from convrag_questions.conversation import MIN_WORDS, Outline
 
         dataset = wiring.get("dataset")
         outlines = {domain: Outline(Corpus(dataset, domain, wiring.store)) for domain in dataset.domains()}
@@ -165,7 +160,7 @@ class QuestionsTask(Task):
         is reused, so that the same command writes the same conversations.
         """
         from convrag.sdk.parallel import map_parallel
-        from convrag_questions.plan import plan_conversations
+        from convrag_questions.conversation import plan_conversations
 
         plans = islice(plan_conversations(outlines, self.seed), _PLANS * self.conversations)
         missing, useful = self.conversations, True
@@ -205,7 +200,7 @@ RULES = (
 
 def list_results(conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage) -> Iterator[str]:
     """Say what was written, what was refused and why, and what it cost."""
-    from convrag_questions.plan import name_document
+    from convrag_questions.conversation import name_document
 
     turns = [turn for each in conversations for turn in each.turns]
     if turns:

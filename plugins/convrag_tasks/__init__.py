@@ -7,8 +7,8 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register the tasks."""
     register("task", "run", "convrag_tasks.run:RunTask")
-    register("task", "record", "convrag_tasks.record:RecordTask")
+    register("task", "record", "convrag_tasks.run:RecordTask")
     register("task", "evaluate", "convrag_tasks.evaluate:EvaluateTask")
     register("task", "export", "convrag_tasks.export:ExportTask")
     register("task", "chat", "convrag_tasks.chat.task:ChatTask")
-    register("task", "index", "convrag_tasks.index:IndexTask")
+    register("task", "index", "convrag_tasks.run:IndexTask")

@@ -78,8 +78,8 @@ class EvaluateTask(Task):
         self, dataset: Dataset, limit: int | None, top_n: int, read: Collection[str]
     ) -> tuple[list[TurnRecord], list[str]]:
         """Make records of the files; the notes concern only what metrics read: "ranking", "answer"."""
-        from convrag_tasks.dataset_turns import read_dataset_turns
         from convrag_tasks.predictions import add_passage_texts, find_missing, make_records, read_predictions
+        from convrag_tasks.run_records import read_dataset_turns
 
         predictions = read_predictions(self.run, self.answers, read_dataset_turns(dataset), skip=self.unknown == "skip")
         turns = read_dataset_turns(dataset, limit)
@@ -93,8 +93,7 @@ class EvaluateTask(Task):
         return add_passage_texts(records, dataset), notes
 
     def _read_run(self, folder: Path, dataset: Dataset) -> tuple[list[TurnRecord], list[str]]:
-        from convrag_tasks.dataset_turns import read_dataset_turns
-        from convrag_tasks.run_records import mark_reused, read_run_records
+        from convrag_tasks.run_records import mark_reused, read_dataset_turns, read_run_records
 
         records, turns = read_run_records(folder), read_dataset_turns(dataset)
         known = [mark_reused(record) for record in records if record.turn_id in turns]

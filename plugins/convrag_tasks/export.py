@@ -12,7 +12,7 @@ from convrag import ConfigError, Task
 from convrag.sdk.files import open_atomically
 
 if TYPE_CHECKING:
-    from convrag_tasks.export_inputs import ExportInputs
+    from convrag_tasks.run_records import ExportInputs
 
 Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "huggingface", "trec", "csv"]
 
@@ -109,15 +109,15 @@ class ExportTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the file or folder and say what is in it."""
         from convrag.sdk.console import make_console
-        from convrag_tasks.export_inputs import ExportInputs
+        from convrag_tasks.run_records import ExportInputs
 
         inputs = ExportInputs(config, self.records)
         if self.format == "beir":
-            from convrag_tasks.export_beir import write_beir
+            from convrag_tasks.export_tables import write_beir
 
             write_beir(self.path, inputs, self.queries, with_run=self.records is not None)
         elif self.format == "huggingface":
-            from convrag_tasks.export_huggingface import write_huggingface
+            from convrag_tasks.export_tables import write_huggingface
             from convrag_tasks.run_records import read_run_scores
 
             name = inputs.folder.resolve().name
@@ -136,7 +136,7 @@ class ExportTask(Task):
 
             return [line for record in inputs.records for line in format_trec_lines(record, self.tag)]
         if self.format == "csv":
-            from convrag_tasks.export_csv import format_csv_lines
+            from convrag_tasks.export_tables import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
 
             scores = read_run_scores(inputs.folder)
@@ -144,7 +144,7 @@ class ExportTask(Task):
         if self.format == "mtrag":
             return self._format_mtrag(inputs)
         if self.format == "inspectorraget":
-            from convrag_tasks.export_inspector import format_inspector_lines
+            from convrag_tasks.export_mtrag import format_inspector_lines
 
             turns = inputs.turns
             return format_inspector_lines([inputs.folder, *self.compare], turns, self.measures, inputs.remarks)

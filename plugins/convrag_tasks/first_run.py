@@ -11,7 +11,7 @@ from convrag.sdk.sources import list_sources, name_passage
 from convrag.sdk.tasks.configuration import Command, place_of
 from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.scores import ADVICE, make_score_rows, print_summary
-from convrag_tasks.chat.terminal_lines import print_lines, render_lines, text_width
+from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
 
 TURNS = 3
 """Of a conversation, so many are shown."""

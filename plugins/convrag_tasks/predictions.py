@@ -24,7 +24,7 @@ from convrag import (
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.tasks.runs import round_to_single_precision
 from convrag.sdk.utterances import get_last_utterance
-from convrag_tasks.dataset_turns import DatasetTurn
+from convrag_tasks.run_records import DatasetTurn
 
 _FORMS = (
     'an answer (MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '

@@ -1,12 +1,18 @@
-"""`task=run`: a run over a data set."""
+"""`task=run`: a run over a data set; `task=record`: one whose replies are recorded; `task=index`: the index alone."""
 
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from omegaconf import DictConfig
 
-from convrag import Run, RunSummary, Task
+from convrag import Completion, ConfigError, Prompt, Retriever, Run, RunSummary, Store, Task, TurnRecord, hookimpl
+from convrag.sdk.files import open_atomically
+from convrag.sdk.recording import compute_prompt_key, format_reply
 
 
 class RunTask(Task):
@@ -61,3 +67,114 @@ class RunTask(Task):
         if first:
             first.show_next_steps()
         return summary.exit_status
+
+
+class IndexTask(Task):
+    """Build what the chosen retriever searches, over the data set's corpora; no question is asked.
+
+    A retriever on a server needs it before its first run; local ones build their index by themselves when they are
+    first used, and this does it ahead of time. Nothing is built twice: the same command goes on where a killed one
+    stopped.
+    """
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Build the index and print what was done."""
+        from convrag.sdk.console import make_console
+        from convrag.sdk.tasks.turns import Wiring
+
+        wiring = Wiring(config)
+        wiring.get("retriever")
+        wiring.check()
+        start = time.perf_counter()
+        # The retrievers of a hybrid stand before it; each has its own index.
+        for place, stage in wiring.stages.items():
+            if isinstance(stage, Retriever):
+                for line in stage.index() or ["it is ready"]:
+                    make_console().print(f"{place}: {line}", soft_wrap=True)
+        make_console().print(f"{time.perf_counter() - start:.1f} s")
+        return 0
+
+
+log = logging.getLogger(__name__)
+
+
+class RecordTask(Task):
+    """Run as task=run does, and write all replies of language models into a file for llm=replay.
+
+    What the store remembers is recorded like what is asked now, so recording after a run asks nothing again.
+
+    Args:
+        path: the file to write; it appears whole when the run has ended, in place of one that is there.
+        store: the run's store.
+        damaged_store: a store.damaged-<time>.sqlite that was renamed aside. What can be read there, and the store
+            lacks, is taken over first: replies that were paid for are not asked for again.
+    """
+
+    def __init__(self, *, path: Path, store: Store, damaged_store: Path | None = None) -> None:
+        self.path = path
+        self._store = store
+        self.damaged_store = damaged_store
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
+        from convrag.sdk.tasks.grids import find_sweep_id
+        from convrag.sdk.tasks.runs import run_experiment
+        from convrag.sdk.tasks.scores import ADVICE, print_summary
+
+        if self.damaged_store:
+            if not self.damaged_store.is_file():
+                raise ConfigError(f"task.damaged_store={self.damaged_store}: there is no such file")
+            count = self._store.take_over(self.damaged_store)
+            log.info("%s: %d results are taken over", self.damaged_store, count)
+        if find_sweep_id(folder):
+            raise ConfigError("task=record writes one file: record one run at a time, without -m")
+        with ExitStack() as stack:
+            recorder = Recorder(self._open(stack))
+
+            def show(run: Run, summary: RunSummary) -> None:
+                print_summary(run, summary, f"{recorder.count} replies: {self.path}", advice=ADVICE)
+
+            _, summary = run_experiment(config, folder, recorder, show=show)
+        return summary.exit_status
+
+    def _open(self, stack: ExitStack) -> IO[str]:
+        """Open the file before the first turn. Raises ConfigError where it cannot be written."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return stack.enter_context(open_atomically(self.path))
+        except OSError as error:
+            raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
+
+
+class Recorder:
+    """Observes a run, and writes each reply once, in the order of the turns.
+
+    Args:
+        file: where the lines go.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._seen: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        """How many replies were written."""
+        return len(self._seen)
+
+    @hookimpl
+    def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
+        """Write the replies that stages got in this turn."""
+        self._write(record.replies)
+
+    @hookimpl
+    def convrag_run_measured(self, run: Run, replies: Sequence[tuple[Prompt, Completion]]) -> None:
+        """Write the replies that metrics got."""
+        self._write(replies)
+
+    def _write(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
+        """Write replies; of two replies to one prompt, from two models for example, the first is kept."""
+        for prompt, completion in replies:
+            if (key := compute_prompt_key(prompt)) not in self._seen:
+                self._seen.add(key)
+                self._file.write(f"{format_reply(prompt, completion)}\n")

@@ -31,7 +31,7 @@ def convrag_run_written(
 ) -> None:
     """Write report.html of a run, unless the setting `report` says no."""
     if run.config.get("report", True):
-        from convrag_web.report.run_report import write_run_report
+        from convrag_web.report.reports import write_run_report
 
         write_run_report(run, summary, records, scores, find_passages, folder)
 
@@ -46,7 +46,7 @@ def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
 def convrag_runs_compared(report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]) -> None:
     """Write report.html of a grid, or of runs that task=compare has compared."""
     if config.get("report", True):
-        from convrag_web.report.comparison_report import write_comparison_report
+        from convrag_web.report.reports import write_comparison_report
 
         write_comparison_report(report, runs, folder)
 

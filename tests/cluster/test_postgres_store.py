@@ -22,7 +22,7 @@ from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
 from convrag.store.store import Store, get_store
 from convrag.testing import make_prompt
-from convrag_kit.doctor_storage import check_store
+from convrag_kit.doctor_checks import check_store
 from convrag_postgres import server
 from postgres_server import PASSWORD, USER, PostgresServer, postgres  # noqa: F401 - a fixture
 from processes import run_in_child

@@ -25,7 +25,7 @@ from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
-from convrag_tasks.index import IndexTask
+from convrag_tasks.run import IndexTask
 from elasticsearch_engine import Engine
 from elasticsearch_server import Server, expand, read_specification, running_server
 from elasticsearch_toys import Corpora, Hashed

@@ -33,7 +33,7 @@ from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.index_builder import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_elasticsearch.search import Batcher
-from convrag_tasks.index import IndexTask
+from convrag_tasks.run import IndexTask
 from elasticsearch_server import Fault, Server, read_specification, running_server
 from elasticsearch_toys import Corpora, Hashed
 

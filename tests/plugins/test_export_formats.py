@@ -20,8 +20,8 @@ from convrag.turn.wiring import Wiring
 from convrag_datasets.beir import BeirDataset
 from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_tasks.export import ExportTask
-from convrag_tasks.export_csv import format_csv_lines
 from convrag_tasks.export_samples import format_deepeval_conversations, format_ragas_conversations
+from convrag_tasks.export_tables import format_csv_lines
 
 CONVERSATION = {
     "id": "c",

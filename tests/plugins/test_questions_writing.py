@@ -10,10 +10,16 @@ from convrag import LLMError, PromptTemplate
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.errors import RunStopped
 from convrag.store.store import Store
-from convrag_questions.conversation import ConversationWriter, WrittenConversation, plan_kinds
-from convrag_questions.plan import Outline, is_prose, name_document, plan_conversations
-from convrag_questions.question import NOTHING, TRIES, Prompts, QuestionWriter
-from convrag_questions.wording import are_alike, count_copied_words, has_quote
+from convrag_questions.conversation import (
+    ConversationWriter,
+    Outline,
+    WrittenConversation,
+    is_prose,
+    name_document,
+    plan_conversations,
+    plan_kinds,
+)
+from convrag_questions.question import NOTHING, TRIES, Prompts, QuestionWriter, are_alike, count_copied_words, has_quote
 from question_toys import Nearest, Notes, QuestionLLM, Reply, note
 
 DOCUMENTS = {"red": 3, "green": 3, "white": 1}

@@ -20,7 +20,7 @@ from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
 from convrag.testing import LLMContract, make_prompt
 from convrag_replay.llm import ReplayLLM
-from convrag_tasks.record import Recorder, RecordTask
+from convrag_tasks.run import Recorder, RecordTask
 from test_command import convrag, run_folders
 
 FIRST = Prompt("answer", (Message("system", "Be brief."), Message("user", "Who was Laika?")), {"x": 1})

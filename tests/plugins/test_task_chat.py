@@ -25,8 +25,6 @@ def test_the_domain_must_be_there_and_stay() -> None:
     with pytest.raises(ConfigError, match="this conversation is about a"):
         ChatTask(domain="b")._choose_domain("a", ["a", "b"])
     assert ChatTask()._choose_domain(None, ["a"]) == "a"
-    with pytest.raises(ConfigError, match="task.suggestions=-1"):
-        ChatTask(suggestions=-1)
 
 
 def test_the_preset_chooses_the_seeds_stages_and_leaves_others_to_be_chosen() -> None:

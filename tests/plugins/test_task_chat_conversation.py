@@ -9,7 +9,7 @@ from chat_toys import Chat, Suggests
 from convrag.api.errors import ConversationsUnusable
 from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
-from convrag_tasks.chat.background_display import Tell, ask, wait_for
+from convrag_tasks.chat.conversation import Tell, ask, wait_for
 
 Output = pytest.CaptureFixture[str]
 

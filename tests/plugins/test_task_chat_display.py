@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from convrag_tasks.chat.answer_display import AnswerDisplay
-from convrag_tasks.chat.answer_markdown import print_markdown, split_finished_blocks
-from convrag_tasks.chat.background_display import show_log_lines
+from convrag_tasks.chat.answer_display import AnswerDisplay, print_markdown, split_finished_blocks
+from convrag_tasks.chat.conversation import show_log_lines
 from terminal_screen import TerminalConsole
 
 ANSWER = """# The Moon

@@ -14,7 +14,6 @@ from convrag.run.records import from_json, to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset
-from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.evaluate import EvaluateTask
 from convrag_tasks.predictions import (
     add_passage_texts,
@@ -24,6 +23,7 @@ from convrag_tasks.predictions import (
     read_predictions,
     read_trec_run,
 )
+from convrag_tasks.run_records import read_dataset_turns
 
 
 class TestContract(TaskContract):

@@ -8,7 +8,7 @@ from convrag.api.errors import NotReady
 from convrag.api.stages import Retriever
 from convrag.api.types import Hit, Query
 from convrag.config.compose import compose
-from convrag_tasks.index import IndexTask
+from convrag_tasks.run import IndexTask
 
 
 def folders(here: Path) -> list[Path]:

@@ -78,12 +78,6 @@ def test_a_file_in_the_place_of_the_folder_is_told(here: Path) -> None:
         QuestionsTask().execute(compose("tracker=none"), here)
 
 
-@pytest.mark.parametrize("wrong", [{"conversations": 0}, {"turns": 0}, {"turns": 51}, {"conversations": 10**6}])
-def test_a_number_out_of_range_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=r"task\.\w+=\d+: it must be between 1 and"):
-        QuestionsTask(**wrong)
-
-
 def test_a_data_set_without_prose_is_told(here: Path) -> None:
     (here / "p.jsonl").write_text('{"_id": "p", "text": "Too short."}\n')
     with pytest.raises(ConfigError, match="there is nothing to ask about: no passage of this data set has 20 words"):

@@ -8,9 +8,7 @@ from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag_compare.task import CompareTask
 from convrag_kit.list_plugins import ListPluginsTask
-from convrag_tasks.index import IndexTask
-from convrag_tasks.record import RecordTask
-from convrag_tasks.run import RunTask
+from convrag_tasks.run import IndexTask, RecordTask, RunTask
 
 QUICK = ("limit=1", "generator=none")
 

@@ -26,8 +26,8 @@ from convrag_datasets.jsonl import JsonlDataset
 from convrag_dhrag.rewriter import DHRagRewriter
 from convrag_ginger.baselines import BaselineGenerator
 from convrag_mmr.rewriter import MMRRewriter
-from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.export_mtrag import list_messages
+from convrag_tasks.run_records import read_dataset_turns
 from toys import pipeline
 
 PROFILE = ("I'm vegetarian.", "I have\ntwo sisters.")

@@ -11,7 +11,7 @@ from typing import Any
 from convrag import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Run, RunSummary, TurnRecord
 from convrag.sdk.types import Usage
 from convrag_web.report.page import REPORT
-from convrag_web.report.run_report import write_run_report
+from convrag_web.report.reports import write_run_report
 
 HOSTILE = """</script><script>document.title='seized'</script><img src=x onerror="document.title='seized'">&lt;b&gt;"""
 PASSAGES = [

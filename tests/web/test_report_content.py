@@ -12,7 +12,7 @@ import pytest
 
 from convrag import Answer, Evidence, EvidenceItem, Message
 from convrag_web.report.page import bundle_modules
-from convrag_web.report.passage_pool import split_by_passages
+from convrag_web.report.turn_rows import split_by_passages
 from web.report_records import (
     HOSTILE,
     PASSAGES,
@@ -90,31 +90,23 @@ def test_turns_come_in_chunks(tmp_path: Path) -> None:
     assert [len(blocks[f"turns-0-{n}"]) for n in range(3)] == [250, 250, 20]
 
 
-def test_above_the_limit_the_worst_turns_keep_their_passages(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_above_the_limit_the_worst_turns_keep_their_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     records = [make_many(n) for n in range(400)]
     size = len(write_report(tmp_path, records).read_text())
     path = write_report(tmp_path, records, room=size // 2)
     assert len(path.read_text()) < 0.8 * size  # the page itself takes its place
     blocks = read_blocks(path)
+    assert len(blocks["index-0"]["turn"]) == 400
     texts = [passage for name, chunk in blocks.items() if name.startswith("passages-") for passage in chunk]
     rows = [row for name, chunk in blocks.items() if name.startswith("turns-") for row in chunk]
-    has_texts = [all(len(texts[number]) > 2 for number, _ in row["contexts"]) for row in rows]
     worst_first = sorted(range(400), key=lambda place: need(records, place))
-    kept = [has_texts[place] for place in worst_first]
+    kept = [rows[place] is not None for place in worst_first]
     assert kept == sorted(kept, reverse=True)
     assert 20 < sum(kept) < 380
+    assert {number for row in rows if row for number, _ in row["contexts"]} <= set(range(len(texts)))
     (line,) = blocks["head"]["left_out"]
     assert f"left out of {400 - sum(kept)} well-answered turns" in line
     assert line in caplog.text
-
-
-def test_far_above_the_limit_whole_records_are_left_out(tmp_path: Path) -> None:
-    records = [make_many(n) for n in range(400)]
-    blocks = read_blocks(write_report(tmp_path, records, room=10_000))
-    rows = [row for name, chunk in blocks.items() if name.startswith("turns-") for row in chunk]
-    assert 0 < sum(row is None for row in rows) < 400
-    assert len(blocks["index-0"]["turn"]) == 400
-    assert any(line.startswith("All but the scores was left out of") for line in blocks["head"]["left_out"])
 
 
 def test_no_text_of_others_is_markup(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from commands import run_convrag
 from convrag.config.compose import compose
 from convrag.run.manifest import list_run_files
 from convrag.run.runner import run_experiment
-from convrag_web.report.comparison_report import list_plots
+from convrag_web.report.reports import list_plots
 from web.report_records import read_blocks
 
 pytestmark = pytest.mark.slow

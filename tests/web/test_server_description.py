@@ -1,6 +1,5 @@
 """The OpenAPI description: what it says of the API, and that the API does what it says (schemathesis)."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,16 +41,6 @@ def test_each_operation_is_described(server: RunningServer) -> None:
             assert operation["description"], path
             assert {"4XX", "5XX"} <= set(operation["responses"])
             assert "422" not in operation["responses"]
-
-
-def test_the_docs_need_no_script_and_no_other_server(server: RunningServer) -> None:
-    page = server.http.get("/docs")
-    assert page.headers["content-type"].startswith("text/html")
-    assert "<script" not in page.text
-    assert not re.search(r'(src|href)="(https?:)?//', page.text)
-    for path in ("/v1/chat/completions", "/api/conversations/{conversation_id}/turns"):
-        assert path in page.text
-    assert server.http.get("/static/docs/docs.css").status_code == 200
 
 
 @pytest.mark.slow

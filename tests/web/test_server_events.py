@@ -12,9 +12,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("prometheus_client")
 
 from convrag import Answer, Evidence, TurnRecord
-from convrag_web.server.completions import _format_chunks
+from convrag_web.server.completions import CompletionFormat, _format_chunks
 from convrag_web.server.event_stream import start_stream
-from convrag_web.server.openai_replies import CompletionFormat
 from convrag_web.server.turn_runner import Event, RunningTurn, StageFinished, Tell, TurnThreads
 
 RECORD = TurnRecord("c", "t", "default", 1, "q", (), (), Evidence(), Answer("a"))

@@ -10,8 +10,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag_web.server.app import Limits
 from convrag_web.server.openai_requests import CompletionRequest, make_question
+from convrag_web.server.task import Limits
 from served import QUESTION, RunningServer, serve
 
 

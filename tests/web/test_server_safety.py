@@ -13,10 +13,10 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag_web.server import guard
-from convrag_web.server.app import Limits
-from convrag_web.server.guard import HEADERS, Access
+from convrag_web.server import app
+from convrag_web.server.app import HEADERS, Access
 from convrag_web.server.serving import list_hosts
+from convrag_web.server.task import Limits
 from served import QUESTION, RunningServer, serve
 
 TOKEN = "a-token-of-this-test"
@@ -124,7 +124,7 @@ def test_a_body_that_is_too_large_is_refused(server: RunningServer) -> None:
 
 @pytest.mark.slow
 def test_a_slow_body_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(app, "BODY_SECONDS", 0.3)
     with serve(tmp_path, "generator=direct", live=True) as server:
         host = f"Host: 127.0.0.1:{server.port}\r\n"
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
@@ -200,7 +200,7 @@ def test_with_a_token_nothing_is_open_but_the_page(guarded: RunningServer, given
         reply = guarded.http.request(method, path, headers=headers)
         assert is_error(reply, 401)
         assert reply.headers["www-authenticate"] == "Bearer"
-    for path in ("/", "/healthz", "/static/docs/docs.css"):
+    for path in ("/", "/healthz", "/static/view/turn.css"):
         assert guarded.http.get(path, headers=headers).status_code == 200
 
 

@@ -15,8 +15,8 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("litellm")
 
-from convrag_web.server import conversation_turns, turn_runner
-from convrag_web.server.app import Limits
+from convrag_web.server import served_models, turn_runner
+from convrag_web.server.task import Limits
 from llm_server import Server, Step, make_error, make_reply
 from served import QUESTION, RunningServer, serve
 
@@ -93,7 +93,7 @@ def test_a_turn_that_its_client_left_is_not_kept(llm: Server, tmp_path: Path) ->
 
 
 def test_one_turn_of_a_conversation_at_a_time(llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation_turns, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(served_models, "BUSY_SECONDS", 0.2)
     llm.plan_replies(Step(body=make_reply(LONG), byte_delay=0.3))
     with serve(tmp_path, *asking(llm), live=True) as server:
         id = server.http.post("/api/conversations", json={}).json()["id"]

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -18,7 +19,6 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.styles import Style
 
 from convrag.sdk.tasks.signals import keep_watching, resume
-from convrag_tasks.chat.commands import Command
 
 PROMPT = "> "
 
@@ -182,3 +182,17 @@ class QuestionHistory(FileHistory):
         if len(string) <= LONGEST_LINE:
             with suppress(OSError):
                 super().store_string(string.encode("utf-8", "replace").decode())
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: "/passage 3" has the name "passage" and the argument "NUMBER".
+
+    `run` is given what stands behind the name; `list_values` gives what may stand there, for completion.
+    """
+
+    name: str
+    argument: str
+    help: str
+    run: Callable[[str], None]
+    list_values: Callable[[], Iterable[str]] = tuple

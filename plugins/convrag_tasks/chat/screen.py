@@ -10,9 +10,7 @@ from convrag.sdk.console import make_console
 from convrag.sdk.queries import describe_query
 from convrag.sdk.sources import Source, describe_passage, list_sources
 from convrag.sdk.tasks.scores import list_cut_replies
-from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay
-from convrag_tasks.chat.answer_markdown import print_markdown
-from convrag_tasks.chat.terminal_lines import text_width
+from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay, print_markdown, text_width
 from convrag_tasks.turn_trace import format_turn_trace
 
 Span = tuple[int, int]

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+from annotated_types import Ge
 from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task, UnknownName
@@ -36,7 +37,6 @@ class ChatTask(Task):
             (of passages that were found and not cited) and `count`.
 
     Raises:
-        ConfigError: suggestions is negative.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -45,14 +45,12 @@ class ChatTask(Task):
         *,
         conversation: str | None = None,
         conversations: str | None = None,
-        suggestions: int = 3,
+        suggestions: Annotated[int, Ge(0)] = 3,
         confirm: bool = False,
         domain: str | None = None,
         show: Literal["trace"] | None = None,
         prompt: Path | None = None,
     ) -> None:
-        if suggestions < 0:
-            raise ConfigError(f"task.suggestions={suggestions}: it must be at least 0")
         self.conversation = conversation
         self.conversations = conversations
         self.suggestions = suggestions
@@ -69,9 +67,8 @@ class ChatTask(Task):
         from convrag.sdk.tasks.configuration import check_configuration, settings_of
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
-        from convrag_tasks.chat.inspection import Inspection
         from convrag_tasks.chat.line_input import make_reader
-        from convrag_tasks.chat.loop import ChatLoop
+        from convrag_tasks.chat.loop import ChatLoop, Inspection
         from convrag_tasks.chat.screen import Screen
 
         wiring = Wiring(config)

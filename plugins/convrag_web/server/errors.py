@@ -1,4 +1,4 @@
-"""Errors over HTTP: every one is OpenAI's object `{"error": {"message", "type", "param", "code"}}`."""
+"""Replies in JSON; every error is OpenAI's object `{"error": {"message", "type", "param", "code"}}`."""
 
 import logging
 from collections.abc import Mapping
@@ -9,11 +9,29 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 
 from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
 from convrag.sdk.secrets import redact
-from convrag_web.server.json_reply import JsonReply
+from convrag.sdk.streaming import mend_surrogates
+from convrag.sdk.strict_json import format_json
+
+
+def encode_json(value: Any) -> bytes:
+    """Plain data as JSON in UTF-8: NaN becomes null, half a surrogate pair U+FFFD."""
+    return mend_surrogates(format_json(value)).encode()
+
+
+class JsonReply(Response):
+    """A reply in JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Format the body."""
+        return encode_json(content)
+
 
 log = logging.getLogger("convrag.serve")
 

@@ -6,8 +6,7 @@ from typing import Any
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from convrag_web.server.errors import describe_failure
-from convrag_web.server.json_reply import encode_json
+from convrag_web.server.errors import describe_failure, encode_json
 from convrag_web.server.turn_runner import RunningTurn
 
 PING = b": ping\n\n"

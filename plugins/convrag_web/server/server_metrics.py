@@ -12,8 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
 from convrag import TurnRecord
-from convrag_web.server.errors import ERRORS
-from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.errors import ERRORS, JsonReply
 
 log = logging.getLogger("convrag.serve")
 

@@ -3,12 +3,26 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from annotated_types import Ge, Interval
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a server; `ServeTask` explains them."""
+
+    workers: int = 64
+    queue: int = 256
+    timeout: float = 300.0
+    max_body: int = 1_000_000
+    max_messages: int = 2000
+    max_characters: int = 100_000
 
 
 class ServeTask(Task):
@@ -37,7 +51,7 @@ class ServeTask(Task):
         max_characters: characters of a message.
 
     Raises:
-        ConfigError: a number is out of range, or the address needs a token.
+        ConfigError: the address needs a token.
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -49,41 +63,31 @@ class ServeTask(Task):
         self,
         *,
         host: str = "127.0.0.1",
-        port: int = 8000,
+        port: Annotated[int, Interval(ge=0, le=65535)] = 8000,
         models: dict[str, str | list[str]] | Path | None = None,
         domain: str | None = None,
         conversations: str | None = None,
-        workers: int = 64,
-        queue: int = 256,
-        timeout: float = 300.0,
-        grace: float = 30.0,
+        workers: Annotated[int, Ge(1)] = 64,
+        queue: Annotated[int, Ge(0)] = 256,
+        timeout: Annotated[float, Ge(1)] = 300.0,
+        grace: Annotated[float, Ge(0)] = 30.0,
         cors: Sequence[str] = (),
         hosts: Sequence[str] = (),
-        suggestions: int = 3,
-        max_body: int = 1_000_000,
-        max_messages: int = 2000,
-        max_characters: int = 100_000,
+        suggestions: Annotated[int, Ge(0)] = 3,
+        max_body: Annotated[int, Ge(1)] = 1_000_000,
+        max_messages: Annotated[int, Ge(1)] = 2000,
+        max_characters: Annotated[int, Ge(1)] = 100_000,
     ) -> None:
-        _check_at_least(0, port=port, queue=queue, grace=grace, suggestions=suggestions)
-        _check_at_least(1, workers=workers, timeout=timeout, max_body=max_body)
-        _check_at_least(1, max_messages=max_messages, max_characters=max_characters)
-        if port > 65535:
-            raise ConfigError(f"task.port={port}: it must be at most 65535")
         self.host = host
         self.port = port
         self.models = models
         self.domain = domain
         self.conversations = conversations
-        self.workers = workers
-        self.queue = queue
-        self.timeout = timeout
+        self.limits = Limits(workers, queue, timeout, max_body, max_messages, max_characters)
         self.grace = grace
         self.cors = list(cors)
         self.hosts = list(hosts)
         self.suggestions = suggestions
-        self.max_body = max_body
-        self.max_messages = max_messages
-        self.max_characters = max_characters
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until told to end."""
@@ -94,8 +98,7 @@ class ServeTask(Task):
         from convrag import Conversations
         from convrag.sdk.tasks.turns import ending_conversations
         from convrag_web.server import serving
-        from convrag_web.server.app import Limits, make_app
-        from convrag_web.server.guard import Access
+        from convrag_web.server.app import Access, make_app
         from convrag_web.server.served_models import ModelOptions, build_models
 
         token = os.environ.get("CONVRAG_TOKEN", "").strip()
@@ -105,20 +108,13 @@ class ServeTask(Task):
                 "environment variable CONVRAG_TOKEN"
             )
         access = Access(token, serving.list_hosts(self.host, self.hosts), self.cors)
-        limits = Limits(self.workers, self.queue, self.timeout, self.max_body, self.max_messages, self.max_characters)
         with closing(Conversations(self.conversations or Path(config.store.path) / "conversations.db")) as kept:
             models, wirings = build_models(self.models, kept, ModelOptions(self.domain, self.suggestions))
             with serving.bind_socket(self.host, self.port) as bound:
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
-                server = serving.TurnServer(make_app(models, kept, limits, access), grace=self.grace)
+                server = serving.TurnServer(make_app(models, kept, self.limits, access), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
                 with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)
         return 0
-
-
-def _check_at_least(least: int, **given: float) -> None:
-    for name, value in given.items():
-        if not value >= least:
-            raise ConfigError(f"task.{name}={value}: it must be at least {least}")

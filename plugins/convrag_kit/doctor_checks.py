@@ -1,0 +1,291 @@
+"""What a configuration needs: its stages, libraries, keys, models, servers, the store and databases; all read only."""
+
+import os
+import platform
+import re
+import shutil
+import socket
+import sqlite3
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from convrag import ConvragError, __version__
+from convrag.sdk.groups import GROUPS, SEVERAL
+from convrag.sdk.libraries import is_installed
+from convrag.sdk.secrets import redact_address
+from convrag.sdk.storage import FILE
+from convrag.sdk.tasks.options import plugins, variants_of
+from convrag.sdk.tasks.turns import Stages, Wiring
+from convrag_kit.inventory import find_version
+
+_GROUPS = ("dataset", *Stages._fields, "tracker")
+
+
+Level = Literal["ok", "-", "warn", "fail"]
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    Args:
+        level: "ok", "-" (not installed or not set, and not needed), "warn" (unusual, but a run may work), or "fail" (a
+            run would fail).
+        subject: what was examined.
+        message: what was found, and what to do about it.
+    """
+
+    level: Level
+    subject: str
+    message: str = ""
+
+
+class TextParameter(NamedTuple):
+    """A parameter of a stage whose value is a text; `place` is where the stage stands in the configuration."""
+
+    place: str
+    name: str
+    value: str
+
+
+class ConfiguredStages:
+    """The stages of a configuration, as far as they can be built.
+
+    Args:
+        wiring: of the configuration; its store is for these checks alone.
+    """
+
+    def __init__(self, wiring: Wiring) -> None:
+        self.wiring = wiring
+        group_of: dict[str, str] = {}
+        for group in (*_GROUPS, *SEVERAL):
+            try:
+                (wiring.get_all if group in SEVERAL else wiring.get)(group)
+            except ConvragError as error:
+                group_of.setdefault(str(error), group)  # stages that need a broken one raise its error again
+        self.build_errors = {group: message for message, group in group_of.items()}
+        self.problems = {place: self._find_problems(place) for place in wiring.stages}
+
+    def findings(self) -> Iterator[Finding]:
+        """A line for each stage, also for one that only another stage needs."""
+        yield from (Finding("fail", group, message) for group, message in self.build_errors.items())
+        for place, problems in self.problems.items():
+            yield from (Finding("fail", self.wiring.describe_choice(place), problem) for problem in problems)
+            if not problems:
+                yield Finding("ok", self.wiring.describe_choice(place))
+
+    def text_parameters(self) -> Iterator[TextParameter]:
+        """The parameters of these stages whose values are texts."""
+        for place in self.wiring.stages:
+            node: Any = self.wiring.config
+            for step in place.split("."):
+                node = node.get(step) if isinstance(node, Mapping) else None
+            for name, value in node.items() if isinstance(node, Mapping) else ():
+                if isinstance(value, str):
+                    yield TextParameter(place, str(name), value)
+
+    def _find_problems(self, place: str) -> list[str]:
+        try:
+            return self.wiring.find_problems(place)
+        except ConvragError as error:
+            return [str(error)]
+
+
+_CONNECT_TIMEOUT = 2.0  # seconds
+_NEURAL_LIBRARIES = {"torch", "transformers", "sentence_transformers"}
+_MODEL_FILES = ("config.json", "tokenizer_config.json", "modules.json")  # a model in the cache has one of these
+
+
+def check_versions() -> Iterator[Finding]:
+    """Python, convrag, the libraries that it depends on, and the extras that are not installed."""
+    from packaging.requirements import Requirement
+
+    installed, absent = (
+        [f"python {platform.python_version()}", f"convrag {__version__}"],
+        defaultdict[str, list[str]](list),
+    )
+    for requirement in map(Requirement, metadata.requires(plugins.FIRST_PARTY) or ()):
+        extra = _get_extra(requirement)
+        if requirement.name == plugins.FIRST_PARTY or extra == "test":
+            continue
+        found = find_version(requirement.name)
+        if not found and extra:
+            absent[extra].append(requirement.name)
+        elif not found:
+            yield Finding("fail", requirement.name, f"is not installed: pip install '{requirement.name}'")
+        elif not requirement.specifier.contains(found, prereleases=True):
+            wanted = f"{requirement.name}{requirement.specifier}"
+            yield Finding(
+                "warn" if extra else "fail",
+                f"{requirement.name} {found}",
+                f"is none of the versions that convrag works with: pip install '{wanted}'",
+            )
+        else:
+            installed.append(f"{requirement.name} {found}")
+    yield Finding("ok", ", ".join(dict.fromkeys(installed)))
+    for extra, names in absent.items():
+        yield Finding("-", f"extra {extra}", f"without {', '.join(names)}: pip install 'convrag[{extra}]' brings it")
+
+
+def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
+    """The environment variables that options and variants read, by name; no value is shown."""
+    readers: dict[str, list[str]] = defaultdict(list)
+    for place, name, value in stages.text_parameters():
+        if name.endswith("_env"):
+            readers[value].append(stages.wiring.describe_choice(place))
+    for variant in (variant for group in GROUPS for variant in variants_of(group)):
+        for name, value in variant.values.items():
+            if name.endswith("_env") and isinstance(value, str):
+                readers[value].append(f"{variant.group}={variant.name}")
+    for option in (option for group in GROUPS for option in plugins.load().registry.options(group).values()):
+        with suppress(ConvragError):  # of a class that cannot be imported: versions and plugins say so
+            for variable in option.cls.env_vars:
+                readers[variable].append(f"{option.group}={option.name}")
+    for variable in sorted(name for name in readers if os.environ.get(name)):
+        yield Finding("ok", f"set: {variable} ({', '.join(dict.fromkeys(readers[variable]))})")
+    if unset := sorted(name for name in readers if not os.environ.get(name)):
+        yield Finding("-", f"not set: {', '.join(unset)}")
+
+
+def check_models(stages: ConfiguredStages) -> Iterator[Finding]:
+    """Whether the models of the chosen stages are on this disk, or have to be downloaded."""
+    if not is_installed("huggingface_hub"):
+        return
+    from huggingface_hub import try_to_load_from_cache
+
+    for place, name, model in stages.text_parameters():
+        if name not in ("model", "tokenizer") or not _NEURAL_LIBRARIES & set(stages.wiring.stages[place].requires):
+            continue
+        subject = f"{place}.{name}={model}"
+        if Path(model).expanduser().is_dir():
+            yield Finding("ok", subject, "is a folder")
+        elif any(isinstance(try_to_load_from_cache(model, file), str) for file in _MODEL_FILES):
+            yield Finding("ok", subject, "is in the cache of the Hugging Face hub")
+        elif not stages.problems[place]:
+            yield Finding(
+                "warn", subject, "is not on this disk: it is downloaded at first use, where there is a network"
+            )
+
+
+def check_servers(stages: ConfiguredStages) -> Iterator[Finding]:
+    """Whether a server accepts connections at each address in the configuration, or in a variable that it names."""
+    for place, name, value in stages.text_parameters():
+        in_variable = name.endswith("_env")
+        parts = urlsplit(os.environ.get(value, "") if in_variable else value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            continue
+        shown = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")  # without a password
+        subject = f"{place}.{name}={value if in_variable else shown}"
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            socket.create_connection((parts.hostname, port), _CONNECT_TIMEOUT).close()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if not stages.problems[place]:
+                message = f"nothing answers ({reason}): start the server, or choose another address"
+                yield Finding("warn", subject, message)
+        else:
+            yield Finding("ok", subject, "answers")
+
+
+def _get_extra(requirement: object) -> str:
+    """The extra that a requirement belongs to; empty for what is always needed."""
+    found = re.search(r'extra == "([^"]+)"', str(getattr(requirement, "marker", None)))
+    return found[1] if found else ""
+
+
+_LOW_SPACE = 1 << 30  # bytes
+_SQLITE = "sqlite:///"
+
+
+def check_store(path: Path, url: str = "") -> Iterator[Finding]:
+    """Whether the store can be written to, and what it holds can be read; whether its server answers."""
+    if url:  # nothing is made on its server
+        try:
+            found = plugins.open_database(url, "store.url").check()
+            yield Finding("ok", f"store.url={redact_address(url)}", f"answers: {found}")
+        except ConvragError as error:
+            yield Finding("fail", "store.url", str(error))
+    subject, place = f"store.path={path}", _find_nearest_existing(path)
+    if not _is_writable(place):
+        yield Finding("fail", subject, f"{place} cannot be written to: choose another folder, store.path=...")
+        return
+    if (free := shutil.disk_usage(place).free) < _LOW_SPACE:
+        yield Finding("warn", subject, f"only {_format_size(free)} are free there")
+    if not path.exists():
+        yield Finding("ok", subject, "is not there yet: the first run makes it")
+        return
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    if not (path / FILE).exists():
+        yield Finding("ok", subject, f"has {_format_size(size)}, and remembers nothing yet")
+    elif problem := _find_damage(path / FILE):
+        yield Finding("warn", subject, f"{problem}: the next run renames it, and begins anew")
+    else:
+        count = _count_rows(path / FILE, "entries")
+        yield Finding("ok", subject, f"has {_format_size(size)}, remembers {count} results, and can be read")
+
+
+def check_databases(stages: ConfiguredStages) -> Iterator[Finding]:
+    """The SQLite databases that stages of the configuration name, such as the tracker's."""
+    for place, name, value in stages.text_parameters():
+        if not value.startswith(_SQLITE):
+            continue
+        path, subject = Path(value.removeprefix(_SQLITE)), f"{place}.{name}={value}"
+        folder = _find_nearest_existing(path.parent)
+        if not _is_writable(folder):
+            yield Finding("fail", subject, f"{folder} cannot be written to: choose another place, {place}.{name}=...")
+        elif not path.exists():
+            yield Finding("ok", subject, "is not there yet: the first run makes it")
+        elif problem := _find_damage(path):
+            yield Finding("fail", subject, f"{problem}: choose another one, {place}.{name}=..., or move this one away")
+        else:
+            yield Finding("ok", subject, f"has {_format_size(path.stat().st_size)}, and can be read")
+
+
+def _find_damage(file: Path) -> str:
+    """What is wrong with a database; empty where nothing is."""
+    if not os.access(file, os.R_OK | os.W_OK):
+        return f"{file} cannot be read and written"
+    try:
+        with closing(_open_read_only(file)) as connection:
+            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        return f"{file.name} is damaged ({error})"
+    return "" if answer == "ok" else f"{file.name} is damaged ({answer})"
+
+
+def _count_rows(file: Path, table: str) -> int:
+    with closing(_open_read_only(file)) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def _open_read_only(file: Path) -> sqlite3.Connection:
+    """A connection that creates no file beside the database, unless another process has it open."""
+    in_use = file.with_name(f"{file.name}-wal").exists()
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro{'' if in_use else '&immutable=1'}", uri=True, timeout=2)
+
+
+def _find_nearest_existing(path: Path) -> Path:
+    """The path itself, or the nearest folder above it that exists."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _is_writable(place: Path) -> bool:
+    """Whether a file can be made in a folder. A temporary file is made there, since permissions do not tell all."""
+    try:
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError:
+        return False
+    return True
+
+
+def _format_size(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
