@@ -3,10 +3,7 @@
 * `pipeline`: answers the questions of conversations, over a data set or over passages given as objects.
 * `turn`: takes one question through the stages.
 * `observers`: calls the hooks of those who watch turns and runs.
-* `session`: the state of one conversation.
-* `conversations`: the conversations of a pipeline, in memory and in a database.
-* `conversation_database`: reads and changes conversations in a database.
-* `sqlite_transactions`: the transactions on a file of SQLite.
+* `conversations`: the conversations of a pipeline, in memory and, by a plugin, in a database.
 * `configuration`: the configuration that a conversation belongs to, and what differs from another.
 * `wiring`: builds the stages of a configuration, and imports their libraries early.
 * `stage_pool`: the stages of a process; equal ones are one object.

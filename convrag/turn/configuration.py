@@ -7,11 +7,11 @@ from typing import Any
 from convrag.api.errors import OtherConfiguration
 from convrag.api.groups import OPTION_KEY
 from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
+from convrag.api.session import Session
 from convrag.config.settings import Settings
 from convrag.registry.option import Option
 from convrag.registry.schema import plain_value
 from convrag.store.strict_json import format_json, parse_json
-from convrag.turn.session import Session
 
 SETTINGS = "settings"
 _RESULT_SETTINGS = ("top_k", "top_n", "history")

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+from convrag.api.databases import ConversationStore
 from convrag.api.errors import ConfigError, ConversationChanged
 from convrag.api.records import TurnRecord
+from convrag.api.session import ConversationInfo, Session, to_turn
+from convrag.registry import plugins
 from convrag.store.cancellation import hold
 from convrag.store.forks import ForkAware
-from convrag.turn.conversation_database import ConversationDatabase
-from convrag.turn.session import ConversationInfo, Session, to_turn
 
 MAX_CONVERSATIONS = 10_000
 """How many conversations are kept in memory by default."""
@@ -44,7 +45,7 @@ class Conversations(ForkAware):
     ) -> None:
         self.limit = limit
         self.ttl = ttl
-        self._database = None if database is None else ConversationDatabase(database)
+        self._database = None if database is None else _open(str(database))
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are still referenced. A turn in progress keeps its conversation if memory drops it."""
@@ -201,3 +202,11 @@ class Conversations(ForkAware):
             if session is not None:
                 session.dropped = True
             return session
+
+
+def _open(database: str) -> ConversationStore:
+    """Open a path or an address, by the plugin that does. Raises ConfigError."""
+    opened: ConversationStore | None = plugins.load().manager.hook.convrag_open_conversations(database=database)
+    if opened is None:
+        raise ConfigError("conversations: no installed plugin keeps them in a database")
+    return opened

@@ -10,6 +10,7 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
 from convrag.api.records import TurnRecord
+from convrag.api.session import Session
 from convrag.api.stages import Context, Dataset, Generator, Memory, Ranker, Retriever, Rewriter, Selector
 from convrag.api.types import Conversation, Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
@@ -20,7 +21,6 @@ from convrag.turn.configuration import SETTINGS, check_configuration, describe_s
 from convrag.turn.conversations import Conversations
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers
-from convrag.turn.session import Session
 from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watch
 from convrag.turn.wiring import Wiring
 

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import SHARED
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
-from convrag.turn.conversation_database import ConversationDatabase
+from convrag_conversations.database import ConversationDatabase
 from convrag_dedup import InferenceConfig, RAGPipeline
 
 TEXTS = {
