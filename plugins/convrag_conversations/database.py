@@ -6,7 +6,7 @@ same in each.
 
 import builtins
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -92,9 +92,8 @@ class ConversationDatabase:
         self._transactions = _open_transactions(database)
         self._transactions.prepare([statement.format(serial=self._transactions.serial) for statement in _TABLES])
         with self._transactions.read() as connection:
-            versions = [version for (version,) in connection.execute("SELECT version FROM convrag_schema").fetchall()]
-        if versions != [VERSION]:
-            found = ", ".join(map(str, versions)) or "none"
+            (found,) = connection.execute("SELECT version FROM convrag_schema").fetchone() or ("none",)
+        if found != VERSION:
             raise ConversationsUnusable(
                 f"conversations: {self._transactions.name} cannot be used: its tables have version {found}, and this "
                 f"convrag reads version {VERSION}. {OTHER}"
@@ -238,7 +237,7 @@ class ConversationDatabase:
                 unescape(key),
                 unescape(domain),
                 model=unescape(model),
-                configuration=_parse_configuration(configuration),
+                configuration=parse_json(configuration),
                 created=datetime.fromisoformat(created),
                 updated=datetime.fromisoformat(updated),
                 number=int(number),
@@ -249,8 +248,7 @@ class ConversationDatabase:
         with self._checked(f"conversation {row[0]!r}"):
             key, title, model, domain = map(unescape, row[:4])
             created, updated = map(datetime.fromisoformat, row[5:7])
-            configuration = _parse_configuration(row[7])
-            return ConversationInfo(key, title, model, domain, int(row[4]), created, updated, configuration)
+            return ConversationInfo(key, title, model, domain, int(row[4]), created, updated, parse_json(row[7]))
 
     def _parse_turn(self, row: Sequence[Any], conversation_id: str) -> TurnRecord:
         number, text = row
@@ -304,13 +302,6 @@ def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
 def _format_time(time: datetime | None = None) -> str:
     """Format a time, now by default, in UTC, with as many digits as any other: texts sort like times."""
     return (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _parse_configuration(text: str) -> Mapping[str, Any]:
-    configuration = parse_json(text)
-    if not isinstance(configuration, Mapping) or not all(isinstance(each, Mapping) for each in configuration.values()):
-        raise ValueError("its configuration is no object of objects")
-    return configuration
 
 
 def _format_plain(value: Any) -> str:
