@@ -14,7 +14,7 @@ import pytest
 from convrag.api.errors import ConvragError
 from convrag.config.compose import compose
 from convrag.sdk.jsonl import read_lines
-from convrag.store.strict_json import parse_json
+from convrag.store.json_text import parse_json
 from convrag.turn.conversations import Conversations
 from convrag.turn.wiring import Wiring
 from damaged_files import damage_json, damage_table

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import toys
+from convrag.api.session import Session
 from convrag.api.types import Hit, Message, Passage, Question, Turn
-from convrag.turn.session import Session
 from convrag_dedup import MultiTurnManager
 from convrag_dedup.context import DedupContext
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from convrag.api.models import LLM
+from convrag.api.session import Session
 from convrag.api.stages import Retriever
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Query, Turn
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Session
 from convrag_basics.disabled_stages import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter

@@ -11,7 +11,8 @@
 * `html`: a rewrite, evidence and a turn's record as a notebook shows them.
 * `plain_data`: what JSON can hold.
 * `hookspecs`: the hooks of a plugin.
-* `databases`: what is asked of a database server that a plugin opens.
+* `session`: the state of one conversation.
+* `databases`: what is asked of a database that a plugin opens.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions, and the file and the line of a plugin's mistake.
 * `deprecation`: old names of options and parameters, which are still understood.

@@ -1,8 +1,12 @@
-"""What convrag asks of a database server that a plugin opens (the hook `convrag_open_database`)."""
+"""What convrag asks of a database that a plugin opens (`convrag_open_database`, `convrag_open_conversations`)."""
 
+import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+
+from convrag.api.records import TurnRecord
+from convrag.api.session import ConversationInfo, Session
 
 
 class Entries(Protocol):
@@ -93,3 +97,44 @@ class Database(Protocol):
 
     def open_transactions(self) -> Transactions:
         """Return the transactions on the conversations in it."""
+
+
+class ConversationStore(Protocol):
+    """Conversations that are kept for good; safe across threads, processes and forks.
+
+    All methods raise ConversationsUnusable where it cannot be used. Those that add turns raise ConversationChanged
+    where another process has changed the conversation since the session was read.
+    """
+
+    def load(self, conversation_id: str) -> Session | None:
+        """Return the conversation with an id; None if there is none."""
+
+    def refresh(self, session: Session) -> None:
+        """Read what other processes have changed in a conversation. One that they have deleted begins anew."""
+
+    def exists(self, conversation_id: str) -> bool:
+        """Whether there is a conversation with an id."""
+
+    def insert(self, session: Session) -> None:
+        """Add a conversation that is not there yet."""
+
+    def append(self, session: Session, record: TurnRecord) -> None:
+        """Add a turn behind the last one."""
+
+    def replace_last(self, session: Session, record: TurnRecord) -> None:
+        """Put another turn in the place of the last one."""
+
+    def clear(self, conversation_id: str) -> None:
+        """Remove the turns of a conversation."""
+
+    def delete(self, conversation_id: str) -> None:
+        """Remove a conversation with its turns."""
+
+    def list(self, limit: int | None, offset: int = 0) -> builtins.list[ConversationInfo]:
+        """List conversations, those that were changed last first; `limit` None lists all."""
+
+    def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
+        """Read the records of a conversation's turns, in their order; an empty list where there is none."""
+
+    def close(self) -> None:
+        """Close the connections that no thread uses."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import pluggy
 
-from convrag.api.databases import Database
+from convrag.api.databases import ConversationStore, Database
 from convrag.api.deprecation import Deprecated
 from convrag.api.records import Report, Run, RunSummary, Sweep, TurnRecord
 from convrag.api.stage import Stage
@@ -61,6 +61,15 @@ def convrag_open_database(url: str, setting: str) -> Database | None:
     Args:
         url: "postgresql+psycopg://user@host/database". Return None where the address is none of yours.
         setting: what names the address, for messages ("store.url", "conversations").
+    """
+
+
+@hookspec(firstresult=True)
+def convrag_open_conversations(database: str) -> ConversationStore | None:
+    """Open what keeps conversations for good. The first one that does is taken.
+
+    Args:
+        database: as in `Conversations(database)`: the path of a file, or an address.
     """
 
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from convrag.api.records import TurnRecord
 from convrag.sdk.jsonl import read_lines
 from convrag.store.files import DiskError, writing
-from convrag.store.strict_json import format_json, parse_json
+from convrag.store.json_text import format_json, parse_json
 
 
 class TurnRecords(Iterable[TurnRecord]):

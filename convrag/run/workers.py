@@ -5,13 +5,13 @@ from collections.abc import Callable, Generator, Sequence
 
 from convrag.api.errors import RunStopped
 from convrag.api.records import TurnRecord
+from convrag.api.session import Session, to_turn
 from convrag.api.types import Conversation
 from convrag.config.settings import Settings
 from convrag.run.truths import Qrels, add_truth
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import turn_progress
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Session, to_turn
 from convrag.turn.turn import Watch
 
 

@@ -15,8 +15,8 @@ from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import DiskError, encode_name, writing
+from convrag.store.json_text import format_json
 from convrag.store.locks import FolderInUse, hold_folder
-from convrag.store.strict_json import format_json
 
 UNFINISHED = ".unfinished"
 

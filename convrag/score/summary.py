@@ -10,7 +10,7 @@ from convrag.api.plain_data import describe_first_problem
 from convrag.api.records import Report, RunSummary, TurnRecord, Usage
 from convrag.score.endings import FallbackCounter
 from convrag.score.scoring import Scores
-from convrag.store.strict_json import format_json, parse_json
+from convrag.store.json_text import format_json, parse_json
 
 OVERALL = "overall"
 

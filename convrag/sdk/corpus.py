@@ -15,7 +15,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Passage
 from convrag.sdk.progress import count_parts
 from convrag.store.fingerprint import digest, hash_text
-from convrag.store.marked_json import CannotBeKept, MarkedJson
+from convrag.store.json_text import CannotBeKept, MarkedJson
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 

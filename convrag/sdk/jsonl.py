@@ -16,7 +16,7 @@ from zipfile import BadZipFile, ZipFile
 
 from convrag.api.errors import DataError
 from convrag.api.plain_data import describe_first_problem
-from convrag.store.strict_json import parse_json
+from convrag.store.json_text import parse_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

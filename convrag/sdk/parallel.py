@@ -15,8 +15,7 @@ from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from convrag.sdk.progress import track
-from convrag.store.cancellation import Cancellation, Cancelled, when_cancelled
-from convrag.store.compute_slots import waiting
+from convrag.store.cancellation import Cancellation, Cancelled, waiting, when_cancelled
 from convrag.store.usage import UsageMeter, current_meter
 
 __all__ = ["WORKERS", "call_in_threads", "map_parallel"]

@@ -14,7 +14,7 @@ from convrag.api.errors import DataError
 from convrag.api.types import Passage
 from convrag.store.files import write_atomically
 from convrag.store.fingerprint import hash_text
-from convrag.store.strict_json import format_json, parse_json
+from convrag.store.json_text import format_json, parse_json
 
 __all__ = ["CONVERSATIONS", "MANIFEST", "QRELS", "REWRITES", "QuestionSet"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.types import Completion, Prompt
 from convrag.sdk.jsonl import Line, read_lines
-from convrag.store.strict_json import format_json
+from convrag.store.json_text import format_json
 
 __all__ = ["compute_prompt_key", "format_reply", "make_excerpt", "read_recording"]
 

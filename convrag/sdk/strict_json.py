@@ -1,5 +1,5 @@
 """JSON without NaN and infinities, which are no JSON."""
 
-from convrag.store.strict_json import format_json, make_decoder, parse_json
+from convrag.store.json_text import format_json, make_decoder, parse_json
 
 __all__ = ["format_json", "make_decoder", "parse_json"]

@@ -16,8 +16,7 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.store.files import describe_disk_error
-from convrag.store.forks import ForkAware
-from convrag.store.locks import get_locks
+from convrag.store.locks import ForkAware, get_locks
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache
-from hashlib import blake2b
+from functools import cache, partial
+from hashlib import blake2b, file_digest
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path, PurePath
 from typing import Any
@@ -93,11 +93,8 @@ def file_hash(path: Path) -> str:
     """Hash the bytes of a file; the hash of a missing file is empty."""
     if not path.is_file():
         return ""
-    total = blake2b(digest_size=16)
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            total.update(block)
-    return total.hexdigest()
+        return file_digest(file, partial(blake2b, digest_size=16)).hexdigest()
 
 
 def _to_plain(value: Any) -> Any:

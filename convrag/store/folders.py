@@ -18,8 +18,7 @@ from typing import Any
 
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically, writing
-from convrag.store.forks import ForkAware
-from convrag.store.locks import KeyLocks
+from convrag.store.locks import ForkAware, KeyLocks
 
 try:
     import fcntl

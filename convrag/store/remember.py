@@ -26,10 +26,9 @@ from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
 from convrag.api.types import Completion
-from convrag.store.cancellation import check_cancelled
-from convrag.store.compute_slots import waiting
+from convrag.store.cancellation import check_cancelled, waiting
 from convrag.store.fingerprint import digest
-from convrag.store.marked_json import CannotBeKept
+from convrag.store.json_text import CannotBeKept
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener
 from convrag.store.usage import add_reply, add_usage, count_failure

@@ -10,8 +10,7 @@ from convrag.api.databases import Database, Entries
 from convrag.api.errors import ConfigError
 from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
-from convrag.store.forks import making
-from convrag.store.locks import get_locks
+from convrag.store.locks import get_locks, making
 
 __all__ = ["BATCH", "FILE", "OpenDatabase", "Store", "get_store"]
 

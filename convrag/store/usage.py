@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from convrag.api.errors import RunStopped
 from convrag.api.records import Usage
 from convrag.api.types import Completion, Prompt
-from convrag.store.forks import ForkAware
+from convrag.store.locks import ForkAware
 
 _current: ContextVar[tuple[UsageMeter, str] | None] = ContextVar("convrag_meter", default=None)
 

@@ -1,6 +1,6 @@
 """What a remembered method may return, as bytes: arrays, replies of language models, and the classes of plain data.
 
-Plain data and dataclasses are kept as `marked_json` writes them.
+Plain data and dataclasses are kept as `MarkedJson` writes them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from convrag.api import records, types
 from convrag.api.types import Completion
-from convrag.store.marked_json import CannotBeKept, MarkedJson
+from convrag.store.json_text import CannotBeKept, MarkedJson
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from typing import Any
 from convrag.api.errors import DataError
 from convrag.api.records import Cell, Sweep
 from convrag.store.files import write_atomically
-from convrag.store.strict_json import parse_json
+from convrag.store.json_text import parse_json
 
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
 

@@ -1,4 +1,7 @@
-"""The conversations of a pipeline, in memory and, if there is a database, for good."""
+"""The conversations of a pipeline, in memory and, if there is a database, for good.
+
+Each belongs to a configuration: options, and the parameters that bear on results.
+"""
 
 import builtins
 import time
@@ -9,15 +12,21 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from convrag.api.errors import ConfigError, ConversationChanged
+from convrag.api.databases import ConversationStore
+from convrag.api.errors import ConfigError, ConversationChanged, OtherConfiguration
+from convrag.api.groups import OPTION_KEY
 from convrag.api.records import TurnRecord
+from convrag.api.session import ConversationInfo, Session, to_turn
+from convrag.config.settings import Settings
+from convrag.registry import plugins
 from convrag.store.cancellation import hold
-from convrag.store.forks import ForkAware
-from convrag.turn.conversation_database import ConversationDatabase
-from convrag.turn.session import ConversationInfo, Session, to_turn
+from convrag.store.locks import ForkAware
 
 MAX_CONVERSATIONS = 10_000
 """How many conversations are kept in memory by default."""
+
+SETTINGS = "settings"
+_RESULT_SETTINGS = ("top_k", "top_n", "history")
 
 
 class Conversations(ForkAware):
@@ -44,7 +53,7 @@ class Conversations(ForkAware):
     ) -> None:
         self.limit = limit
         self.ttl = ttl
-        self._database = None if database is None else ConversationDatabase(database)
+        self._database = None if database is None else _open(str(database))
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are still referenced. A turn in progress keeps its conversation if memory drops it."""
@@ -201,3 +210,56 @@ class Conversations(ForkAware):
             if session is not None:
                 session.dropped = True
             return session
+
+
+def _open(database: str) -> ConversationStore:
+    """Open a path or an address, by the plugin that does. Raises ConfigError."""
+    opened: ConversationStore | None = plugins.load().manager.hook.convrag_open_conversations(database=database)
+    if opened is None:
+        raise ConfigError("conversations: no installed plugin keeps them in a database")
+    return opened
+
+
+def describe_settings(settings: Settings) -> dict[str, Any]:
+    """Describe the settings that bear on results."""
+    return {name: getattr(settings, name) for name in _RESULT_SETTINGS}
+
+
+def check_configuration(session: Session, configuration: Mapping[str, Any]) -> None:
+    """Raise OtherConfiguration unless a conversation was begun with this configuration.
+
+    What is not known (of a pipeline that was built by hand) differs from nothing.
+    """
+    if not session.configuration or not configuration or session.configuration == configuration:
+        return
+    if differences := find_differences(session.configuration, configuration):
+        raise OtherConfiguration(session.id, differences)
+
+
+def find_differences(begun: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Find what differs between two configurations: ("rewriter=mmr", "rewriter=dhrag"), ("top_k=10", "top_k=20").
+
+    Where the options of a place differ, their parameters, and the stages that are injected there, are not compared. A
+    parameter that one of the two does not know, as after an upgrade, does not differ. A place that only one of the two
+    has (the other uses no clusterer, say) is told where nothing else differs.
+    """
+    places = sorted({*begun, *now}, key=lambda place: (place.count("."), place))
+    other: list[str] = []
+    differences: list[tuple[str, str]] = []
+    missing: list[tuple[str, str]] = []
+    for place in places:
+        if any(place.startswith(f"{parent}.") for parent in other):
+            continue
+        first, second = begun.get(place, {}), now.get(place, {})
+        if first.get(OPTION_KEY) != second.get(OPTION_KEY):
+            other.append(place)
+            found = differences if first and second else missing
+            found.append((f"{place}={first.get(OPTION_KEY, 'none')}", f"{place}={second.get(OPTION_KEY, 'none')}"))
+            continue
+        prefix = "" if place == SETTINGS else f"{place}."
+        differences += [
+            (f"{prefix}{name}={first[name]}", f"{prefix}{name}={second[name]}")
+            for name in first
+            if name in second and first[name] != second[name]
+        ]
+    return differences or missing

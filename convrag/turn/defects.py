@@ -73,19 +73,6 @@ def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
     raise make_error(stage, f"{method} returned {name_type(result)}, which is no {wanted.__name__}", method)
 
 
-def check_items(stage: Stage, method: str, result: Any, wanted: type) -> tuple[Any, ...]:
-    """Return the items that a method returned, or any numbers. Raises StageFault for what is no such collection."""
-    if isinstance(result, str | bytes) or not isinstance(result, Iterable):
-        kind = "numbers" if wanted is float else wanted.__name__
-        problem = f"{method} returned {name_type(result)}, which is no list of {kind}"
-        raise make_error(stage, problem, method)
-    items = tuple(result)
-    if wanted is not float and (others := [item for item in items if not isinstance(item, wanted)]):
-        problem = f"{method} returned a list with {name_type(others[0])}, which is no {wanted.__name__}"
-        raise make_error(stage, problem, method)
-    return items
-
-
 _NOTES = {"fallback": str, "trace": Mapping}
 
 _FIELDS: dict[type, dict[str, Any]] = {
@@ -119,8 +106,10 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
         StageFault: something in it is of another type.
     """
     if isinstance(wanted, list):
-        items = check_items(stage, method, result, wanted[0])
-        return tuple(check_result(stage, method, item, wanted[0]) for item in items)
+        if isinstance(result, str | bytes) or not isinstance(result, Iterable):
+            said = f"{method} returned {name_type(result)}, which is no list of {wanted[0].__name__}"
+            raise make_error(stage, said, method)
+        return tuple(check_result(stage, method, item, wanted[0]) for item in result)
     if wanted is float:
         try:
             return float(result)

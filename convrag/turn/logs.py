@@ -2,12 +2,10 @@
 
 import logging
 import sys
-from collections import OrderedDict
 
 from convrag.api.errors import ConvragError
 from convrag.api.printable import make_printable
 from convrag.api.secrets import redact
-from convrag.store.forks import ForkAware
 
 log = logging.getLogger(__name__)
 
@@ -46,27 +44,19 @@ class LogFile(logging.FileHandler):
             super().handleError(record)
 
 
-class FailureLog(ForkAware):
+class FailureLog:
     """Logs failures: a warning for the first one with a reason, and INFO records, for the log file, for repetitions.
 
-    It knows the last `MAX_REASONS` reasons; an older one is a warning again.
+    After `MAX_REASONS` reasons it knows none of them any more: each is a warning again.
     """
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[str, None] = OrderedDict()
-        super().__init__()
+        self._seen: set[str] = set()
 
     def log_failure(self, reason: str, message: str, *arguments: object, error: Exception) -> None:
         """Log a failure; the traceback is added unless the error is a ConvragError, which explains itself."""
-        level = logging.INFO if self._note(reason) else logging.WARNING
+        level = logging.INFO if reason in self._seen else logging.WARNING
+        if len(self._seen) >= MAX_REASONS:
+            self._seen.clear()
+        self._seen.add(reason)
         log.log(level, message, *arguments, exc_info=None if isinstance(error, ConvragError) else error)
-
-    def _note(self, reason: str) -> bool:
-        """Whether a reason is known; from now on it is."""
-        with self._guard:
-            known = reason in self._seen
-            self._seen[reason] = None
-            self._seen.move_to_end(reason)
-            if len(self._seen) > MAX_REASONS:
-                self._seen.popitem(last=False)
-            return known

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
 from convrag.api.records import TurnRecord
+from convrag.api.session import Session
 from convrag.api.stages import Context, Dataset, Generator, Memory, Ranker, Retriever, Rewriter, Selector
 from convrag.api.types import Conversation, Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
 from convrag.store.cancellation import check_cancelled, hold
 from convrag.store.streaming import Stream
-from convrag.turn.configuration import SETTINGS, check_configuration, describe_settings
-from convrag.turn.conversations import Conversations
+from convrag.turn.conversations import SETTINGS, Conversations, check_configuration, describe_settings
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers
-from convrag.turn.session import Session
 from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watch
 from convrag.turn.wiring import Wiring
 
@@ -344,6 +342,7 @@ class PassagesDataset(Dataset):
             known.add(passage.id)
         if not known:
             raise ConfigError("there are no passages to search: give at least one convrag.Passage(id, text)")
+        self._hash = super().corpus_fingerprint("default")
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield nothing: conversations are held over the passages, and none is given."""
@@ -360,7 +359,3 @@ class PassagesDataset(Dataset):
     def corpus_fingerprint(self, domain: str) -> str:
         """Return a hash of all passages."""
         return self._hash
-
-    @cached_property
-    def _hash(self) -> str:
-        return super().corpus_fingerprint("default")

@@ -1,4 +1,7 @@
-"""The stages of this process. Equal stages are one object, which all runs share."""
+"""The stages of this process. Equal stages are one object, which all runs share.
+
+A stage has a fingerprint, which is part of the keys of its results, and a description, which a conversation keeps.
+"""
 
 import logging
 import threading
@@ -10,14 +13,17 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from convrag.api.errors import ConfigError, ConvragError, StageFault
+from convrag.api.groups import OPTION_KEY
+from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
+from convrag.registry.schema import plain_value
 from convrag.store.cancellation import hold
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
-from convrag.store.forks import ForkAware
+from convrag.store.json_text import format_json, parse_json
+from convrag.store.locks import ForkAware
 from convrag.store.remember import find_marked_methods, load_libraries, note_injected, remember
 from convrag.store.store import Store
-from convrag.turn.configuration import replace_paths
 from convrag.turn.defects import explain_build_error, explain_error, note_origin
 
 log = logging.getLogger(__name__)
@@ -165,3 +171,40 @@ def _list_folder(folder: Path) -> list[list[Any]]:
     """List the files below a folder with their sizes and the times of their last changes."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return [[str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+
+
+def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> dict[str, Any]:
+    """Describe a stage: its option and those parameters that bear on results, as plain data without secrets.
+
+    Paths are absolute. A reference such as ${oc.env:KEY} stays one: nobody can tell whether it is secret.
+
+    Args:
+        option: the option.
+        values: its plain parameters, checked.
+        written: its node of the configuration, unresolved; None where it has no node.
+    """
+    nodes = written if isinstance(written, Mapping) else {}
+    held = list_held_secrets()
+    parameters = {
+        name: _describe_value(name, value, nodes.get(name), held)
+        for name, value in values.items()
+        if not option.parameters[name].operational
+    }
+    described: dict[str, Any] = parse_json(format_json({OPTION_KEY: option.name, **parameters}))
+    return described
+
+
+def _describe_value(name: str, value: Any, written: Any, held: Mapping[str, str]) -> Any:
+    absolute = replace_paths(value, lambda path: str(path.expanduser().absolute()))
+    plain = written if "${" in str(written) and not isinstance(value, Path) else plain_value(absolute)
+    named_so = is_secret_name(name) and isinstance(plain, str) and "${" not in plain
+    return MASK if plain and (named_so or describe_secret(str(plain), held)) else plain
+
+
+def replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
+    """Replace the paths in a value, also in lists and dictionaries."""
+    if isinstance(value, Path):
+        return replace(value)
+    if isinstance(value, Mapping):
+        return {key: replace_paths(item, replace) for key, item in value.items()}
+    return [replace_paths(item, replace) for item in value] if isinstance(value, list | tuple) else value

@@ -22,9 +22,8 @@ from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
-from convrag.turn.configuration import describe_stage
-from convrag.turn.defects import check_items, check_type, explain_error, note_origin
-from convrag.turn.stage_pool import pool
+from convrag.turn.defects import check_result, check_type, explain_error, note_origin
+from convrag.turn.stage_pool import describe_stage, pool
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +117,7 @@ class Wiring:
         """Return messages about the stage at a place, from its own check; a check that fails is a problem, too."""
         stage = self.stages[place]
         try:
-            return [each.replace("{place}", place) for each in check_items(stage, "check", stage.check(), str)]
+            return [each.replace("{place}", place) for each in check_result(stage, "check", stage.check(), [str])]
         except Exception as error:  # a plugin's own, which is told with the other problems
             return [f"check failed: {explain_error(error, stage)}"]
 

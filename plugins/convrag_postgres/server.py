@@ -3,7 +3,6 @@
 import itertools
 import logging
 import os
-import random
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -32,11 +31,6 @@ Connection = Any
 
 POOL = 4
 """Connections for statements; each is used for milliseconds."""
-
-CONFLICTS = 8
-"""How often transactions that waited for each other are done again, after longer and longer pauses."""
-
-_CONFLICTS = ("40P01", "40001")
 
 PATIENCE = 60.0
 """Seconds for which a server that was there before is tried again."""
@@ -188,8 +182,6 @@ class Server(ForkAware):
     def retry(self, attempt: Callable[[], T]) -> T:
         """Call a function, and again where it raises because a connection is lost, for `PATIENCE` seconds in all.
 
-        Where it lost against another transaction it is called again at most `CONFLICTS` times.
-
         A server that has never answered is not tried again. Raises as `run` does.
         """
         deadline = time.monotonic() + PATIENCE
@@ -201,13 +193,8 @@ class Server(ForkAware):
                 if not _is_passing(error) or not (self._was_reached or is_busy) or time.monotonic() > deadline:
                     raise self.explain(error) from error
                 self._tell(number, error)
-                pause = min(0.05 * 2**number, 1.0)
-                if getattr(error, "sqlstate", None) in _CONFLICTS:
-                    if number >= CONFLICTS:
-                        raise self.explain(error) from error
-                    sleep(random.uniform(0.5, 1.5) * pause)
-                elif number:  # at first, a new connection will do
-                    sleep(pause)
+                if number:  # at first, a new connection will do
+                    sleep(min(0.05 * 2**number, 1.0))
             else:
                 self._has_told = False
                 return result

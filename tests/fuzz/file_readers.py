@@ -15,7 +15,7 @@ from convrag.run.records import read_records
 from convrag.score.summary import read_summary
 from convrag.sdk.prompts import PromptTemplate
 from convrag.sdk.recording import read_recording
-from convrag.store.strict_json import parse_json
+from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep
 from convrag_compare.run_result import read_scores
 from convrag_datasets.conversations import read_conversations, read_queries

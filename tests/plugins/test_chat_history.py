@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.models import LLM
+from convrag.api.session import Session
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Question, Turn
-from convrag.turn.session import Session
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.chat_history import format_item, show_in_full
 from convrag_dedup.context import DedupContext

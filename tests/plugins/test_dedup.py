@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import toys
 from convrag.api.errors import ConfigError
+from convrag.api.session import Session, to_turn
 from convrag.api.stages import Generator, Retriever
 from convrag.api.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
 from convrag.config.settings import Settings
 from convrag.testing import ContextContract
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Session, to_turn
 from convrag.turn.turn import TurnOptions
 from convrag_basics.full_context import FullContext
 from convrag_dedup.context import DedupContext

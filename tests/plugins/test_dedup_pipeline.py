@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
-from convrag.turn.conversation_database import ConversationDatabase
+from convrag_conversations.database import ConversationDatabase
 from convrag_dedup import InferenceConfig, RAGPipeline
 from fixtures import SHARED
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.models import LLM, Embedder
+from convrag.api.session import Session
 from convrag.api.stages import Clusterer
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
-from convrag.turn.session import Session
 from convrag_clusterers.kmeans import KMeansClusterer
 from convrag_mmr.history import extract_sentences, is_filler
 from convrag_mmr.rewriter import CachingEmbedder, MMRRewriter, format_question, select_representatives

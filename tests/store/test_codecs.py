@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as nps
 
 from convrag.api import records, types
 from convrag.api.types import Hit, Message, Passage
-from convrag.store.marked_json import CannotBeKept, MarkedJson
+from convrag.store.json_text import CannotBeKept, MarkedJson
 from convrag.store.values import ArrayCodec, find_classes
 
 

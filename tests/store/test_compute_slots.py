@@ -7,15 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from convrag.sdk.parallel import call_in_threads
-from convrag.store import compute_slots
-from convrag.store.cancellation import sleep
-from convrag.store.compute_slots import ComputeSlots, waiting
+from convrag.store import cancellation
+from convrag.store.cancellation import ComputeSlots, sleep, waiting
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute_slots, "STUCK_SECONDS", 1.0)
-    monkeypatch.setattr(compute_slots, "LONGEST_WAIT", 30.0)
+    monkeypatch.setattr(cancellation, "LONGEST_WAIT", 30.0)
 
 
 def run_threads(count: int, call: Callable[[], None]) -> None:
@@ -89,37 +87,11 @@ def test_a_slot_is_free_again_whatever_happens() -> None:
     for _ in range(3):
         with pytest.raises(KeyError), slots.hold(), waiting():
             raise KeyError
-    assert slots._free == 1
+    assert slots._free._value == 1
 
 
-def test_those_that_wait_get_slots_in_the_order_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the queue is: while slots come free, nobody computes without, and the first are done early."""
-    monkeypatch.setattr(compute_slots, "STUCK_SECONDS", 0.3)
-    slots = ComputeSlots(1)
-    order: list[int] = []
-    threads: list[threading.Thread] = []
-
-    def work(number: int) -> None:
-        with slots.hold():
-            order.append(number)
-            time.sleep(compute_slots.STUCK_SECONDS / 6)
-            order.append(number)
-
-    with slots.hold():
-        for number in range(12):
-            threads.append(threading.Thread(target=work, args=[number]))
-            threads[-1].start()
-            while len(slots._queue) <= number:
-                time.sleep(0.001)
-    for thread in threads:
-        thread.join()
-    assert order == [number for number in range(12) for _ in range(2)]
-
-
-@pytest.mark.parametrize("limit", ["STUCK_SECONDS", "LONGEST_WAIT"])
-def test_one_that_waits_without_saying_so_keeps_nobody_for_long(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute_slots, "STUCK_SECONDS", 0.05)
-    monkeypatch.setattr(compute_slots, limit, 0.01)
+def test_one_that_waits_without_saying_so_keeps_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cancellation, "LONGEST_WAIT", 0.01)
     slots, end = ComputeSlots(1), threading.Event()
 
     def block() -> None:
@@ -132,4 +104,4 @@ def test_one_that_waits_without_saying_so_keeps_nobody_for_long(limit: str, monk
         pass
     end.set()
     blocked.join()
-    assert slots._free == 1
+    assert slots._free._value == 1

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 import convrag
-from convrag.store import source
 from convrag.store.source import find_imported_modules, read_source
-from convrag_baselines.concatenation import LastNRewriter
 
 _PRINT = """
 from {module} import Topic
@@ -131,24 +129,3 @@ def test_a_class_without_a_file_is_told_by_its_code() -> None:
 )
 def test_modules_behind_names(names: list[str], expected: list[str]) -> None:
     assert find_imported_modules(names) == expected
-
-
-def test_imports_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stages of a grid's cells have their source looked up each time that they are built."""
-    find_imported_modules(["convrag.sdk.llm_rewriter"])
-    looked_for: list[str] = []
-    monkeypatch.setattr(source, "find_file", lambda module: looked_for.append(module))
-    assert "convrag.sdk.llm_rewriter" in find_imported_modules(["convrag.sdk.llm_rewriter"])
-    assert not looked_for
-
-
-def test_source_that_was_read_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A grid and a server make hundreds of stages, and each has a fingerprint."""
-    first = read_source(LastNRewriter)
-
-    def refuse(path: Path) -> bool:
-        raise AssertionError(f"{path} is looked for again")
-
-    for name in ("is_file", "is_dir", "read_bytes", "read_text"):
-        monkeypatch.setattr(Path, name, refuse)
-    assert read_source(LastNRewriter) == first

@@ -8,9 +8,9 @@ import pytest
 from convrag.api.errors import ConfigError, OtherConfiguration
 from convrag.config.compose import compose_command
 from convrag.registry.option import Option
-from convrag.turn.configuration import describe_stage, find_differences
-from convrag.turn.conversations import Conversations
+from convrag.turn.conversations import Conversations, find_differences
 from convrag.turn.pipeline import Pipeline
+from convrag.turn.stage_pool import describe_stage
 from toys import EchoLLM
 
 

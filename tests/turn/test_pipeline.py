@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import toys
+from convrag.api.session import Session
 from convrag.api.stages import Memory, Selector
 from convrag.api.types import Answer, Hit, MemoryView, Message, Passage, Prompt, Question, Rewrite, Selection
 from convrag.config.settings import Settings
@@ -14,7 +15,6 @@ from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Session
 from convrag.turn.turn import rerank_hits
 from toys import pipeline
 

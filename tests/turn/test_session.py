@@ -24,7 +24,7 @@ def test_reasons_of_failures_are_not_kept_for_ever(caplog: pytest.LogCaptureFixt
     caplog.set_level("INFO", logger="convrag.turn.logs")
     for number in [*range(1500), 1499, 0]:
         failures.log_failure(f"reason {number}", "failed: %s", number, error=ValueError("x"))
-    assert len(failures._seen) == 1000
+    assert len(failures._seen) <= 1000
     assert [record.levelname for record in caplog.records[-3:]] == ["WARNING", "INFO", "WARNING"]
 
 

@@ -13,7 +13,7 @@ import pytest
 from convrag import Answer, Query, Report
 from convrag.run.records import to_json
 from convrag.score.summary import format_summary
-from convrag.store.strict_json import format_json
+from convrag.store.json_text import format_json
 from convrag_web.report.reports import write_comparison_report
 from web.browser import find_violations, open_page
 from web.report_records import (

@@ -3,7 +3,7 @@
 from convrag.config.choices import Command, place_of
 from convrag.config.compose import compose_with, settings_of
 from convrag.config.settings import read_metric_names
-from convrag.turn.configuration import check_configuration, find_differences
+from convrag.turn.conversations import check_configuration, find_differences
 
 __all__ = [
     "Command",

@@ -1,15 +1,18 @@
 """The stages of a configuration, and the turns that they answer."""
 
+from convrag.api.databases import ConversationStore
+from convrag.api.session import ConversationInfo, Session, make_title, to_turn
+from convrag.registry.plugins import open_database
 from convrag.turn import logs
 from convrag.turn.conversations import MAX_CONVERSATIONS
 from convrag.turn.observers import ending_conversations
-from convrag.turn.session import ConversationInfo, Session
 from convrag.turn.turn import StageFinished, Stages, TurnOptions
 from convrag.turn.wiring import Wiring
 
 __all__ = [
     "MAX_CONVERSATIONS",
     "ConversationInfo",
+    "ConversationStore",
     "Session",
     "StageFinished",
     "Stages",
@@ -17,4 +20,7 @@ __all__ = [
     "Wiring",
     "ending_conversations",
     "logs",
+    "make_title",
+    "open_database",
+    "to_turn",
 ]

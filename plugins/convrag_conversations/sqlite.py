@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from convrag.api.errors import ConversationsUnusable
-from convrag.store.database import switch_to_wal
-from convrag.store.files import describe_disk_error
-from convrag.store.forks import ForkAware
+from convrag.sdk.errors import ConversationsUnusable
+from convrag.sdk.storage import ForkAware, describe_disk_error, switch_to_wal
 
 BUSY_SECONDS = 30
 """How long a statement waits for SQLite's lock, which another process may hold."""
@@ -19,7 +17,7 @@ OTHER = "Name another, or move this one away."
 
 
 class SqliteTransactions(ForkAware):
-    """The transactions on a file of SQLite (see `convrag.api.databases.Transactions`).
+    """The transactions on a file of SQLite (see `convrag.sdk.storage.Transactions`).
 
     SQLite has one writer at a time. Threads wait for each other here, and go on at once: SQLite itself would sleep and
     try again, ever longer. Readers do not wait (WAL).

@@ -12,7 +12,7 @@ import pytest
 from convrag.api.errors import ConversationChanged, ConversationsUnusable
 from convrag.api.records import TurnRecord
 from convrag.turn.conversations import Conversations
-from convrag.turn.sqlite_transactions import SqliteTransactions
+from convrag_conversations.sqlite import SqliteTransactions
 from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline
 
@@ -243,7 +243,7 @@ def test_records_of_memory_are_not_kept() -> None:
 
 
 def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("convrag.turn.sqlite_transactions.BUSY_SECONDS", 1)
+    monkeypatch.setattr("convrag_conversations.sqlite.BUSY_SECONDS", 1)
     chat = pipeline(conversations=Conversations(tmp_path / "c.db"))
     chat.turn("c", "one?")
     with closing(sqlite3.connect(tmp_path / "c.db", isolation_level=None)) as other:

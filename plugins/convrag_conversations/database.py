@@ -1,12 +1,12 @@
 """The conversations in a database: each change is one transaction, and none overwrites another process's.
 
-The database is a file of SQLite, or what a plugin opens (`convrag.api.databases.Transactions`); the statements are the
+The database is a file of SQLite, or what a plugin opens (`convrag.sdk.storage.Transactions`); the statements are the
 same in each.
 """
 
 import builtins
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from convrag.api.databases import Statements, Transactions
-from convrag.api.errors import ConfigError, ConversationChanged, ConversationsUnusable
-from convrag.api.records import TurnRecord
-from convrag.registry import plugins
-from convrag.store.strict_json import format_json, parse_json
-from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
-from convrag.turn.sqlite_transactions import OTHER, SqliteTransactions
+from convrag import ConfigError, TurnRecord
+from convrag.sdk.errors import ConversationChanged, ConversationsUnusable
+from convrag.sdk.storage import Statements, Transactions
+from convrag.sdk.strict_json import format_json, parse_json
+from convrag.sdk.tasks.turns import ConversationInfo, Session, make_title, open_database, to_turn
+from convrag_conversations.sqlite import OTHER, SqliteTransactions
 
 VERSION = 1
 """The version of the tables. Raise it with a change of them: a database with another version is refused."""
@@ -73,7 +72,7 @@ _REPLACE_TURN = (
 
 
 class ConversationDatabase:
-    """Keeps conversations, each turn with its whole record.
+    """Keeps conversations, each turn with its whole record (see `convrag.sdk.tasks.turns.ConversationStore`).
 
     A session knows the number of its row and the version of its turns. A change is made where the row has that version
     still, and raises the version; else it raises ConversationChanged. All methods raise ConversationsUnusable where the
@@ -89,13 +88,12 @@ class ConversationDatabase:
         ConversationsUnusable: it cannot be opened, or is something else.
     """
 
-    def __init__(self, database: Path | str) -> None:
-        self._transactions = _open_transactions(str(database))
+    def __init__(self, database: str) -> None:
+        self._transactions = _open_transactions(database)
         self._transactions.prepare([statement.format(serial=self._transactions.serial) for statement in _TABLES])
         with self._transactions.read() as connection:
-            versions = [version for (version,) in connection.execute("SELECT version FROM convrag_schema").fetchall()]
-        if versions != [VERSION]:
-            found = ", ".join(map(str, versions)) or "none"
+            (found,) = connection.execute("SELECT version FROM convrag_schema").fetchone() or ("none",)
+        if found != VERSION:
             raise ConversationsUnusable(
                 f"conversations: {self._transactions.name} cannot be used: its tables have version {found}, and this "
                 f"convrag reads version {VERSION}. {OTHER}"
@@ -239,7 +237,7 @@ class ConversationDatabase:
                 unescape(key),
                 unescape(domain),
                 model=unescape(model),
-                configuration=_parse_configuration(configuration),
+                configuration=parse_json(configuration),
                 created=datetime.fromisoformat(created),
                 updated=datetime.fromisoformat(updated),
                 number=int(number),
@@ -250,8 +248,7 @@ class ConversationDatabase:
         with self._checked(f"conversation {row[0]!r}"):
             key, title, model, domain = map(unescape, row[:4])
             created, updated = map(datetime.fromisoformat, row[5:7])
-            configuration = _parse_configuration(row[7])
-            return ConversationInfo(key, title, model, domain, int(row[4]), created, updated, configuration)
+            return ConversationInfo(key, title, model, domain, int(row[4]), created, updated, parse_json(row[7]))
 
     def _parse_turn(self, row: Sequence[Any], conversation_id: str) -> TurnRecord:
         number, text = row
@@ -275,7 +272,7 @@ def _open_transactions(database: str) -> Transactions:
     """Open a path or an address. Raises ConfigError."""
     scheme, is_address, place = database.partition("://")
     if is_address and not (scheme == "sqlite" and place.startswith("/") and place.strip("/")):
-        return plugins.open_database(database, "conversations").open_transactions()
+        return open_database(database, "conversations").open_transactions()
     path = unquote(place.removeprefix("/")) if is_address else database
     if not path.strip() or "\0" in path:
         raise ConfigError(f"conversations: {path!r} is no name of a file; conversations.db is one")
@@ -305,13 +302,6 @@ def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
 def _format_time(time: datetime | None = None) -> str:
     """Format a time, now by default, in UTC, with as many digits as any other: texts sort like times."""
     return (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _parse_configuration(text: str) -> Mapping[str, Any]:
-    configuration = parse_json(text)
-    if not isinstance(configuration, Mapping) or not all(isinstance(each, Mapping) for each in configuration.values()):
-        raise ValueError("its configuration is no object of objects")
-    return configuration
 
 
 def _format_plain(value: Any) -> str:

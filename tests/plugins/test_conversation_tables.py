@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from convrag.turn.conversation_database import escape, hash_id, unescape
+from convrag_conversations.database import escape, hash_id, unescape
 
 TEXTS = st.text(st.characters(codec=None)) | st.text("\0\\0ud8\ud83d\ude00😀", max_size=12)
 

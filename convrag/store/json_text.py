@@ -1,9 +1,14 @@
-"""JSON with marks for what JSON cannot say: `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again.
+"""JSON as its standard has it, and JSON with marks for what the standard cannot say.
 
-Kept as they are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists,
-tuples, sets, dicts with any keys, paths of this system, numpy's numbers and arrays, and objects of known dataclasses,
-named tuples and enums. An object of another class that is derived from a plain type (an OrderedDict, say) comes back as
-one of the plain type.
+The standard (RFC 8259) has no NaN, no infinity, and here no number that is too large to be computed with:
+
+    parse_json('{"score": NaN}')     raises ValueError: NaN is no number of JSON
+    format_json({"score": nan})      gives '{"score": null}'
+
+With marks, `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again. Kept as they are: None, truth
+values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists, tuples, sets, dicts with any keys,
+paths of this system, numpy's numbers and arrays, and objects of known dataclasses, named tuples and enums. An object of
+another class that is derived from a plain type (an OrderedDict, say) comes back as one of the plain type.
 """
 
 import json
@@ -14,8 +19,63 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
+from math import isfinite
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
+
+from convrag.api.plain_data import MOST_DIGITS, convert_object, make_plain
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON. Raises ValueError; also for NaN, infinities, numbers beyond a float, and texts nested too deeply."""
+    try:
+        return json.loads(text, **_RULES)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def make_decoder() -> json.JSONDecoder:
+    """Make a decoder that refuses what `parse_json` does; it raises RecursionError for what is nested too deeply."""
+    return json.JSONDecoder(**_RULES)
+
+
+def format_json(value: Any, *, indent: int | None = None) -> str:
+    """Format plain data as JSON, in which a number that is NaN or infinite is null.
+
+    Arrays, numbers of numpy, mappings, sets and dataclasses are written as plain data, anything else as text.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=convert_object)
+    except (ValueError, TypeError, RecursionError):  # NaN; keys that are no texts; data that contain themselves
+        return json.dumps(make_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _parse_finite_float(text: str) -> float:
+    if isfinite(number := float(text)):
+        return number
+    raise ValueError(f"the number {_shorten(text)} is too large")
+
+
+def _parse_short_integer(text: str) -> int:
+    if len(text) <= MOST_DIGITS:
+        return int(text)
+    raise ValueError(f"the number {_shorten(text)} is too large")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 20 else f"{text[:10]}... ({len(text)} characters)"
+
+
+_RULES: dict[str, Any] = {
+    "parse_constant": _refuse_constant,
+    "parse_float": _parse_finite_float,
+    "parse_int": _parse_short_integer,
+}
+
 
 _MARK = "~"
 _FIRST_BYTE = b"1"
@@ -42,7 +102,7 @@ class CannotBeKept(Exception):
 
 
 class MarkedJson:
-    """Writes and reads values, as text or compressed.
+    """Writes and reads values as JSON with marks, as text or compressed.
 
     Args:
         classes: name -> a dataclass, named tuple or enum whose objects may occur. An object is written with the name.

@@ -1,0 +1,16 @@
+"""The conversations in a database: a file of SQLite, or a server that another plugin opens.
+
+* `database`: reads and changes conversations.
+* `sqlite`: the transactions on a file of SQLite.
+"""
+
+from convrag import hookimpl
+from convrag.sdk.tasks.turns import ConversationStore
+
+
+@hookimpl
+def convrag_open_conversations(database: str) -> ConversationStore:
+    """Open a path of SQLite's file, or an address."""
+    from convrag_conversations.database import ConversationDatabase  # few commands keep conversations
+
+    return ConversationDatabase(database)
