@@ -7,7 +7,7 @@ from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry.option import Option
-from convrag.registry.source import WrongPath, find_class, is_imported
+from convrag.registry.source import WrongPath, check_path, is_imported
 
 
 class Registry:
@@ -138,6 +138,6 @@ def _check_class(option: Option) -> None:
         _ = option.cls
         return
     try:
-        find_class(option.target)
+        check_path(option.target)
     except WrongPath as error:
         raise option.refusal(f"{option.target} leads nowhere: {error}") from error

@@ -117,7 +117,7 @@ def test_an_annotation_that_is_not_there_names_the_class() -> None:
     class Hidden(Rewriter):
         """Annotated with a name that cannot be resolved."""
 
-        def __init__(self, *, x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+        def __init__(self, *, x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
         def rewrite(self, question: Any) -> Any: ...
 

@@ -162,7 +162,7 @@ def test_what_pluggy_refuses_costs_one_warning(marks: Any, caplog: pytest.LogCap
     loaded = Plugins([toys.plugin("toy_careless", convrag_run_finished=convrag_run_finished), good])
     (failure,) = loaded.registry.failures
     assert "plugin 'toy_careless' of an unknown distribution could not be loaded (PluginValidat" in str(failure)
-    assert "hook 'convrag_run_finished' hookimpl definition: convrag_run_finished(run: 'Any', sumary" in str(failure)
+    assert "hook 'convrag_run_finished' hookimpl definition: convrag_run_finished(run: Any, sumary" in str(failure)
     assert len(caplog.records) == 1
     assert loaded.registry.get("llm", "echo")
 
