@@ -1,7 +1,6 @@
 """The interfaces of plugins: the classes that they implement and the data that they are given.
 
 * `stages`: one abstract class for each kind of stage, with one main method.
-* `models`: the kinds of stages that are models: LLM and Embedder.
 * `stage`: the base class of all stages, and the mark on methods whose results the store keeps.
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
@@ -9,7 +8,6 @@
 * `records`: turns, reports and the summary of a run; a sweep and its cells.
 * `rows`: a turn's record as JSON, and back.
 * `html`: a rewrite, evidence and a turn's record as a notebook shows them.
-* `plain_data`: what JSON can hold.
 * `hookspecs`: the hooks of a plugin.
 * `databases`: what is asked of a database server that a plugin opens.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.

@@ -7,5 +7,4 @@
 * `parameters`: what a constructor's signature says a user can set, and which stages are injected.
 * `source`: a class found and read without importing its module.
 * `schema`: parameters as a structured config for Hydra, and the checks of configured values.
-* `description`: an option in words, for help and docs.
 """

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Question, Turn
 from convrag.turn.session import Session
 from convrag_condense.chat import ChatGenerator
