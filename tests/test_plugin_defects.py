@@ -67,7 +67,6 @@ def check_place(text: str, environment: Environment, line: int) -> None:
 @pytest.mark.parametrize(
     ("body", "message", "line", "status"),
     [
-        ('    def __init__(self, *, n: int = 3):\n        {}["x"]\n', "mine cannot be built: KeyError: 'x'", 9, 1),
         ('    def __init__(self, *, n: int = 3):\n        int("x")\n', "mine cannot be built: invalid lit", 9, 2),
         ('    def check(self):\n        {}["x"]\n', "rewriter=mine: check failed: KeyError: 'x'", 9, 2),
         ('    def check(self):\n        return "no key"\n', "check returned a str, which is no list of str", 8, 2),
@@ -92,9 +91,7 @@ def test_an_error_before_the_first_turn_names_plugin_file_and_line(
     ("group", "body", "choice", "message", "status"),
     [
         ("rewriter", "def rewrite(self, q): return q.text", "rewriter=mine", "rewrite returned a str", 3),
-        ("rewriter", "def rewrite(self, q): return q.txt", "rewriter=mine", "AttributeError: 'Question' object", 3),
         ("retriever", "def retrieve(self, q, k): return ['p1']", "retriever=mine", "which is no Hit", 1),
-        ("ranker", "def score(self, q, texts): return ['x' for _ in texts]", "reranker=mine", "Mine.score returned", 3),
         ("generator", "def generate(self, q, e): return Answer(None)", "generator=mine", "None, which is no str", 1),
     ],
 )
@@ -130,12 +127,6 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
             "def __init__(self, *, embedder: Embedder): self.embedder = embedder\n"
             "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n",
             "reranker=mine",
-            "too many positional arguments",
-        ),
-        (
-            "retriever",
-            "def __init__(self): pass\n    def retrieve(self, queries): return []\n",
-            "retriever=mine",
             "too many positional arguments",
         ),
     ],
@@ -189,13 +180,8 @@ def test_a_hook_that_fails_is_said_with_its_line(environment: Environment) -> No
             "# A variant.\ndefaults: [mine, _self_]\nlenght: 3\n",
             "mine_x.yaml, line 3: rewriter=mine: parameter 'lenght' does not exist",
         ),
-        (
-            "defaults: [mine, _self_]\nlength: three\n",
-            "mine_x.yaml, line 2: length=three: input should be a valid integer",
-        ),
         ("length: 3\n", "mine_x.yaml: it extends no option of rewriter. Its first line is defaults: [OPTION, _self_]"),
         ("defaults: [mine\nlength: 3\n", "mine_x.yaml, line 2: it is no YAML"),
-        ("- mine\n", "mine_x.yaml: it is no list of settings"),
         ("defaults: [mien, _self_]\n", "mine_x.yaml, line 1: it extends mien, which does not exist"),
     ],
 )
@@ -218,9 +204,6 @@ def test_a_variant_that_is_well_is_ready(environment: Environment, yaml: str) ->
     [
         ("convrags", ("convrag>=0.1",), "its entry points are in the group 'convrags', which must be 'convrag'"),
         ("", ("Convrag",), "it has no entry point in the group 'convrag'"),
-        ("console_scripts", ("convrag (>=0.1)",), "it has no entry point in the group 'convrag'"),
-        ("", ('convrag; extra == "dev"',), ""),
-        ("", ("convrag-other",), ""),
         ("convrag", ("convrag",), ""),
     ],
 )

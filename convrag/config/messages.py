@@ -50,13 +50,15 @@ def check_keys(config: DictConfig, registry: Registry, choices: Mapping[str, str
     """
     plain = OmegaConf.to_container(config, resolve=False)
     assert isinstance(plain, dict)
-    references = set(_REFERENCE.findall(OmegaConf.to_yaml(config)))
+    references = {found.partition(".")[0] for found in _REFERENCE.findall(OmegaConf.to_yaml(config))}
+    sections = _sections()
     known = {*GROUPS, *(each.name for each in fields(Settings)), "hydra"}
     for key, value in plain.items():
-        if key not in known and not _is_referred_to(str(key), references):
+        if key not in known and key not in references:
             raise explain_unknown_setting(str(key))
-        if key in ("store", "sweep"):
-            _check_section(str(key), value)
+        if key in sections and isinstance(value, Mapping):
+            if unknown := [name for name in value if name not in sections[key]]:
+                raise explain_unknown_setting(f"{key}.{unknown[0]}")
         elif key in SEVERAL and isinstance(value, Mapping):
             for name, node in value.items():
                 _check_stage(f"{key}.{name}", str(key), node, registry, choices)
@@ -106,16 +108,9 @@ def explain_unknown_parameter(place: str, option: Option, name: str, registry: R
     return UnknownKey(f"{place}.{name}", f"{place}={typed or option.name}: parameter", name, own, hints)
 
 
-def explain_unchosen(place: str, group: str, name: str, registry: Registry) -> ConfigError:
+def explain_unchosen(place: str, group: str, name: str) -> ConfigError:
     """The error for a parameter of a stage's own stage where the stage has the run's ("rewriter.embedder")."""
-    takers = [f"{place}={each.name}" for each in registry.options(group).values() if name in each.list_parameters()]
-    known = f" {place}.{name} belongs to {', '.join(takers)}." if takers else ""
-    return ConfigError(f"{place}.{name}=...: no {group} is chosen for {place}, which has the run's.{known}")
-
-
-def _check_section(section: str, value: Any) -> None:
-    if isinstance(value, Mapping) and (unknown := [key for key in value if key not in _sections()[section]]):
-        raise explain_unknown_setting(f"{section}.{unknown[0]}")
+    return ConfigError(f"{place}.{name}=...: no {group} is chosen for {place}, which has the run's: {group}.{name}=...")
 
 
 def _check_stage(place: str, group: str, node: Any, registry: Registry, choices: Mapping[str, str]) -> None:
@@ -136,7 +131,7 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
             raise explain_unknown_parameter(place, option, str(key), registry, choices.get(place, ""))
         if parameters[key].group:
             if isinstance(value, Mapping) and value and OPTION_KEY not in value:
-                raise explain_unchosen(f"{place}.{key}", parameters[key].group, str(next(iter(value))), registry)
+                raise explain_unchosen(f"{place}.{key}", parameters[key].group, str(next(iter(value))))
             if isinstance(value, str):
                 _check_name(f"{place}.{key}", parameters[key].group, value)
             _check_stage(f"{place}.{key}", parameters[key].group, value, registry, choices)
@@ -152,11 +147,6 @@ def _check_name(key: str, group: str, name: str) -> None:
         option_node(group, name)
     except UnknownName as error:
         raise UnknownKey(key, f"{key}: {group}", error.name, error.choices) from None
-
-
-def _is_referred_to(key: str, references: Iterable[str]) -> bool:
-    """Whether another value is computed from a key, as `top_k: ${depth}` is from `depth`."""
-    return any(reference.partition(".")[0] == key for reference in references)
 
 
 def _sections() -> dict[str, list[str]]:
@@ -280,10 +270,8 @@ def _unknown_key(key: str, registry: Registry, cause: BaseException, command: Co
     if OPTION_KEY in node and at:
         option = registry.get(at, node[OPTION_KEY])
         return explain_unknown_parameter(place, option, name, registry, command.names.get(place, ""))
-    if place in GROUPS:
-        return ConfigError(f"{key}: in YAML this is two lines: '{place}:', and below it, indented, '{name}: ...'")
-    if at:
-        return explain_unchosen(place, at, name, registry)
+    if at and place not in GROUPS:
+        return explain_unchosen(place, at, name)
     return ConfigError(f"{key}=...: {place} has no entry {name!r} yet; one more is written with a plus: +{key}=...")
 
 
