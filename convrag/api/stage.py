@@ -1,4 +1,4 @@
-"""What all stages share: the base class, and the mark on methods whose results the store keeps."""
+"""What all stages share: the base class, and the mark on methods whose results the store keeps; and the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Errors of Hydra, OmegaConf and PyYAML in our words: what was wrong with which key, and what could stand there."""
+"""Errors of Hydra, OmegaConf and PyYAML in our words: what was wrong with which key, and what could stand there.
+
+Keys that nothing reads are refused too: Hydra accepts a typing error after a plus, or in a YAML file.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

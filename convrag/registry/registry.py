@@ -1,4 +1,4 @@
-"""What can be chosen: every option of every group, who brought it, and what failed to load."""
+"""What can be chosen: every option of every group, who brought it, what it is in words, and what failed to load."""
 
 import inspect
 import re
