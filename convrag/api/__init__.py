@@ -1,7 +1,7 @@
 """The interfaces of plugins: the classes that they implement and the data that they are given.
 
 * `stages`: one abstract class for each kind of stage, with one main method.
-* `stage`: the base class of all stages, those of models (LLM and Embedder), and the mark on methods whose results the store keeps.
+* `stage`: the base class of all stages, LLM and Embedder, and the mark of what the store keeps.
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
 * `documents`: a document that passages are cut from, and parts of a corpus.
