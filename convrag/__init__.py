@@ -18,8 +18,8 @@ from convrag.api.errors import (
     UnknownName,
 )
 from convrag.api.hookspecs import Register, hookimpl
-from convrag.api.models import LLM, Embedder
 from convrag.api.records import Measurement, Report, Run, RunSummary, TurnRecord
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import (
     Chunker,
     Clusterer,

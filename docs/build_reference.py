@@ -17,8 +17,8 @@ from convrag.api.stage import Stage
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants, variants_of
 from convrag.registry import plugins
-from convrag.registry.description import describe_option, read_argument_texts
 from convrag.registry.option import Option
+from convrag.registry.registry import describe_option, read_argument_texts
 
 PATH = Path(__file__).with_name("reference.md")
 

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from convrag.api.errors import LLMError, RunStopped
-from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM
 from convrag.api.stages import Generator, Rewriter
 from convrag.api.types import Answer, Completion, Evidence, Prompt, Question, Rewrite
 from convrag.sdk.follow_ups import suggest_follow_ups

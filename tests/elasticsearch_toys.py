@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage
 

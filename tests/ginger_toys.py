@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from convrag.api.errors import LLMError
-from convrag.api.models import LLM, Embedder
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer, Detector, Ranker, Summarizer
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Nugget, Passage, Prompt, Question
 from convrag.sdk.sentences import find_sentence_spans

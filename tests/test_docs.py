@@ -75,7 +75,7 @@ SYSTEMS = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("table", re.findall(r"^\| `(\w+=\w+)` \| default .*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL))
 def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
     from convrag.registry import plugins
-    from convrag.registry.description import describe_option
+    from convrag.registry.registry import describe_option
 
     group, name = table.split("=")
     text = re.search(rf"^\| `{table}` \|.*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL)
@@ -104,7 +104,7 @@ def test_the_systems_have_the_values_that_their_page_says(system: str, group: st
     """The column "as published" is what +system=... composes, "our default" what the option has; and no row lacks."""
     from convrag.config.compose import compose
     from convrag.registry import plugins
-    from convrag.registry.description import describe_option
+    from convrag.registry.registry import describe_option
 
     columns: list[dict[str, str]] = [{}, {}]
     for row in table.splitlines()[1:]:

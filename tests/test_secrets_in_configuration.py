@@ -65,8 +65,6 @@ OVERRIDES: list[tuple[str, tuple[str, ...]]] = [
 ]
 COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("llm.api_base", ("-m", *SERVER, f"llm.api_base=choice(http://127.0.0.1:9,'{URL}')")),
-    ("llm.api_base", ("-c", "all", "--resolve", *SERVER, f"llm.api_base={URL}")),
-    ("llm.api_base", ("--help", *SERVER, f"llm.api_base={URL}")),
     ("llm.api_base", ("task=doctor", *SERVER, f"llm.api_base={URL}")),
     ("tracker.uri", ("--config-dir", "conf_of_mine", "-m", "top_n=1,2", "tracker=team")),
     ("tracker.uri", ("--config-dir", "conf_of_mine", "--config-name", "mine", *QUICK)),
@@ -136,14 +134,11 @@ def convrag_register(register):
 NOTING = ("plugins=[noting.py]", "rewriter=noting", "limit=1", "generator=none")
 REFERENCES: list[tuple[int, tuple[str, ...]]] = [
     (0, (*NOTING, "rewriter.word=${oc.env:PLAIN}")),
-    (0, (*NOTING, "rewriter.word=${oc.env:OPENAI_API_KEY}", "+rewriter.words.again=${rewriter.word}")),
     (0, ("-m", *NOTING, "rewriter.word=a,${oc.env:MY_SERVER}")),
     (3, ("-m", "top_n=1,2", *NOTING, "rewriter.raises=true", "rewriter.word=${oc.env:OPENAI_API_KEY}")),
-    (0, ("--cfg", "job", *NOTING, "rewriter.word=${oc.env:PLAIN}")),
     (0, ("--cfg", "job", "--resolve", *NOTING, "rewriter.word=${oc.env:OPENAI_API_KEY}")),
     (0, ("task=doctor", *NOTING, "rewriter.word=${oc.env:PLAIN}")),
     (2, (*NOTING, "rewriter.number=${oc.env:OPENAI_API_KEY}")),
-    (2, ("-m", "top_n=1,2", *NOTING, "history=${oc.env:OPENAI_API_KEY}")),
     (2, ("-m", "top_n=1,2", *NOTING, "tracker=mlflow", "tracker.uri=${oc.env:MY_SERVER}")),
     (2, (*SERVER, "llm.api_base=${oc.env:MY_SERVER}")),
 ]

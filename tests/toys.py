@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from convrag.api.hookspecs import hookimpl
-from convrag.api.models import LLM, Embedder
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer, Context, Dataset, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import (
     Answer,

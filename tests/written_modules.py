@@ -20,6 +20,6 @@ def make_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str,
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
-    for cached in (source.read_module, source.find_class):
+    for cached in (source.read_module, source.read_names, source.find_class):
         cached.cache_clear()
     invalidate_caches()

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM
 from convrag.api.stages import Selector
 from convrag.api.types import Hit, Question, Selection
 from convrag.config.compose import compose

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from convrag.api.models import LLM, Embedder
+from convrag.api.stage import LLM, Embedder
 from convrag.api.types import Completion, Passage, Prompt, Question, Turn
 from convrag_dhrag.rewriter import DHRagRewriter
 

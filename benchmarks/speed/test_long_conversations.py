@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from convrag.api.models import LLM
 from convrag.api.session import Session
+from convrag.api.stage import LLM
 from convrag.api.stages import Retriever
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Query, Turn
 from convrag.turn.conversations import Conversations

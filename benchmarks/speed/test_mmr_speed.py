@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import toys
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.types import Question, Turn
 from convrag.store.remember import remember
 from convrag.store.store import Store

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from convrag.api import models, stages
-from convrag.api.stage import Stage
+from convrag.api import stages
+from convrag.api.stage import LLM, Embedder, Stage
 
 GROUPS: Mapping[str, type[Stage]] = {
     "task": stages.Task,
     "dataset": stages.Dataset,
     "chunker": stages.Chunker,
-    "llm": models.LLM,
-    "embedder": models.Embedder,
+    "llm": LLM,
+    "embedder": Embedder,
     "memory": stages.Memory,
     "rewriter": stages.Rewriter,
     "retriever": stages.Retriever,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag.api.html import format_record_html
+from convrag.api.printable import format_record_html
 from convrag.api.rows import format_record, parse_record
 from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query
 from convrag.api.types import Usage as Usage

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache
-from math import nan
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, Literal
 
-from convrag.api.plain_data import describe_first_problem, make_plain
 from convrag.api.types import (
     Answer,
     Completion,
@@ -25,7 +24,7 @@ from convrag.api.types import (
 )
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
 
 
 @dataclass(frozen=True)
@@ -121,17 +120,6 @@ _SAME = (
 """The fields that a row and a record have in common."""
 
 
-def check_row(row: Any) -> RecordRow:
-    """Check plain data. Raises ValueError, which names the field that is missing or has another form."""
-    from pydantic import ValidationError
-
-    try:
-        checked: RecordRow = _get_adapter().validate_python(row)
-    except ValidationError as error:
-        raise ValueError(describe_first_problem(error)) from error
-    return checked
-
-
 @cache
 def _get_adapter() -> TypeAdapter[RecordRow]:
     from pydantic import TypeAdapter
@@ -141,7 +129,7 @@ def _get_adapter() -> TypeAdapter[RecordRow]:
 
 def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
     """Format a record as plain data; `TurnRecord.to_dict` explains it."""
-    fields = {
+    row = {
         "turn_id": record.turn_id,
         "conversation_id": record.conversation_id,
         "domain": record.domain,
@@ -150,12 +138,14 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
         "rewritten_query": record.rewritten_query,
         "queries": [format_query(query) for query in record.queries],
         "trace": make_plain(record.trace),
-        "contexts": [_format_hit(hit) for hit in record.hits],
+        "contexts": [
+            {"id": hit.passage.id, "score": make_plain(hit.score)} | _format_passage(hit.passage) for hit in record.hits
+        ],
         "evidence": _format_evidence(record),
         "agent_response": record.answer.text,
         "citations": list(record.answer.citations),
         "timings": {stage: round(seconds, 6) for stage, seconds in record.timings.items()},
-        "usage": {stage: _format_usage(usage) for stage, usage in record.usage.items()},
+        "usage": make_plain(record.usage),
         "fallbacks": dict(record.fallbacks),
         "error": record.error,
         "labels": make_plain(record.labels),
@@ -165,27 +155,42 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
         "attempt": record.attempt,
     }
     if record.answer.support:
-        fields["support"] = [_format_support(each) for each in record.answer.support]
+        row["support"] = [
+            {
+                "start": each.start,
+                "end": each.end,
+                "spans": [{"id": span.passage_id, "start": span.start, "end": span.end} for span in each.spans],
+            }
+            for each in record.answer.support
+        ]
     if record.profile:
-        fields["profile"] = list(record.profile)
+        row["profile"] = list(record.profile)
     if replies:
-        fields["replies"] = make_plain([[asdict(prompt), asdict(completion)] for prompt, completion in record.replies])
-    return fields
+        row["replies"] = make_plain([[asdict(prompt), asdict(completion)] for prompt, completion in record.replies])
+    return row
 
 
 def format_query(query: Query) -> dict[str, Any]:
     """Format a query as plain data; `search` and `source` are left out where they have their defaults."""
-    fields = {"text": query.text, "weight": make_plain(query.weight)}
+    row = {"text": query.text, "weight": make_plain(query.weight)}
     if query.search != "any":
-        fields["search"] = query.search
+        row["search"] = query.search
     if query.source:
-        fields["source"] = query.source
-    return fields
+        row["source"] = query.source
+    return row
 
 
 def parse_record(row: Any) -> dict[str, Any]:
-    """Read the fields of a record from plain data; `TurnRecord.from_dict` explains it."""
-    checked = check_row(row)
+    """Read the fields of a record from plain data; `TurnRecord.from_dict` explains it.
+
+    Raises ValueError, which names the field that is missing or has another form.
+    """
+    from pydantic import ValidationError
+
+    try:
+        checked = _get_adapter().validate_python(row)
+    except ValidationError as error:
+        raise ValueError(describe_first_problem(error)) from error
     hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
     passages = {hit.passage.id: hit.passage for hit in hits}
     scores = {hit.passage.id: hit.score for hit in reversed(hits)}
@@ -194,6 +199,10 @@ def parse_record(row: Any) -> dict[str, Any]:
         passage = passages.get(item.id) or _make_passage(item)
         shown = passage.text if item.shown is None else item.shown
         items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
+    support = tuple(
+        Support(each.start, each.end, tuple(PassageSpan(span.id, span.start, span.end) for span in each.spans))
+        for each in checked.support
+    )
     return {name: getattr(checked, name) for name in _SAME.split()} | {
         "number": checked.turn,
         "queries": tuple(
@@ -202,9 +211,7 @@ def parse_record(row: Any) -> dict[str, Any]:
         ),
         "hits": hits,
         "evidence": Evidence(tuple(items)),
-        "answer": Answer(
-            checked.agent_response, checked.citations, support=tuple(_make_support(each) for each in checked.support)
-        ),
+        "answer": Answer(checked.agent_response, checked.citations, support=support),
         "replies": tuple(_parse_reply(*reply) for reply in checked.replies),
     }
 
@@ -220,27 +227,10 @@ def _format_evidence(record: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _format_hit(hit: Hit) -> dict[str, Any]:
-    return {"id": hit.passage.id, "score": make_plain(hit.score)} | _format_passage(hit.passage)
-
-
 def _format_passage(passage: Passage) -> dict[str, Any]:
     """Format what a passage has beside its id."""
     texts = {"title": passage.title, "text": passage.text, "url": passage.url}
     return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
-
-
-def _format_usage(usage: Usage) -> dict[str, Any]:
-    return {name: make_plain(getattr(usage, name)) for name in Usage.__slots__}
-
-
-def _format_support(support: Support) -> dict[str, Any]:
-    spans = [{"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans]
-    return {"start": support.start, "end": support.end, "spans": spans}
-
-
-def _make_support(row: SupportRow) -> Support:
-    return Support(row.start, row.end, tuple(PassageSpan(span.id, span.start, span.end) for span in row.spans))
 
 
 def _make_passage(row: PassageRow | EvidenceRow) -> Passage:
@@ -258,3 +248,56 @@ def _parse_reply(prompt: Mapping[str, Any], completion: Mapping[str, Any]) -> tu
         return Prompt(**{**prompt, "messages": messages}), Completion(**completion)
     except (KeyError, TypeError) as error:
         raise ValueError(f"replies: {error}") from error
+
+
+MOST_DIGITS = 300
+"""The digits of a whole number; one of more is no float."""
+
+_FIRST_TOO_LARGE = 10**MOST_DIGITS
+
+_DEEPEST = 50  # levels that are kept of data which contain themselves
+
+
+def make_plain(value: Any, depth: int = _DEEPEST) -> Any:
+    """Convert any value to plain data. A number that is NaN, infinite or no float becomes None.
+
+    Arrays, numbers of numpy, mappings, sets and dataclasses become plain data, anything else becomes text. What lies
+    deeper than `depth` levels is left out.
+    """
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, int):
+        return value if -_FIRST_TOO_LARGE < value < _FIRST_TOO_LARGE else None
+    if value is None or isinstance(value, str):
+        return value
+    if not depth:
+        return "..."
+    if isinstance(value, Mapping):
+        items = value.items()
+        return {key if isinstance(key, str) else str(key): make_plain(item, depth - 1) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [make_plain(item, depth - 1) for item in value]
+    return make_plain(convert_object(value), depth - 1)
+
+
+def convert_object(value: Any) -> Any:
+    """Convert an object that JSON does not know: to a list, a dictionary or a number, or else to text.
+
+    What it holds stays as it is.
+    """
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return str(value)
+
+
+def describe_first_problem(error: ValidationError) -> str:
+    """Describe the first problem that pydantic found: "contexts.0.score: Input should be a valid number"."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}" if place else str(first["msg"])

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from convrag.api.documents import CorpusPart, Document
-from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
-from convrag.api.stage import Stage, remembered
+from convrag.api.stage import Embedder, Stage, remembered
 from convrag.api.types import (
     Answer,
     Conversation,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from convrag.api.html import format_evidence_html, format_rewrite_html
+from convrag.api.printable import format_evidence_html, format_rewrite_html
 
 Role = Literal["system", "user", "assistant"]
 

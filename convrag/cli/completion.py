@@ -69,20 +69,9 @@ done
 unset _convrag_name _convrag_found
 """
 
-_UNINSTALL = r"""
-complete -r convrag python python3
-for _convrag_name in "${!_convrag_python_before[@]}"; do
-    complete -o default -F "${_convrag_python_before[$_convrag_name]}" "$_convrag_name"
-done
-unset -f _convrag _convrag_python
-unset _convrag_name _convrag_python_before
-"""
-
-_SCRIPTS = {"install=bash": _INSTALL, "uninstall=bash": _UNINSTALL}
-
 
 def answer_bash(arguments: Sequence[str]) -> bool:
-    """Print a script, or what the last word of the command in COMP_LINE may be, one on each line.
+    """Print the script, or what the last word of the command in COMP_LINE may be, one on each line.
 
     Args:
         arguments: those behind `-sc`.
@@ -91,11 +80,11 @@ def answer_bash(arguments: Sequence[str]) -> bool:
         Whether they are about bash. Other shells are Hydra's matter.
     """
     what = "".join(arguments[:1])
-    if what in _SCRIPTS:
-        sys.stdout.write(_SCRIPTS[what].lstrip())
+    if what == "install=bash":
+        sys.stdout.write(_INSTALL.lstrip())
     elif what == "query=bash":
         sys.stdout.writelines(f"{word}\n" for word in complete_line(os.environ.get("COMP_LINE", "")))
-    return what in (*_SCRIPTS, "query=bash")
+    return what in ("install=bash", "query=bash")
 
 
 def complete_line(line: str) -> list[str]:

@@ -10,10 +10,9 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from convrag.api.errors import ConfigError
 from convrag.config.choices import Command, quote_value, read_running, translate_overrides
-from convrag.config.known_keys import check_keys
 from convrag.config.loader import configure as configure
 from convrag.config.loader import make_loader
-from convrag.config.messages import check_choices, explained
+from convrag.config.messages import check_choices, check_keys, explained
 from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.settings import Settings
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE

@@ -10,7 +10,6 @@ from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
 from convrag.config.settings import Settings
-from convrag.registry import plugins
 
 _HYDRAS_OWN = frozenset({"overrides", "runtime", "help", "hydra_help"})
 """Keys below `hydra` that repeat what stands elsewhere, or are Hydra's own texts."""
@@ -25,8 +24,9 @@ class SecretInConfig(ConfigError):
     def __init__(self, key: str, what: str) -> None:
         name = MASK if describe_secret(key) else key.lstrip("+~")
         variable = what.removeprefix(_VALUE_OF) if what.startswith(_VALUE_OF) else "MY_VARIABLE"
-        taker = _find_name_parameter(name)
-        way = f"name it: {taker}={variable}" if taker else f"refer to it: {name}='${{oc.env:{variable}}}'"
+        way = (
+            f"name it: {name}={variable}" if name.endswith("_env") else f"refer to it: {name}='${{oc.env:{variable}}}'"
+        )
         first = "" if variable in what else "put it into an environment variable, and "
         super().__init__(f"{name} {what}, and a run writes its configuration into files: {first}{way}")
 
@@ -82,14 +82,6 @@ def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = Fals
             raise SecretInConfig(key, "is named like a secret")
         if what or (what := describe_secret(name, held)):
             raise SecretInConfig(key, f"holds {what}")
-
-
-def _find_name_parameter(key: str) -> str:
-    """The parameter that takes a variable's name in place of this one (llm.api_base_env); empty where there is none."""
-    group, name = key.partition(".")[0], key.rpartition(".")[2]
-    wanted = name if name.endswith("_env") else f"{name}_env"
-    options = plugins.load().registry.options(group).values() if group in GROUPS else ()
-    return f"{group}.{wanted}" if any(wanted in option.list_parameters() for option in options) else ""
 
 
 def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,19 @@
-"""What can be chosen: every option of every group, who brought it, and what failed to load."""
+"""What can be chosen: every option of every group, who brought it, what it is in words, and what failed to load."""
 
+import inspect
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args, get_origin
+
+from docstring_parser import parse
 
 from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry.option import Option
-from convrag.registry.source import WrongPath, find_class, is_imported
+from convrag.registry.parameters import Parameter, Use, read_argument_texts, union_members
+from convrag.registry.source import WrongPath, check_path, is_imported
 
 
 class Registry:
@@ -138,6 +144,70 @@ def _check_class(option: Option) -> None:
         _ = option.cls
         return
     try:
-        find_class(option.target)
+        check_path(option.target)
     except WrongPath as error:
         raise option.refusal(f"{option.target} leads nowhere: {error}") from error
+
+
+@dataclass(frozen=True)
+class ParameterText:
+    """A parameter in words: its type ("int", "oldest | newest", "llm stage"), its default ("3", "required")."""
+
+    name: str
+    type: str
+    default: str
+    help: str
+    operational: bool = False
+
+
+@dataclass(frozen=True)
+class OptionText:
+    """What docstring and signature of an option's class say; parameters that the kernel fills in are left out."""
+
+    summary: str
+    details: str
+    parameters: tuple[ParameterText, ...]
+
+
+def describe_option(option: Option) -> OptionText:
+    """Read an option's class. Raises ConfigError where an annotation cannot be resolved."""
+    parsed = parse(inspect.getdoc(option.cls) or "")
+    told = read_argument_texts(option.cls)
+    return OptionText(
+        parsed.short_description or "",
+        parsed.long_description or "",
+        tuple(
+            ParameterText(name, _type(parameter), _default(parameter), _help(parameter, told), parameter.operational)
+            for name, parameter in option.parameters.items()
+            if not parameter.injects_store
+        ),
+    )
+
+
+def _help(parameter: Parameter, told: Mapping[str, str]) -> str:
+    old = f"deprecated, write {parameter.deprecated.instead}; " if parameter.deprecated else ""
+    return old + told.get(parameter.name, "")
+
+
+def _type(parameter: Parameter) -> str:
+    if parameter.group:
+        return f"{parameter.group} stage"
+    if get_origin(parameter.type) is Literal:
+        return " | ".join(str(choice) for choice in get_args(parameter.type))
+    return " | ".join(_type_name(member) for member in union_members(parameter.type))
+
+
+def _type_name(annotation: Any) -> str:
+    """A type without the modules of its names: `list[Path]`."""
+    if annotation is type(None):
+        return "None"
+    name = annotation.__name__ if inspect.isclass(annotation) and not get_args(annotation) else str(annotation)
+    return re.sub(r"\b(?:\w+\.)+", "", name)
+
+
+def _default(parameter: Parameter) -> str:
+    if isinstance(parameter.default, Use):
+        return parameter.default.option
+    if parameter.group:
+        return "none" if parameter.default is None else "the run's"
+    return "required" if parameter.default is Parameter.default else str(parameter.default)

@@ -18,7 +18,6 @@ from functools import cache, cached_property
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 from convrag.api.deprecation import Deprecated
@@ -28,15 +27,7 @@ from convrag.api.stage import Stage
 from convrag.registry.parameters import Parameter, Use, make_parameter, operational
 
 _LONGEST_CHAIN = 8
-"""How many re-exports and base classes are followed, one after the other."""
-
-_HEADER = re.compile(
-    r"^class[ \t]+(?P<name>\w+)[ \t]*(?:\((?P<bases>[^()]*)\))?[ \t]*:[ \t]*(?:#[^\n]*)?$", re.MULTILINE
-)
-_IMPORT = re.compile(r"^from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
-_STATEMENT = re.compile(r"^(?:class |def |async def |@)", re.MULTILINE)
-_DOCSTRING = re.compile(r'\s*[rR]?(?:"""(.*?)"""|"([^"\n]*)"|\'\'\'(.*?)\'\'\')[ \t]*(?:#[^\n]*)?(?:\n|$)', re.DOTALL)
-_END_OF_HEADER = re.compile(r":[ \t]*(?:\.\.\.)?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+"""How many re-exports are followed, one after the other."""
 
 
 def _name_limit(*_: float, **__: float) -> None:
@@ -101,6 +92,16 @@ def read_module(name: str) -> str | None:
         return None
 
 
+def check_path(target: str) -> None:
+    """Raise WrongPath where there is no such module, or the class's name does not occur in it. Nothing is parsed."""
+    module, _, name = target.partition(":")
+    if not name.isidentifier():
+        raise WrongPath('a path is written "package.module:Class"')
+    text = read_module(module)
+    if text is not None and not re.search(rf"\b{name}\b|\b__getattr__\b|\bimport \*|\bglobals\(\)", text):
+        raise WrongPath(f"{module} has no class {name}")
+
+
 @cache
 def find_class(target: str) -> ClassSource | None:
     """The class that "package.module:Class" names; None where its text does not say where the class comes from.
@@ -108,32 +109,49 @@ def find_class(target: str) -> ClassSource | None:
     Raises:
         WrongPath: there is no such module, or the name does not occur in it.
     """
+    check_path(target)
     module, _, name = target.partition(":")
-    if not name.isidentifier():
-        raise WrongPath('a path is written "package.module:Class"')
     for _ in range(_LONGEST_CHAIN):
-        text = read_module(module)
-        if text is None:
+        found = read_names(module).get(name)
+        if isinstance(found, ast.ClassDef):
+            return ClassSource(module, found)
+        if not isinstance(found, tuple):
             return None
-        if found := _find_headers(text).get(name):
-            return ClassSource(module, name, text, found)
-        origin = _imported_from(text, module, name)
-        if origin is None:
-            if re.search(rf"\b{name}\b|\b__getattr__\b|\bimport \*|\bglobals\(\)", text):
-                return None
-            raise WrongPath(f"{module} has no class {name}")
-        module, name = origin
+        module, name = found
     return None
+
+
+@cache
+def read_names(module: str) -> Mapping[str, ast.ClassDef | ast.expr | tuple[str, str]]:
+    """What names of a module stand for: a class, the value of a constant, or (module, name) of what is imported.
+
+    Raises WrongPath where there is no such module. One that is no Python has no names: who imports it hears of that.
+    """
+    spec = find_module(module)
+    package = module if spec and spec.submodule_search_locations is not None else module.rpartition(".")[0]
+    names: dict[str, ast.ClassDef | ast.expr | tuple[str, str]] = {}
+    try:
+        statements = ast.parse(read_module(module) or "").body
+    except SyntaxError:
+        return {}
+    for statement in statements:
+        match statement:
+            case ast.ClassDef(name):
+                names[name] = statement
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), value=ast.expr() as value):
+                names[name] = value
+            case ast.ImportFrom():
+                origin = resolve_name("." * statement.level + (statement.module or ""), package)
+                names |= {each.asname or each.name: (origin, each.name) for each in statement.names}
+    return names
 
 
 @dataclass(frozen=True)
 class ClassSource:
-    """The text of a class, and where it stands in the text of its module."""
+    """A class as it is written, and the module where it stands."""
 
     module: str
-    name: str
-    text: str
-    header: re.Match[str]
+    node: ast.ClassDef
 
     @property
     def file(self) -> str:
@@ -141,88 +159,66 @@ class ClassSource:
         spec = find_module(self.module)
         return str(spec.origin) if spec and spec.origin else ""
 
-    @cached_property
-    def body(self) -> str:
-        """The text below the header, up to the next class or function of the module."""
-        end = _STATEMENT.search(self.text, self.header.end())
-        return self.text[self.header.end() : end.start() if end else len(self.text)]
-
     @property
-    def decorated(self) -> bool:
-        """Whether a decorator stands above it, which may change everything (a dataclass has another constructor)."""
-        above = self.text[: self.header.start()].removesuffix("\n").rpartition("\n")[2]
-        return above.startswith(("@", ")", " "))
-
-    @cached_property
     def summary(self) -> str | None:
         """The first line of the docstring."""
-        found = _DOCSTRING.match(self.body)
-        if not found:
-            return None
-        text = next(group for group in found.groups() if group is not None)
-        if "\\" in text:
-            text = ast.literal_eval(found[0].strip())
-        return inspect.cleandoc(text).partition("\n")[0]
+        docstring = ast.get_docstring(self.node)
+        return None if docstring is None else docstring.partition("\n")[0]
 
     @cached_property
     def requires(self) -> Mapping[str, str] | None:
         """What the class says in `requires`, or inherits, where that is a literal."""
-        if self.decorated:
+        if self.node.decorator_list:
             return None
-        if found := self.search(r"requires\b[^=\n]*=[ \t]*"):
-            value = _read_literal(self.body[found.end() :])
-            return value if isinstance(value, dict) else None
+        for statement in self.node.body:
+            match statement:
+                case ast.Assign([ast.Name("requires")], value) | ast.AnnAssign(
+                    ast.Name("requires"), value=ast.expr() as value
+                ):
+                    stated = _evaluate(value)
+                    return stated if isinstance(stated, dict) else None
         if self.plain:
             return {}
         return self.base.requires if self.base else None
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter] | None:
-        """The constructor's parameters by name, inherited ones too; None where the source does not say them plainly."""
-        if self.decorated:
-            return None
-        start = self.search(r"def __init__\(")
-        if start is None:
-            return self.base.parameters if self.base else {} if self.plain else None
-        function = _parse_function(self.body[start.start() :])
-        try:
-            return self._read_arguments(function.args) if function else None
-        except ConfigError:  # who imports the class hears what is wrong with it
-            return None
+        """The constructor's parameters by name, inherited ones too; None where the source does not say them plainly.
 
-    @cached_property
+        A decorator may change everything: a dataclass has another constructor.
+        """
+        if self.node.decorator_list:
+            return None
+        for statement in self.node.body:
+            if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+                try:
+                    return self._read_arguments(statement.args)
+                except ConfigError:  # who imports the class hears what is wrong with it
+                    return None
+        return self.base.parameters if self.base else {} if self.plain else None
+
+    @property
     def plain(self) -> bool:
         """Whether it derives from a stage of ours alone, which requires nothing and has no constructor."""
-        if len(self._base_names) != 1:
-            return False
-        name = self._base_names[0]
-        if name.startswith("convrag."):
-            return name.removeprefix("convrag.") in _STAGES
-        module, name = _imported_from(self.text, self.module, name) or ("", "")
-        return name in _STAGES and module.partition(".")[0] == "convrag"
+        match self.node.bases:
+            case [ast.Attribute(ast.Name("convrag"), name)]:
+                return name in _STAGES
+            case [ast.Name(name)]:
+                origin = read_names(self.module).get(name)
+                return isinstance(origin, tuple) and origin[1] in _STAGES and origin[0].partition(".")[0] == "convrag"
+        return False
 
     @cached_property
     def base(self) -> ClassSource | None:
         """The one base class that is no stage of ours; None where there are more of them, or it is not found."""
-        if len(self._base_names) != 1 or self.plain or not self._base_names[0].isidentifier():
-            return None
-        name = self._base_names[0]
-        module, name = _imported_from(self.text, self.module, name) or (self.module, name)
-        try:
-            found = find_class(f"{module}:{name}")
-        except WrongPath:
-            return None
-        return None if found is None or found.header is self.header else found
-
-    def search(self, pattern: str) -> re.Match[str] | None:
-        """Find what stands at the beginning of a line of the class's own level."""
-        indent = re.search(r"^[ \t]+(?=\S)", self.body, re.MULTILINE)
-        return re.search(f"^{indent[0]}{pattern}", self.body, re.MULTILINE) if indent else None
-
-    @cached_property
-    def _base_names(self) -> list[str]:
-        """The base classes as they are written, without keywords."""
-        return [each.strip() for each in (self.header["bases"] or "").split(",") if each.strip() and "=" not in each]
+        match self.node.bases:
+            case [ast.Name(name)] if not self.plain:
+                try:
+                    found = find_class(f"{self.module}:{name}")
+                except WrongPath:
+                    return None
+                return found if found and found.node is not self.node else None
+        return None
 
     def _read_arguments(self, arguments: ast.arguments) -> dict[str, Parameter]:
         positional = [*arguments.posonlyargs, *arguments.args][1:]
@@ -238,7 +234,7 @@ class ClassSource:
             except (NameError, AttributeError, TypeError):
                 known = False
             value = self._read_default(default)
-            made = make_parameter(argument.arg, evaluated if known else Any, value, f"{self.name}.__init__")
+            made = make_parameter(argument.arg, evaluated if known else Any, value, f"{self.node.name}.__init__")
             parameters[argument.arg] = made if known else replace(made, known=False)
         return parameters
 
@@ -251,56 +247,19 @@ class ClassSource:
                 return Use(option)
             case ast.Call(func=ast.Name("Path"), args=[ast.Constant(str(path))]):
                 return Path(path)
-            case ast.Name(name) if found := re.search(rf"^{name}\b[^=\n]*=[ \t]*", self.text, re.MULTILINE):
-                constant = _read_literal(self.text[found.end() :])
-                return name if constant is None else constant
+            case ast.Name(name):
+                constant = read_names(self.module).get(name)
+                value = _evaluate(constant) if isinstance(constant, ast.expr) else None
+                return name if value is None else value
         try:
             return ast.literal_eval(default)
         except ValueError:
             return ast.unparse(default)
 
 
-@cache
-def _find_headers(text: str) -> Mapping[str, re.Match[str]]:
-    """Class -> its header, for all classes of a module."""
-    headers: dict[str, re.Match[str]] = {}
-    for found in _HEADER.finditer(text):
-        headers.setdefault(found["name"], found)
-    return headers
-
-
-def _imported_from(text: str, module: str, name: str) -> tuple[str, str] | None:
-    """The module and the name that `from module import ...` takes a name from."""
-    if not re.search(rf"\b{name}\b", text):
+def _evaluate(expression: ast.expr) -> Any:
+    """The value of a literal; None for any other expression."""
+    try:
+        return ast.literal_eval(expression)
+    except (ValueError, TypeError):
         return None
-    for found in _IMPORT.finditer(text):
-        for item in re.sub(r"#[^\n]*", "", found[2] or found[3] or "").split(","):
-            words = item.split()
-            if words and words[-1] == name and len(words) in (1, 3):
-                spec = find_module(module) if found[1].startswith(".") else None
-                inside = spec is not None and spec.submodule_search_locations is not None
-                return resolve_name(found[1], module if inside else module.rpartition(".")[0]), words[0]
-    return None
-
-
-def _parse_function(text: str) -> ast.FunctionDef | None:
-    """The header of a function that a text begins with: it ends at a colon at the end of a line."""
-    for end in list(_END_OF_HEADER.finditer(text))[:60]:
-        try:
-            (function,) = ast.parse(dedent(f"{text[: end.start()]}: ...")).body
-        except SyntaxError:
-            continue
-        return function if isinstance(function, ast.FunctionDef) else None
-    return None
-
-
-def _read_literal(text: str) -> Any:
-    """The literal that a text begins with: a bracketed one, or one on a line; None where it is an expression."""
-    closing = {"{": "}", "[": "]", "(": ")"}.get(text[:1])
-    ends = [found.end() for found in re.finditer(re.escape(closing) if closing else r"$", text, re.MULTILINE)]
-    for end in ends[:20] if closing else ends[:1]:
-        try:
-            return ast.literal_eval(text[:end])
-        except (SyntaxError, ValueError):
-            continue
-    return None

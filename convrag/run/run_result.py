@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import DataError, MissingExtra
-from convrag.api.html import format_table, format_text
+from convrag.api.printable import format_table, format_text
 from convrag.api.records import RunSummary, TurnRecord
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary

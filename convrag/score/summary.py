@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from convrag.api.errors import DataError
-from convrag.api.plain_data import describe_first_problem
 from convrag.api.records import Report, RunSummary, TurnRecord, Usage
+from convrag.api.rows import describe_first_problem
 from convrag.score.endings import FallbackCounter
 from convrag.score.scoring import Scores
 from convrag.store.json_text import format_json, parse_json

@@ -2,8 +2,8 @@
 
 import re
 
-from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.sdk.prompts import PromptTemplate
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from zipfile import BadZipFile, ZipFile
 
 from convrag.api.errors import DataError
-from convrag.api.plain_data import describe_first_problem
+from convrag.api.rows import describe_first_problem
 from convrag.store.json_text import parse_json
 
 if TYPE_CHECKING:

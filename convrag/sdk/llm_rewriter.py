@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from convrag.api.errors import LLMError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.types import Question, Rewrite, Turn
 from convrag.sdk.profiles import add_profile
 from convrag.sdk.prompts import PromptTemplate

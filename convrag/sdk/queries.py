@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.types import Query
 
 if TYPE_CHECKING:

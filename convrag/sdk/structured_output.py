@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.api.errors import LLMError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.types import Message, Prompt
 
 if TYPE_CHECKING:

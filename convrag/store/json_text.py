@@ -23,7 +23,7 @@ from math import isfinite
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from convrag.api.plain_data import MOST_DIGITS, convert_object, make_plain
+from convrag.api.rows import MOST_DIGITS, convert_object, make_plain
 
 
 def parse_json(text: str | bytes) -> Any:

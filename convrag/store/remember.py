@@ -22,9 +22,8 @@ from typing import Any
 from weakref import WeakSet
 
 from convrag.api.errors import ConvragError, UnidentifiedValue, locate_function
-from convrag.api.models import LLM
 from convrag.api.records import Usage
-from convrag.api.stage import Stage
+from convrag.api.stage import LLM, Stage
 from convrag.api.types import Completion
 from convrag.store.cancellation import check_cancelled, waiting
 from convrag.store.fingerprint import digest

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import DataError, MissingExtra
-from convrag.api.html import format_bold, format_details, format_table, format_text
+from convrag.api.printable import format_bold, format_details, format_table, format_text
 from convrag.config.choices import place_of
 from convrag.sweep.sweep_file import CELL_FILE, read_all_scores, read_json, read_sweep
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from convrag.api.errors import LLMError
-from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
 from convrag.api.types import (
     Answer,

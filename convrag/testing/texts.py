@@ -3,7 +3,7 @@
 from typing import Any
 
 from convrag.api.documents import Document, Heading
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.types import Question
 from convrag.testing.calls import CallContract
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, questions, rotate_passages

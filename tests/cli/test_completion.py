@@ -139,10 +139,3 @@ def test_another_python_is_completed_as_before(bash: Any) -> None:
     bash.send("python pass\t")
     bash.sendline("\x01printf '<%s>' \x05")
     bash.expect_exact("<python><passages.jsonl>")
-
-
-def test_it_can_be_taken_back(bash: Any) -> None:
-    bash.sendline('eval "$(convrag -sc uninstall=bash)"; complete -p convrag python; declare -F _convrag; echo go"ne"')
-    bash.expect("gone")
-    assert "no completion specification" in bash.before
-    assert "_convrag" not in bash.before.partition("gone")[0].splitlines()[-1]

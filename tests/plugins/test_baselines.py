@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.models import LLM, Embedder
+from convrag.api.stage import LLM, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.testing import RewriterContract

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import DataError, LLMError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Question, Turn
 from convrag.sdk.citations import check_citations
 from convrag.testing import (

@@ -9,7 +9,7 @@ import pytest
 
 from convrag import Pipeline
 from convrag.api.errors import ConfigError, MissingExtra
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.testing import ClustererContract
 from convrag_bertopic.clusterer import BertopicClusterer
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.store.store import Store
 from convrag.testing import RewriterContract

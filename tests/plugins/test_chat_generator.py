@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.models import LLM, Embedder
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Dataset
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn
 from convrag.config.settings import Settings

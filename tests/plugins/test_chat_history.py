@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.models import LLM
 from convrag.api.session import Session
+from convrag.api.stage import LLM
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Question, Turn
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.chat_history import format_item, show_in_full

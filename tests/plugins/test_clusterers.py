@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.stages import Clusterer
 from convrag.testing import ClustererContract
 from convrag_clusterers.agglomerative import AgglomerativeClusterer

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.models import LLM, Embedder
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Retriever
 from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Rewrite, Turn
 from convrag.store.remember import remember

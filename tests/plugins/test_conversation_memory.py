@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM
 from convrag.api.stages import Retriever
 from convrag.api.types import Completion, Hit, Passage, Prompt, Query
 from convrag.turn.pipeline import Pipeline

@@ -13,8 +13,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.models import LLM, Embedder
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM, Embedder
 from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.config.settings import Settings

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
-from convrag.api.models import LLM
 from convrag.api.records import Measurement, Report, TurnRecord
+from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.testing import MetricsContract, TaskContract

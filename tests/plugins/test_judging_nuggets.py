@@ -10,8 +10,8 @@ import pytest
 
 from commands import run_convrag
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.models import LLM
 from convrag.api.records import Measurement, Report, TurnRecord
+from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.stages import Memory
 from convrag.api.types import Completion, MemoryView, Passage, Prompt, Question, Turn
 from convrag.sdk.words import is_stop_word

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.stages import Memory, Retriever, Rewriter
 from convrag.api.types import (
     Completion,

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
-from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
+from convrag.api.stage import Embedder
 from convrag.api.stages import Dataset, Metrics
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn
 from convrag.score.measuring import check_measures_differ

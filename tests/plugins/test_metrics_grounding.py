@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
+from convrag.api.stage import LLM
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt
 from convrag.score.scoring import Scores
 from convrag.sdk.sentences import segment_line

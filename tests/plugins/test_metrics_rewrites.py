@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from convrag.api.errors import DataError
-from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord, Usage
+from convrag.api.stage import Embedder
 from convrag.api.types import Query
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract

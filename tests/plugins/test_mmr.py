@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.models import LLM, Embedder
 from convrag.api.session import Session
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, MissingExtra
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.store.remember import remember

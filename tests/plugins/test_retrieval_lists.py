@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Query
 from convrag.store.store import Store

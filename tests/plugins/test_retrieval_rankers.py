@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.testing import RankerContract
 from convrag_retrieval.bm25_ranker import BM25Ranker
 from convrag_retrieval.embedding_ranker import EmbeddingRanker

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import toys
 from convrag.api.errors import ConfigError
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.stages import Clusterer, Ranker, Selector
 from convrag.api.types import Hit, Passage, Query, Question
 from convrag.testing import LetterEmbedder, SelectorContract

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from convrag import Pipeline
 from convrag.api.errors import ConfigError, RunStopped
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.stages import Clusterer, Rewriter
 from convrag.api.types import Query, Question, Rewrite, Turn
 from convrag.sdk.queries import choose_queries

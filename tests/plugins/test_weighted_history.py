@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.stages import Rewriter
 from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
 from convrag.config.compose import compose

@@ -8,11 +8,11 @@ from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.groups import OPTION_KEY
-from convrag.api.models import LLM, Embedder
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer, Ranker, Rewriter
-from convrag.registry.description import describe_option
 from convrag.registry.option import Option
 from convrag.registry.parameters import Use, operational, use
+from convrag.registry.registry import describe_option
 from convrag.store.store import Store
 
 

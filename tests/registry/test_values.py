@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt, Interval, Le
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError, PluginError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.stages import Rewriter
 from convrag.registry.option import Option
 from convrag.registry.parameters import operational

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel
 
 from convrag.api.errors import LLMError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.types import Completion, Message, Prompt
 from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.models import Embedder
+from convrag.api.stage import Embedder
 from convrag.api.stages import Clusterer
 from convrag.config.compose import compose
 from convrag.store.remember import remember

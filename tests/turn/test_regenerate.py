@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.api.models import LLM
+from convrag.api.stage import LLM
 from convrag.api.stages import Detector
 from convrag.api.types import Answer, Completion, Message, Nugget, Passage, Prompt
 from convrag.registry.option import Option

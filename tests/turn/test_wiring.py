@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 import toys
 from convrag.api.errors import ConfigError, MissingExtra, NotReady, StageFault
-from convrag.api.models import LLM, Embedder
+from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer, Rewriter
 from convrag.api.types import Rewrite
 from convrag.config.compose import compose
