@@ -3,8 +3,8 @@
 * `context`: `context=dedup`, and where a passage stands in the messages.
 * `deduplication`: the core: which documents of a turn are novel, hinted at or missing.
 * `shown_passages`: which passages a conversation has shown, and their near-duplicates.
-* `stats`: statistics of turns, conversations and runs, and `metrics=dedup`.
-* `multi_turn`, `conversation_tracker`, `rag_pipeline`: RAGBoost's API over the same code.
+* `stats`: statistics of turns, conversations and runs, `metrics=dedup` and `metrics=prefix_reuse`.
+* `multi_turn`, `rag_pipeline`: RAGBoost's API over the same code.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from convrag_dedup.multi_turn import ConversationState, ConversationTracker, DeduplicationResult, MultiTurnManager
     from convrag_dedup.rag_pipeline import InferenceConfig, RAGPipeline
 
-_RAGBOOST_API = ("multi_turn", "conversation_tracker", "rag_pipeline")
+_RAGBOOST_API = ("multi_turn", "rag_pipeline")
 """The modules of RAGBoost's classes, which no option needs: they are imported on first access."""
 
 __all__ = [
