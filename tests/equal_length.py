@@ -9,7 +9,7 @@ import numpy as np
 from convrag.api.stages import Generator
 from convrag.api.types import Evidence, EvidenceItem
 from convrag_compare.paired_differences import compute_sign_flip_p
-from convrag_ginger.tokens import stem_content
+from convrag_ginger.length_limit import stem_content
 from convrag_judging.answers import split_words, truncate_answer
 from mtrag_contexts import ContextTurn
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from convrag_ginger.tokens import stem_content
+from convrag_ginger.length_limit import stem_content
 from mtrag_contexts import ContextTurn
 
 

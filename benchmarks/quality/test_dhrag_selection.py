@@ -25,8 +25,7 @@ from convrag.sdk.utterances import get_last_utterance
 from convrag.sdk.words import find_stems
 from convrag.turn.wiring import Wiring
 from convrag_dhrag.database import HistoryDatabase
-from convrag_dhrag.hierarchical_matching import TierSizes
-from convrag_dhrag.selection import Weights, select_exchanges
+from convrag_dhrag.selection import TierSizes, Weights, select_exchanges
 
 DOMAINS = ("clapnq", "cloud")
 CAST = SHARED / "data" / "cast"

@@ -20,10 +20,10 @@ from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
 from convrag_ginger.baselines import BaselineGenerator
 from convrag_ginger.generator import GingerGenerator
+from convrag_ginger.length_limit import stem_content
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.summarizer import LlmSummarizer
-from convrag_ginger.tokens import stem_content
 from convrag_offline.extractive import ExtractiveLLM
 from convrag_retrieval.bm25_ranker import BM25Ranker
 from equal_length import answer_turns, compare_answers, split_bigrams

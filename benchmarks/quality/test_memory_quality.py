@@ -26,7 +26,7 @@ from convrag.api.stages import Memory
 from convrag.api.types import Conversation, Question, Turn
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
-from convrag_memory.report import TurnTokens
+from convrag_memory.recent import TurnTokens
 from mtrag_retrieval import DOMAINS, TOP, choose_minilm, compute_ndcg, compute_p, list_overrides
 
 LENGTHS = (5, 10, 20, 40)

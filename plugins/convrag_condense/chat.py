@@ -1,10 +1,13 @@
 """`generator=chat`: the conversation is sent to the LLM as a chat."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
 
 from convrag import (
     LLM,
@@ -23,7 +26,6 @@ from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.streaming import current_listener, listen_with
 from convrag_condense.chat_history import ChatHistory, NewestQuestion, RenderedExchange
-from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ class ChatGenerator(Generator):
             says whether the text is a hint at an earlier message) and `first`.
 
     Raises:
-        ConfigError: a number lies outside of its range, or the window leaves no room.
+        ConfigError: the window leaves no room.
         DataError: the prompt's file is missing, is no template, or has other messages.
     """
 
@@ -71,8 +73,8 @@ class ChatGenerator(Generator):
         llm: LLM,
         evidence: Literal["every_turn", "first_turn"] = "every_turn",
         window: int = 16_000,
-        evidence_tokens: int = 4096,
-        exchanges: int = 10,
+        evidence_tokens: Annotated[int, Ge(0)] = 4096,
+        exchanges: Annotated[int, Ge(1)] = 10,
         temperature: float | None = 0.35,
         max_tokens: int | None = 2000,
         top_p: float | None = 0.9,
@@ -80,10 +82,8 @@ class ChatGenerator(Generator):
         repeat_penalty: float | None = None,
         prompt: Path | None = None,
     ) -> None:
-        if exchanges < 1:
-            raise ConfigError(f"generator.exchanges={exchanges}: at least 1, for the first exchange is always sent")
         self.max_prompt_tokens = window - evidence_tokens - (max_tokens or 0)
-        if evidence_tokens < 0 or self.max_prompt_tokens <= 0:
+        if self.max_prompt_tokens <= 0:
             raise ConfigError(
                 f"generator.window={window} must be above evidence_tokens={evidence_tokens} and "
                 f"max_tokens={max_tokens} together"
@@ -179,3 +179,79 @@ def _list_messages(history: ChatHistory, sent: Sequence[RenderedExchange]) -> tu
 
 def _ignore_piece(piece: str) -> None:
     """Stands in for a listener where nobody listens."""
+
+
+MAX_WORDS = 60
+"""The longest meta-response; a longer reply says something."""
+
+_OPENING = (
+    r"(?:(?:ok(?:ay)?|sure|certainly|of course|great|all ?right|alright|absolutely|yes|thanks|thank you|hello|hi)"
+    r"[,!. ]*)"
+)
+_READY = (
+    r"(?:i['’]?m|i am)\s+(?:now\s+|all\s+)?(?:ready|prepared|set|here|standing by)\b"
+    r"(?:\s+(?:to|for|when|whenever|and|now)\b.*)?"
+)
+_UNDERSTOOD = (
+    r"(?:(?:understood|got it|noted)(?:\b.*)?"
+    r"|i(?:['’]ve| have)?\s+(?:understand|understood|noted|read|received|reviewed)"
+    r"(?:\s+(?:the|your|my|these|all|everything|what)\b.*)?)"
+)
+_INVITATION = (
+    r"(?:so\s+)?(?:please\s+)?(?:i(?:['’]ll| will)\s+(?:follow|answer|use|cite|base|provide|do|be)\b"
+    r"|go ahead\b|(?:feel free to\s+)?(?:provide|share|send|ask|give|tell)\b|let me know\b|let['’]?s (?:begin|start)\b"
+    r"|what (?:would|do) you (?:like|want)\b|what(?:['’]s| is) your\b|how (?:can|may) i (?:help|assist)\b).*"
+)
+_OBJECTION = re.compile(r"\b(?:but|however|not|no|cannot|unfortunately)\b|n['’]t\b", re.IGNORECASE)
+_ANNOUNCEMENT = re.compile(rf"{_OPENING}*(?:{_READY}|{_UNDERSTOOD})[.!]*", re.IGNORECASE)
+_FILLING = re.compile(rf"{_OPENING}+|{_OPENING}*{_INVITATION}", re.IGNORECASE)
+_CITATION = re.compile(r"\[\d+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def is_meta_response(reply: str) -> bool:
+    """Whether a reply only announces that the model has understood or is ready; a mere question back does not."""
+    sentences = _SENTENCE_END.split(reply.strip())
+    return _may_be_meta_response(reply, sentences) and any(_ANNOUNCEMENT.fullmatch(sentence) for sentence in sentences)
+
+
+@dataclass
+class MetaResponseFilter:
+    """Holds the pieces of a streamed reply back until it can no longer be a meta-response, then passes them on.
+
+    Args:
+        listener: takes the pieces.
+    """
+
+    listener: Callable[[str], None]
+    text: str = ""
+    released: bool = False
+
+    def __call__(self, piece: str) -> None:
+        """Take the next piece of the reply."""
+        if self.released:
+            self.listener(piece)
+            return
+        self.text += piece
+        *whole, _ = _SENTENCE_END.split(self.text.lstrip())
+        if not _may_be_meta_response(self.text, whole):
+            self.release()
+
+    def release(self) -> None:
+        """Pass on what was held back, and from now on every piece at once."""
+        if not self.released:
+            self.released = True
+            if self.text:
+                self.listener(self.text)
+
+
+def _may_be_meta_response(reply: str, sentences: list[str]) -> bool:
+    if len(reply.split()) > MAX_WORDS or _CITATION.search(reply):
+        return False
+    return all(_is_filler(sentence) for sentence in sentences if sentence)
+
+
+def _is_filler(sentence: str) -> bool:
+    if _OBJECTION.search(sentence):
+        return False
+    return bool(_ANNOUNCEMENT.fullmatch(sentence) or _FILLING.fullmatch(sentence))

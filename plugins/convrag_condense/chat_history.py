@@ -2,7 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ class RenderedExchange(NamedTuple):
     turn: Turn
 
 
+@dataclass(eq=False)
 class Exchange:
     """An answered turn, whose tokens are counted once.
 
@@ -35,12 +36,11 @@ class Exchange:
         shows_evidence: whether its question is sent with the evidence.
     """
 
-    def __init__(self, turn: Turn, items: tuple[EvidenceItem, ...], *, first: bool, shows_evidence: bool) -> None:
-        self.turn = turn
-        self.items = items
-        self.first = first
-        self.shows_evidence = shows_evidence
-        self._tokens: dict[tuple[int, ...], int] = {}
+    turn: Turn
+    items: tuple[EvidenceItem, ...]
+    first: bool
+    shows_evidence: bool
+    _tokens: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def render(
         self, template: PromptTemplate, numbers: Mapping[str, int], in_full: tuple[int, ...] = ()
@@ -121,6 +121,7 @@ class NewestQuestion(NamedTuple):
     new: int
 
 
+@dataclass(eq=False)
 class ChatHistory:
     """The answered exchanges of a history (`exchanges`), and the citation numbers of its passages (`numbers`).
 
@@ -141,28 +142,18 @@ class ChatHistory:
         profile: personal statements of the user, which stand in the system message.
     """
 
-    def __init__(
-        self,
-        template: PromptTemplate,
-        count_tokens: Callable[[str], int],
-        *,
-        every_turn: bool,
-        max_tokens: int,
-        max_exchanges: int,
-        profile: tuple[str, ...] = (),
-    ) -> None:
-        self.template = template
-        self.count_tokens = count_tokens
-        self.every_turn = every_turn
-        self.max_tokens = max_tokens
-        self.max_exchanges = max_exchanges
-        self.profile = profile
-        self.exchanges: list[Exchange] = []
-        self.numbers: dict[str, int] = {}
-        self.passages: dict[int, str] = {}
-        """Citation number -> passage id."""
-        self._turns: tuple[Turn, ...] = ()
-        self._by_turn: dict[str, Exchange] = {}
+    template: PromptTemplate
+    count_tokens: Callable[[str], int]
+    every_turn: bool
+    max_tokens: int
+    max_exchanges: int
+    profile: tuple[str, ...] = ()
+    exchanges: list[Exchange] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    passages: dict[int, str] = field(default_factory=dict)
+    """Citation number -> passage id."""
+    _turns: tuple[Turn, ...] = ()
+    _by_turn: dict[str, Exchange] = field(default_factory=dict)
 
     def update(self, history: Sequence[Turn]) -> bool:
         """Add the turns that are new; False where this is another history, which needs a new ChatHistory.

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from annotated_types import Ge, Interval
+
 from convrag import (
     LLM,
-    ConfigError,
     Embedder,
     PromptTemplate,
     Query,
@@ -20,8 +21,7 @@ from convrag import (
     operational,
 )
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag_condense.drift_check import find_part_stems, replace_drifted_rewrite
-from convrag_condense.gate import find_reasons, read_vectors
+from convrag_condense.gate import find_part_stems, find_reasons, read_vectors, replace_drifted_rewrite
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,6 @@ class CondenseRewriter(Rewriter):
         top_p: share of the likeliest tokens to draw from (.9: the seed's); None leaves it to the llm.
 
     Raises:
-        ConfigError: a number lies outside of its range.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -72,23 +71,16 @@ class CondenseRewriter(Rewriter):
         retriever: Retriever,
         gate: Literal["heuristic", "always", "never", "embedding"] = "heuristic",
         short: int = 8,
-        similarity: float = 0.3,
-        guard: float = 0.5,
-        history_tokens: int = 1500,
+        similarity: Annotated[float, Interval(ge=-1, le=1)] = 0.3,
+        guard: Annotated[float, Interval(ge=0, le=1)] = 0.5,
+        history_tokens: Annotated[int, Ge(1)] = 1500,
         speculate: Annotated[bool, operational] = False,
-        passages: Annotated[int, operational] = 10,
+        passages: Annotated[int, Ge(1), operational] = 10,
         prompt: Path | None = None,
         temperature: float | None = 0.2,
         max_tokens: int | None = 150,
         top_p: float | None = 0.9,
     ) -> None:
-        if not 0 <= guard <= 1:
-            raise ConfigError(f"rewriter.guard={guard}: it is a share, from 0 (let all pass) to 1")
-        if not -1 <= similarity <= 1:
-            raise ConfigError(f"rewriter.similarity={similarity}: a cosine lies between -1 and 1")
-        for name, value in (("history_tokens", history_tokens), ("passages", passages)):
-            if value < 1:
-                raise ConfigError(f"rewriter.{name}={value}: it must be at least 1")
         self.llm = llm
         self.embedder = embedder
         self.retriever = retriever

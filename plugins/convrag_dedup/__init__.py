@@ -3,9 +3,8 @@
 * `context`: `context=dedup`, and where a passage stands in the messages.
 * `deduplication`: the core: which documents of a turn are novel, hinted at or missing.
 * `shown_passages`: which passages a conversation has shown, and their near-duplicates.
-* `stats`: statistics of turns, conversations and runs, and `metrics=dedup`.
-* `prefix_reuse`: `metrics=prefix_reuse`.
-* `multi_turn`, `conversation_tracker`, `rag_pipeline`: RAGBoost's API over the same code.
+* `stats`: statistics of turns, conversations and runs, `metrics=dedup` and `metrics=prefix_reuse`.
+* `multi_turn`, `rag_pipeline`: RAGBoost's API over the same code.
 """
 
 from importlib import import_module
@@ -14,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from convrag import Register, hookimpl
 
 if TYPE_CHECKING:
-    from convrag_dedup.conversation_tracker import ConversationTracker, DeduplicationResult
-    from convrag_dedup.multi_turn import ConversationState, MultiTurnManager
+    from convrag_dedup.multi_turn import ConversationState, ConversationTracker, DeduplicationResult, MultiTurnManager
     from convrag_dedup.rag_pipeline import InferenceConfig, RAGPipeline
 
-_RAGBOOST_API = ("multi_turn", "conversation_tracker", "rag_pipeline")
+_RAGBOOST_API = ("multi_turn", "rag_pipeline")
 """The modules of RAGBoost's classes, which no option needs: they are imported on first access."""
 
 __all__ = [
@@ -36,7 +34,7 @@ def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("context", "dedup", "convrag_dedup.context:DedupContext")
     register("metrics", "dedup", "convrag_dedup.stats:DedupMetrics")
-    register("metrics", "prefix_reuse", "convrag_dedup.prefix_reuse:PrefixReuse")
+    register("metrics", "prefix_reuse", "convrag_dedup.stats:PrefixReuse")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Interval
 
 from convrag import (
     LLM,
-    ConfigError,
     Context,
     Evidence,
     EvidenceItem,
@@ -55,9 +57,6 @@ class DedupContext(Context):
             replaces a text that may differ in what matters (a number, a "not").
         order: retrieval is best first, hints and texts mixed, as in RAGBoost; stable puts passages of earlier turns
             first, in their old order; ends puts the best first and last.
-
-    Raises:
-        ConfigError: near_duplicate is not above 0 and at most 1.
     """
 
     def __init__(
@@ -67,11 +66,9 @@ class DedupContext(Context):
         only_if_present: bool = True,
         hints: bool = True,
         content_hash: bool = True,
-        near_duplicate: float | None = None,
+        near_duplicate: Annotated[float, Interval(gt=0, le=1)] | None = None,
         order: Order = "retrieval",
     ) -> None:
-        if near_duplicate is not None and not 0 < near_duplicate <= 1:
-            raise ConfigError(f"context.near_duplicate={near_duplicate}: it must be above 0 and at most 1, or null")
         self.llm = llm
         self.only_if_present = only_if_present
         self.hints = hints
@@ -141,6 +138,7 @@ _LABEL = re.compile(r"\[(?:\d+|Doc_[^\[\]\n]+)\]")
 _QUOTED_WORDS = 8  # of a passage's beginning: enough to tell it from other passages
 
 
+@dataclass
 class HintFinder:
     """Finds the hints for the passages of one turn.
 
@@ -154,29 +152,20 @@ class HintFinder:
         only_if_present: whether a hint may point only at text that stands in the messages.
     """
 
-    def __init__(
-        self,
-        shown: ShownPassages,
-        messages: Sequence[Message],
-        turns: int,
-        *,
-        compare_content: bool,
-        only_if_present: bool,
-    ) -> None:
-        self.targets: dict[str, str] = {}
-        self._shown = shown
-        self._messages = messages
-        self._turns = turns
-        self._compare_content = compare_content
-        self._only_if_present = only_if_present
+    shown: ShownPassages
+    messages: Sequence[Message]
+    turns: int
+    compare_content: bool
+    only_if_present: bool
+    targets: dict[str, str] = field(default_factory=dict)
 
     def find_hint(self, passage: Passage) -> str | None:
         """The hint to show instead of a passage; None where it must be shown in full."""
-        same = self._shown.find_same(passage, compare_content=self._compare_content)
-        if (shown := same or self._shown.find_near_duplicate(passage)) is None:
+        same = self.shown.find_same(passage, compare_content=self.compare_content)
+        if (shown := same or self.shown.find_near_duplicate(passage)) is None:
             return None
         message = self._find_message(shown)
-        if message is None and self._only_if_present:
+        if message is None and self.only_if_present:
             return None
         target = normalise_id(shown.passage.id)
         self.targets[normalise_id(passage.id)] = target
@@ -185,7 +174,7 @@ class HintFinder:
     def _point_at(self, shown: ShownPassage, message: str) -> str:
         """RAGBoost's sentence with the message's own label; with the passage's beginning where that is ambiguous."""
         label = find_label(message, shown.passage.text.strip())
-        if label and self._shown.has_one_version(shown.passage):
+        if label and self.shown.has_one_version(shown.passage):
             return point_at(label)
         beginning = " ".join(shown.passage.text.split()[:_QUOTED_WORDS])
         return f'{point_at(label or format_label(normalise_id(shown.passage.id)))} It begins: "{beginning}"'
@@ -197,13 +186,13 @@ class HintFinder:
         messages for a turn and one for the system: so the time does not grow with the number of messages. The others
         follow, newest first.
         """
-        text, count = shown.passage.text.strip(), len(self._messages)
+        text, count = shown.passage.text.strip(), len(self.messages)
         places = [
             range(max(position, 0), min(position + 2, count))
             for turn in dict.fromkeys((shown.last, shown.first))
-            for position in (count - 2 * (self._turns - turn), 2 * turn)
+            for position in (count - 2 * (self.turns - turn), 2 * turn)
         ]
-        contents = (self._messages[n].content for n in chain(*places, reversed(range(count))))
+        contents = (self.messages[n].content for n in chain(*places, reversed(range(count))))
         return next((content for content in contents if text in content), None)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge, Interval
 
 from convrag import (
     LLM,
-    ConfigError,
     Embedder,
     LLMError,
     PromptTemplate,
@@ -21,7 +24,6 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.llm_rewriter import LLMRewriter, clean_reply, format_exchanges
-from convrag_dhrag.report import report_history
 
 if TYPE_CHECKING:
     from convrag_dhrag.database import HistoryDatabase
@@ -96,7 +98,6 @@ class DHRagRewriter(Rewriter):
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
     Raises:
-        ConfigError: a number is out of range.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -107,31 +108,24 @@ class DHRagRewriter(Rewriter):
         *,
         llm: LLM,
         embedder: Embedder,
-        alpha: float = 0.6,
-        top_k: int = 3,
+        alpha: Annotated[float, Interval(ge=0, le=1)] = 0.6,
+        top_k: Annotated[int, Ge(1)] = 3,
         last_exchange: bool = False,
         matched_exchange: bool = True,
-        max_clusters: int = 5,
-        min_triples: int = 5,
-        summaries: int = 2,
-        chain_threshold: float = 0.4,
+        max_clusters: Annotated[int, Ge(1)] = 5,
+        min_triples: Annotated[int, Ge(1)] = 5,
+        summaries: Annotated[int, Ge(1)] = 2,
+        chain_threshold: Annotated[float, Interval(gt=0, le=1)] = 0.4,
         cluster_bonus: float = 0.1,
         summary_bonus: float = 0.05,
         chain_bonus: float = 0.05,
         update: Literal["all", "paper"] = "all",
-        capacity: int = 100,
+        capacity: Annotated[int, Ge(1)] = 100,
         summarize: bool = False,
         prompt: Path | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = 200,
     ) -> None:
-        _check_at_least_one(
-            top_k=top_k, max_clusters=max_clusters, min_triples=min_triples, summaries=summaries, capacity=capacity
-        )
-        if not 0 <= alpha <= 1:
-            raise ConfigError(f"rewriter.alpha={alpha}: between 0 (recency only) and 1 (relevance only)")
-        if not 0 < chain_threshold <= 1:
-            raise ConfigError(f"rewriter.chain_threshold={chain_threshold}: above 0, at most 1")
         self.embedder = embedder
         self.alpha = alpha
         self.top_k = top_k
@@ -163,8 +157,7 @@ class DHRagRewriter(Rewriter):
         """One call of the LLM, and one embedding for each new text; nothing for a first turn."""
         if not question.history:
             return Rewrite.of(question.text, system="dhrag", available=0, selected=[], reasons=[], chain=0, chains=[0])
-        from convrag_dhrag.hierarchical_matching import TierSizes
-        from convrag_dhrag.selection import Weights, select_exchanges
+        from convrag_dhrag.selection import TierSizes, Weights, select_exchanges
 
         selection = select_exchanges(
             question.text,
@@ -196,7 +189,76 @@ class DHRagRewriter(Rewriter):
         return database
 
 
-def _check_at_least_one(**parameters: int) -> None:
-    for name, value in parameters.items():
-        if value < 1:
-            raise ConfigError(f"rewriter.{name}={value}: at least 1")
+PAPER = {"chains": 373, "mean_length": 1.73, "per_cent": {"1-2": 32, "2-3": 40, "3-4": 21, "4-5": 6}}
+"""The paper's chain statistics. Its lengths are in steps, which it does not define."""
+
+LONGEST_CLASS = 4
+"""Chains of four turns and more are one class, so that there are as many classes as in the paper."""
+
+
+def report_history(records: Iterable[TurnRecord]) -> Report | None:
+    """Chain statistics, selected against available turns, and analysis/dhrag.jsonl; None for other rewriters."""
+    chains: dict[str, list[int]] = {}
+    available, selected, lines = [], [], []
+    for record in records:
+        trace = record.trace.get("rewriter", {})
+        if trace.get("system") != "dhrag":
+            continue
+        complete = len(trace["chains"]) == record.number  # it is not with history=none
+        chains[record.conversation_id] = trace["chains"] if complete else []
+        if trace["available"]:
+            available.append(trace["available"])
+            selected.append(len(trace["selected"]))
+        lines.append(json.dumps(_make_analysis_line(record, trace), ensure_ascii=False))
+    if not lines:
+        return None
+    numbers = _compute_numbers(chains.values(), available, selected)
+    return Report("dhrag", _write_lines(numbers), numbers, {"analysis/dhrag.jsonl": "\n".join(lines)})
+
+
+def _make_analysis_line(record: TurnRecord, trace: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of analysis/dhrag.jsonl."""
+    return {
+        "turn_id": record.turn_id,
+        "conversation_id": record.conversation_id,
+        "question": record.original_query,
+        "rewrite": record.rewritten_query,
+        "fallback": record.fallbacks.get("rewriter", ""),
+        **{key: trace.get(key) for key in ("available", "selected", "reasons", "match", "topic", "chain")},
+    }
+
+
+def _compute_numbers(conversations: Iterable[list[int]], available: list[int], selected: list[int]) -> dict[str, Any]:
+    lengths = [length for chains in conversations for length in Counter(chains).values()]
+    classes = Counter(min(length, LONGEST_CLASS) for length in lengths)
+    names = {**{length: str(length) for length in range(1, LONGEST_CLASS)}, LONGEST_CLASS: f"{LONGEST_CLASS}+"}
+    return {
+        "chains": len(lengths),
+        "mean_length": _mean(lengths),
+        "per_cent": {name: round(100 * classes[length] / max(len(lengths), 1), 1) for length, name in names.items()},
+        "paper": PAPER,
+        "follow_ups": len(available),
+        "mean_available": _mean(available),
+        "mean_selected": _mean(selected),
+    }
+
+
+def _write_lines(numbers: Mapping[str, Any]) -> tuple[str, ...]:
+    lines = []
+    if numbers["chains"]:
+        shares = ", ".join(f"{name}: {share:.0f} %" for name, share in numbers["per_cent"].items())
+        in_paper = ", ".join(f"{name}: {share} %" for name, share in PAPER["per_cent"].items())  # type: ignore[attr-defined]
+        lines.append(
+            f"dhrag: {numbers['chains']} chains of {numbers['mean_length']:.2f} turns on average, by length {shares} "
+            f"(the paper: {PAPER['mean_length']} steps, {in_paper})."
+        )
+    if numbers["follow_ups"]:
+        lines.append(
+            f"dhrag: {numbers['mean_selected']:.2f} of {numbers['mean_available']:.2f} earlier turns were selected on "
+            f"average; analysis/dhrag.jsonl says why."
+        )
+    return tuple(lines)
+
+
+def _mean(values: list[int]) -> float:
+    return round(sum(values) / len(values), 4) if values else 0.0

@@ -1,4 +1,4 @@
-"""Answers from evidence spans: two drafts, a choice by judges, and calibrated answerability."""
+"""Answers from evidence spans: two drafts, a choice by judges, and a decision whether they answer."""
 
 from convrag import Register, hookimpl
 
@@ -7,4 +7,3 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("generator", "drafts", "convrag_drafts.generator:DraftsGenerator")
-    register("task", "calibrate_answerability", "convrag_drafts.calibrate_task:CalibrateAnswerabilityTask")

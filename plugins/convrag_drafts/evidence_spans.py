@@ -1,6 +1,7 @@
 """Evidence spans: the parts of the shown passages that a model quotes, looked up in the passages."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.profiles import add_profile
 from convrag.sdk.structured_output import ask_json
 from convrag.sdk.types import PassageSpan
+from convrag.sdk.words import GRAMMAR_WORDS, find_stems
 
 Verdict = Literal["full", "part", "none"]
 """Whether the spans answer the question, as the model that marked them says."""
@@ -38,6 +40,7 @@ class MarkedSpans:
     failure: str = ""
 
 
+@dataclass
 class SpanMarker:
     """Asks a model which parts of the passages bear on the question, and looks its quotations up in the passages.
 
@@ -48,11 +51,10 @@ class SpanMarker:
         fuzzy: the least similarity of a quotation with its match, 0 to 1.
     """
 
-    def __init__(self, llm: LLM, template: PromptTemplate, sampling: dict[str, Any], fuzzy: float) -> None:
-        self.llm = llm
-        self.template = template
-        self.sampling = sampling
-        self.fuzzy = fuzzy
+    llm: LLM
+    template: PromptTemplate
+    sampling: dict[str, Any]
+    fuzzy: float
 
     def mark(self, question: Question, evidence: Evidence) -> MarkedSpans:
         """One call of the LLM, or two where the first reply cannot be read."""
@@ -101,3 +103,46 @@ def list_passages(evidence: Evidence) -> list[dict[str, Any]]:
         {"number": item.number, "title": item.passage.title, "text": item.passage.content if item.hint else item.text}
         for item in evidence.items
     ]
+
+
+Answerability = Literal["answerable", "partial", "unanswerable", "conversational", "unknown"]
+"""What was decided. Conversational: nothing is asked. Unknown: the spans could not be marked."""
+
+_VERDICTS = {"full": 1.0, "part": 0.5, "none": 0.0}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided, from which features."""
+
+    answerability: Answerability
+    features: Mapping[str, float]
+
+
+def decide(query: str, evidence: Evidence, marked: MarkedSpans) -> Decision:
+    """Decide what becomes of a turn, by the verdict of the model that marked the spans; no answer without a span."""
+    features = compute_features(query, evidence, marked)
+    if not marked.asks:
+        return Decision("conversational", features)
+    if marked.failure:
+        return Decision("unknown", features)
+    decisions: dict[float, Answerability] = {1.0: "answerable", 0.5: "partial", 0.0: "unanswerable"}
+    return Decision(decisions[features["verdict"]], features)
+
+
+def compute_features(query: str, evidence: Evidence, marked: MarkedSpans) -> dict[str, float]:
+    """What is known of the passages, for the decision and the trace.
+
+    `verdict`: 1, .5 or 0, as the model says that the spans answer the question in full, in part or not. `coverage`: the
+    share of the question's content words that the spans have. `passages`: the share of the passages that have a span.
+    `score`: the best retrieval score, where it is known.
+    """
+    wanted = find_stems(query, GRAMMAR_WORDS)
+    found = frozenset[str]().union(*(find_stems(span.text, GRAMMAR_WORDS) for span in marked.spans))
+    features = {
+        "verdict": _VERDICTS[marked.verdict] if marked.spans else 0.0,
+        "coverage": len(wanted & found) / len(wanted) if wanted else 0.0,
+        "passages": len({span.passage for span in marked.spans}) / len(evidence.items) if evidence.items else 0.0,
+    }
+    scores = [item.score for item in evidence.items if item.score is not None and math.isfinite(item.score)]
+    return features | ({"score": max(scores)} if scores else {})

@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge, Interval
 
 from convrag import (
     LLM,
@@ -18,11 +20,8 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.profiles import add_profile
-from convrag_drafts.answerability import Decision, decide
-from convrag_drafts.calibration import read_calibration
-from convrag_drafts.choosing import Choice, DraftJudges
-from convrag_drafts.drafting import Draft, Drafter
-from convrag_drafts.evidence_spans import EvidenceSpan, MarkedSpans, SpanMarker, describe_question
+from convrag_drafts.drafting import Choice, Draft, Drafter, DraftJudges
+from convrag_drafts.evidence_spans import Decision, EvidenceSpan, MarkedSpans, SpanMarker, decide, describe_question
 
 _TASKS = ("spans", "draft_spans", "draft_passages", "choose", "reply")
 
@@ -31,8 +30,8 @@ class DraftsGenerator(Generator):
     """Write two drafts, one from evidence spans alone and one from the whole passages, and let judges choose.
 
     The LLM quotes the parts of the passages that bear on the question. Each quotation is looked up in its passage; what
-    is not there is dropped. The spans and the retrieval scores decide whether the passages answer the question, in full
-    or in part; where they do not, the answer says so, and where nothing was asked, the reply is a courtesy. Two drafts
+    is not there is dropped. The model says whether the spans answer the question, in full or
+    in part; where they do not, the answer says so, and where nothing was asked, the reply is a courtesy. Two drafts
     cite passages by number. Votes compare them by support, completeness and relevance, each in both orders; the draft
     from the spans wins a tie. This is the recipe of MTRAGEval's best system (SemEval-2026 task 8), in our own prompts.
 
@@ -44,8 +43,6 @@ class DraftsGenerator(Generator):
     Args:
         llm: marks, writes and judges.
         judge: judges in its place; None: the llm. One that did not write the drafts does not prefer its own style.
-        calibration: a file that task=calibrate_answerability has written: whether a question is answered is then
-            decided by its probability. None: by what the model that marks the spans says of them.
         votes: the most votes. Judging ends when the rest cannot change it.
         fuzzy: the least similarity of a quotation with its place in the passage, 0 to 1; 1 accepts exact copies only.
         unanswerable: the answer where the passages do not answer the question.
@@ -57,7 +54,7 @@ class DraftsGenerator(Generator):
 
     Raises:
         ConfigError: a number is out of range, or `prompts` is no folder.
-        DataError: the calibration cannot be read, or a file of `prompts` is no template.
+        DataError: a file of `prompts` is no template.
     """
 
     libraries = ("pydantic",)
@@ -67,24 +64,18 @@ class DraftsGenerator(Generator):
         *,
         llm: LLM,
         judge: LLM | None = None,
-        calibration: Path | None = None,
-        votes: int = 4,
-        fuzzy: float = 0.9,
+        votes: Annotated[int, Ge(1)] = 4,
+        fuzzy: Annotated[float, Interval(gt=0, le=1)] = 0.9,
         unanswerable: str = "The passages do not answer this question.",
         temperature: float | None = 0.0,
         draft_temperature: float | None = 0.0,
         max_tokens: int | None = None,
         prompts: Path | None = None,
     ) -> None:
-        if votes < 1:
-            raise ConfigError(f"generator.votes={votes}: at least 1, for the votes choose the draft")
-        if not 0 < fuzzy <= 1:
-            raise ConfigError(f"generator.fuzzy={fuzzy}: above 0, at most 1 (exact copies only)")
         if prompts is not None and not prompts.is_dir():
             raise ConfigError(f"generator.prompts={prompts}: there is no such folder")
         self.llm = llm
         self.unanswerable = unanswerable
-        self.calibration = read_calibration(calibration) if calibration else None
         templates = {task: _read_template(task, prompts) for task in _TASKS}
         self.prompt_templates = tuple(templates.values())
         sampling = {"temperature": temperature}
@@ -102,7 +93,7 @@ class DraftsGenerator(Generator):
         """Run all steps. Raises LLMError where there is neither draft, or no reply where nothing was asked."""
         query = question.standalone or question.text
         marked = self.marker.mark(question, evidence)
-        decision = decide(query, evidence, marked, self.calibration)
+        decision = decide(query, evidence, marked)
         trace = _begin_trace(query, marked, decision)
         if decision.answerability == "conversational":
             return Answer(self._reply(question), (), trace)
@@ -149,7 +140,6 @@ def _read_template(task: str, folder: Path | None) -> PromptTemplate:
 
 def _begin_trace(query: str, marked: MarkedSpans, decision: Decision) -> dict[str, Any]:
     outcomes = {"answerable": "answered", "unknown": "answered"}
-    decided = {"decision": decision.answerability, "probability": decision.probability}
     return {
         "outcome": outcomes.get(decision.answerability, decision.answerability),
         "query": query,
@@ -158,7 +148,7 @@ def _begin_trace(query: str, marked: MarkedSpans, decision: Decision) -> dict[st
             for span in marked.spans
         ],
         "spans_dropped": marked.dropped,
-        "answerability": {**decided, **decision.features},
+        "answerability": {"decision": decision.answerability, **decision.features},
         "failures": {"spans": marked.failure} if marked.failure else {},
     }
 

@@ -8,7 +8,7 @@ from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.types import PassageSpan, Support
 from convrag.sdk.words import split_words
-from convrag_ginger.tokens import find_numbers_and_negations, is_number, stem_content
+from convrag_ginger.length_limit import find_numbers_and_negations, is_number, stem_content
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class LexicalSupport(NamedTuple):
         return self.share >= threshold and not self.unknown
 
 
+@dataclass
 class Attributor:
     """Finds the citations of a sentence, and whether they support it.
 
@@ -57,11 +58,10 @@ class Attributor:
         sampling: of its calls.
     """
 
-    def __init__(self, threshold: float, judge: LLM | None, template: PromptTemplate, sampling: dict[str, Any]) -> None:
-        self.threshold = threshold
-        self.judge = judge
-        self.template = template
-        self.sampling = sampling
+    threshold: float
+    judge: LLM | None
+    template: PromptTemplate
+    sampling: dict[str, Any]
 
     def attribute(self, text: str, cluster: int, nuggets: Sequence[Nugget]) -> CitedSentence:
         """A sentence made from the nuggets of a cluster, with its citations. With a judge, one call of the LLM."""

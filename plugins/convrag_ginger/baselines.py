@@ -4,6 +4,9 @@ import re
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
 
 from convrag import (
     LLM,
@@ -48,7 +51,6 @@ class BaselineGenerator(Generator):
         max_tokens: the longest reply, in tokens (1000: the seed); None leaves it to the llm.
 
     Raises:
-        ConfigError: a number is below 1.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -58,8 +60,8 @@ class BaselineGenerator(Generator):
         self,
         *,
         llm: LLM,
-        res_length_limit: int = 3,
-        words: int = 35,
+        res_length_limit: Annotated[int, Ge(1)] = 3,
+        words: Annotated[int, Ge(1)] = 35,
         prompt: Path | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = 1000,
@@ -135,7 +137,6 @@ class CotGenerator(BaselineGenerator):
         max_tokens: the longest reply, in tokens, reasoning included (1000: the seed); None leaves it to the llm.
 
     Raises:
-        ConfigError: a number is below 1.
         DataError: the prompt's file is missing or is no template.
     """
 

@@ -1,7 +1,7 @@
 """What each of the best clusters says, in a sentence that its nuggets support, and the same rephrased as a whole."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
@@ -24,31 +24,19 @@ class WrittenSentences(NamedTuple):
     left_out: int
 
 
+@dataclass
 class SentenceWriter:
     """Writes a sentence for each of the best clusters, and rephrases them; see GingerGenerator for the parameters."""
 
-    def __init__(
-        self,
-        summarizer: Summarizer,
-        attributor: Attributor,
-        limit: LengthLimit,
-        *,
-        words: int,
-        clusters: int | None,
-        unsupported: Unsupported,
-        llm: LLM,
-        template: PromptTemplate,
-        sampling: dict[str, Any],
-    ) -> None:
-        self.summarizer = summarizer
-        self.attributor = attributor
-        self.limit = limit
-        self.words = words
-        self.clusters = clusters
-        self.unsupported = unsupported
-        self.llm = llm
-        self.template = template
-        self.sampling = sampling
+    summarizer: Summarizer
+    attributor: Attributor
+    limit: LengthLimit
+    words: int
+    clusters: int | None
+    unsupported: Unsupported
+    llm: LLM
+    template: PromptTemplate
+    sampling: dict[str, Any]
 
     def write(
         self, query: str, nuggets: Sequence[Nugget], clusters: Sequence[Cluster], order: Sequence[int]

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from convrag import Clusterer, ConfigError, ConvragError, Embedder, Ranker
-from convrag_ginger.duplicates import MergedNugget
+from convrag import Clusterer, ConvragError, Embedder, Nugget, Ranker
+from convrag.sdk.words import split_words
+from convrag_ginger.length_limit import find_numbers_and_negations, stem_content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,6 +118,7 @@ class SizeRanker(Ranker):
         return np.array([sum(1 for line in text.splitlines() if line.strip()) for text in texts], dtype=np.float64)
 
 
+@dataclass
 class NuggetClusterer:
     """Clusters nuggets with the run's clusterer, and scores the clusters with its ranker.
 
@@ -127,34 +129,14 @@ class NuggetClusterer:
         few: the fewest nuggets that are clustered; fewer are a cluster each.
         least: the fewest nuggets of a cluster.
         outliers: what becomes of nuggets that belong to no cluster.
-
-    Raises:
-        ConfigError: `least` is below 1, or larger than 1 with outliers that are clusters of one.
     """
 
-    def __init__(
-        self,
-        clusterer: Clusterer,
-        embedder: Embedder,
-        ranker: Ranker,
-        *,
-        few: int,
-        least: int,
-        outliers: OutlierPolicy,
-    ) -> None:
-        if least < 1:
-            raise ConfigError(f"generator.least_nuggets={least}: at least 1")
-        if least > 1 and outliers == "singletons":
-            raise ConfigError(
-                f"generator.least_nuggets={least}: generator.outliers=singletons makes clusters of one nugget; "
-                "choose generator.outliers=own, nearest or drop"
-            )
-        self.clusterer = clusterer
-        self.embedder = embedder
-        self.ranker = ranker
-        self.few = few
-        self.least = least
-        self.outliers = outliers
+    clusterer: Clusterer
+    embedder: Embedder
+    ranker: Ranker
+    few: int
+    least: int
+    outliers: OutlierPolicy
 
     def cluster(self, query: str, nuggets: Sequence[MergedNugget]) -> list[Cluster]:
         """Scored clusters in the order in which they appear in the passages; none without nuggets."""
@@ -187,3 +169,51 @@ class NuggetClusterer:
         numbers = {index: number for number, members in enumerate(groups) for index in members}
         words = self.clusterer.describe(texts, [numbers.get(index, -1) for index in range(len(texts))])
         return labels, groups, words
+
+
+@dataclass(frozen=True)
+class MergedNugget:
+    """Nuggets that say the same: the one that says most, and the positions of all of them in the original list."""
+
+    nugget: Nugget
+    members: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The text of the nugget that says most, on one line."""
+        return " ".join(self.nugget.text.split())
+
+
+def merge_duplicates(nuggets: Sequence[Nugget], threshold: float) -> list[MergedNugget]:
+    """Merge each nugget into the longest one that contains it; the result is in order of first appearance.
+
+    A nugget contains another one if that stands in it literally. Otherwise, the other's content words must occur in it
+    in the same order, make up at least a share of `threshold` of its content words, and both must have the same
+    numbers and negations.
+    """
+    keys = [_ComparisonKey(nugget.text, threshold) for nugget in nuggets]
+    longest_first = sorted(range(len(nuggets)), key=lambda index: (-len(keys[index].stems), -len(keys[index].text)))
+    groups: dict[int, list[int]] = {}
+    for index in longest_first:
+        container = next((longer for longer in groups if keys[index].is_contained_in(keys[longer])), index)
+        groups.setdefault(container, []).append(index)
+    merged = [MergedNugget(nuggets[longest], tuple(sorted(members))) for longest, members in groups.items()]
+    return sorted(merged, key=lambda each: each.members)
+
+
+class _ComparisonKey:
+    def __init__(self, text: str, threshold: float) -> None:
+        self.text = f" {' '.join(split_words(text))} "
+        self.stems = stem_content(text)
+        self.numbers_and_negations = find_numbers_and_negations(text)
+        self.threshold = threshold
+
+    def is_contained_in(self, other: _ComparisonKey) -> bool:
+        if self.text.strip() and self.text in other.text:
+            return True
+        if not self.stems or self.numbers_and_negations != other.numbers_and_negations:
+            return False
+        if len(self.stems) < self.threshold * len(other.stems):
+            return False
+        rest = iter(other.stems)
+        return all(stem in rest for stem in self.stems)  # `in` consumes the iterator: the order must be the same

@@ -1,9 +1,12 @@
 """`generator=ginger`: detect, merge, cluster, rank, summarise."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Interval
 
 from convrag import (
     LLM,
@@ -24,10 +27,8 @@ from convrag import (
 )
 from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
 from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
-from convrag_ginger.clusters import NuggetClusterer, OutlierPolicy
-from convrag_ginger.duplicates import MergedNugget, merge_duplicates
+from convrag_ginger.clusters import MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
 from convrag_ginger.length_limit import LengthLimit, join_sentences
-from convrag_ginger.report import report_outcomes
 
 
 class GingerGenerator(Generator):
@@ -74,7 +75,7 @@ class GingerGenerator(Generator):
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the llm.
 
     Raises:
-        ConfigError: a number is out of range.
+        ConfigError: least_nuggets is above 1 with outliers=singletons.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -89,14 +90,14 @@ class GingerGenerator(Generator):
         embedder: Embedder,
         ranker: Ranker,
         summarizer: Summarizer,
-        res_length_limit: int = 3,
-        words: int = 35,
-        clusters: int | None = None,
+        res_length_limit: Annotated[int, Ge(1)] = 3,
+        words: Annotated[int, Ge(1)] = 35,
+        clusters: Annotated[int, Ge(1)] | None = None,
         few: int = 4,
-        least_nuggets: int = 1,
+        least_nuggets: Annotated[int, Ge(1)] = 1,
         outliers: OutlierPolicy = "singletons",
-        duplicates: float | None = 0.8,
-        support: float = 0.5,
+        duplicates: Annotated[float, Interval(ge=0, le=1)] | None = 0.8,
+        support: Annotated[float, Interval(ge=0, le=1)] = 0.5,
         check: Literal["words", "llm"] = "words",
         unsupported: Unsupported = "reduce",
         fluency: bool = False,
@@ -104,10 +105,11 @@ class GingerGenerator(Generator):
         prompt: Path | None = None,
         temperature: float | None = 0.0,
     ) -> None:
-        if clusters is not None and clusters < 1:
-            raise ConfigError(f"generator.clusters={clusters}: at least 1, or null for as many as the length allows")
-        if not 0 <= (duplicates or 0) <= 1 or not 0 <= support <= 1:
-            raise ConfigError(f"generator.duplicates={duplicates} and generator.support={support}: between 0 and 1")
+        if least_nuggets > 1 and outliers == "singletons":
+            raise ConfigError(
+                f"generator.least_nuggets={least_nuggets}: generator.outliers=singletons makes clusters of one nugget; "
+                "choose generator.outliers=own, nearest or drop"
+            )
         self.limit = LengthLimit.of(res_length_limit, words)
         self.detector = detector
         self.nugget_clusterer = NuggetClusterer(
@@ -185,3 +187,58 @@ class GingerGenerator(Generator):
         if self.duplicates is None:
             return [MergedNugget(nugget, (index,)) for index, nugget in enumerate(nuggets)]
         return merge_duplicates(nuggets, self.duplicates)
+
+
+def count_topic_words(traces: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Word -> number of clusters that have it among the words of their topic, over the traces of the generator."""
+    return Counter(
+        word for trace in traces for cluster in trace.get("clusters", ()) for word in cluster.get("words", ())
+    )
+
+
+def rank_words(counts: Counter[str], most: int) -> list[tuple[str, int]]:
+    """The words of most clusters, with the number of these; of equal ones in alphabetical order."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+
+
+TITLE = "ginger"
+
+_LISTED = 10
+"""The most words of topics that the summary lists; metrics.json has 50."""
+
+
+def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
+    """Count outcomes, nuggets, sentences and words of topics; None where another generator, or none, answered."""
+    counts: Counter[str] = Counter(
+        answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, reduced=0, left_out=0, unsupported=0
+    )
+    words: Counter[str] = Counter()
+    for record in records:
+        trace = record.trace.get("generator", {})
+        if "outcome" in trace:
+            words += count_topic_words([trace])
+            sentences = trace.get("sentences", ())
+            counts[str(trace["outcome"])] += 1
+            counts["nuggets"] += len(trace["nuggets"])
+            counts["sentences"] += len(sentences)
+            counts["reduced"] += trace.get("reduced", 0)
+            counts["left_out"] += trace.get("left_out", 0)
+            counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
+    if not counts["answered"] + counts["single"] + counts["unanswerable"]:
+        return None  # no turn was answered by this generator, as where answers come from a file
+    line = (
+        f"{counts['answered'] + counts['single']} turns answered from {counts['nuggets']} nuggets "
+        f"({counts['single']} of them from a single one), {counts['unanswerable']} unanswerable; "
+        f"{counts['sentences']} sentences, {counts['reduced']} of them reduced to a quotation, "
+        f"{counts['left_out']} left out, {counts['unsupported']} flagged as unsupported"
+    )
+    if not words:
+        return Report(TITLE, (line,), dict(counts))
+    topics = f"words of topics, with the number of clusters: {format_topic_words(words)}"
+    numbers = {**counts, "topic_words": dict(rank_words(words, 50))}
+    return Report(TITLE, (line, topics), numbers)
+
+
+def format_topic_words(words: Counter[str]) -> str:
+    """The words that most clusters have, with their numbers: "moon (28), space (18)"."""
+    return ", ".join(f"{word} ({number})" for word, number in rank_words(words, _LISTED))

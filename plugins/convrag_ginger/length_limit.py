@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-from convrag import ConfigError
 from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.words import GRAMMAR_WORDS, split_words, stem_content_words
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""
@@ -28,12 +29,7 @@ class LengthLimit(NamedTuple):
 
     @classmethod
     def of(cls, limit: int, words: int) -> LengthLimit:
-        """`limit` sentences of `words` words on average; a limit of 100 is 400 words, in any number of sentences.
-
-        Raises ConfigError where either is below 1.
-        """
-        if limit < 1 or words < 1:
-            raise ConfigError(f"generator.res_length_limit={limit} and generator.words={words} must be at least 1")
+        """`limit` sentences of `words` words on average; a limit of 100 is 400 words, in any number of sentences."""
         return cls(limit, _MOST_WORDS if limit == WORDS_ONLY else limit * words)
 
     def truncate_answer(self, text: str) -> str:
@@ -102,3 +98,30 @@ def _find_citations(text: str) -> str:
 def _remove_citations(text: str, replacement: str) -> str:
     """A text with a replacement for its citations and the white space around them."""
     return _CODE_OR_CITATIONS.sub(lambda match: replacement if match["citations"] else match[0], text)
+
+
+_NEGATIONS = frozenset(("no", "not", "nor", "never", "none", "neither", "nothing", "nobody", "without", "cannot"))
+_QUESTION_WORDS = """
+also could describe explain find get give help know like may mean might must please say tell want would
+"""  # common in questions on any topic, so they do not tell one topic from another
+_STOP_WORDS = GRAMMAR_WORDS.union(_QUESTION_WORDS.split())
+
+
+def stem_content(text: str) -> tuple[str, ...]:
+    """The stems of a text's content words, in order; "question" and "document" are content here."""
+    return stem_content_words(text, _STOP_WORDS)
+
+
+@lru_cache(2048)
+def find_numbers_and_negations(text: str) -> tuple[str, ...]:
+    """The numbers and negations of a text, sorted. Texts that differ in them do not say the same."""
+    return tuple(sorted(word for word in split_words(text) if is_number(word) or _is_negation(word)))
+
+
+def is_number(word: str) -> bool:
+    """Whether a word has a digit: 1969, 3.5, 11th."""
+    return not word.isalpha() and any(map(str.isdigit, word))
+
+
+def _is_negation(word: str) -> bool:
+    return word in _NEGATIONS or word.endswith("n't")

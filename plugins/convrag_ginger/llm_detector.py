@@ -4,8 +4,11 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Annotated
 
-from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
+from annotated_types import Ge, Interval
+
+from convrag import LLM, Detector, Nugget, Passage, PromptTemplate
 from convrag.sdk.alignment import Aligner, keep_outermost
 from convrag.sdk.sentences import find_sentence_spans, get_first_sentence
 
@@ -30,7 +33,6 @@ class LlmDetector(Detector):
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
     Raises:
-        ConfigError: a number is out of range.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -40,16 +42,12 @@ class LlmDetector(Detector):
         self,
         *,
         llm: LLM,
-        fuzzy: float = 0.9,
-        max_passage_tokens: int = 2000,
+        fuzzy: Annotated[float, Interval(gt=0, le=1)] = 0.9,
+        max_passage_tokens: Annotated[int, Ge(1)] = 2000,
         prompt: Path | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = None,
     ) -> None:
-        if not 0 < fuzzy <= 1:
-            raise ConfigError(f"detector.fuzzy={fuzzy}: above 0, at most 1 (exact copies only)")
-        if max_passage_tokens < 1:
-            raise ConfigError(f"detector.max_passage_tokens={max_passage_tokens}: at least 1")
         self.llm = llm
         self.fuzzy = fuzzy
         self.max_passage_tokens = max_passage_tokens

@@ -1,10 +1,13 @@
 """`detector=sentences`: the sentences of a passage that match the query best, the first ones preferred."""
 
 import math
+from typing import Annotated
 
-from convrag import ConfigError, Detector, Nugget, Passage
+from annotated_types import Ge, Interval
+
+from convrag import LLM, Detector, Nugget, Passage, use
 from convrag.sdk.sentences import find_sentence_spans
-from convrag_ginger.tokens import stem_content
+from convrag_ginger.length_limit import stem_content
 
 
 class SentencesDetector(Detector):
@@ -25,25 +28,17 @@ class SentencesDetector(Detector):
         context: weight of a word that stands only in the title or in the sentence before, 0 to 1.
         lead: whether later sentences are discounted.
         least_words: the fewest words of a sentence; shorter ones are headings.
-
-    Raises:
-        ConfigError: a number is out of range.
     """
 
     def __init__(
         self,
         *,
-        threshold: float = 0.0,
-        best: float = 0.33,
-        context: float = 0.5,
+        threshold: Annotated[float, Interval(ge=0, le=1)] = 0.0,
+        best: Annotated[float, Interval(ge=0, le=1)] = 0.33,
+        context: Annotated[float, Interval(ge=0, le=1)] = 0.5,
         lead: bool = True,
-        least_words: int = 4,
+        least_words: Annotated[int, Ge(1)] = 4,
     ) -> None:
-        shares = {"threshold": threshold, "best": best, "context": context}
-        if wrong := [f"detector.{name}={value}" for name, value in shares.items() if not 0 <= value <= 1]:
-            raise ConfigError(f"{', '.join(wrong)}: between 0 and 1")
-        if least_words < 1:
-            raise ConfigError(f"detector.least_words={least_words}: at least 1")
         self.threshold = threshold
         self.best = best
         self.context = context
@@ -76,3 +71,31 @@ class SentencesDetector(Detector):
                 relevances.append((len(shared) + self.context * len(nearby)) / len(wanted))
             in_previous = shared
         return nuggets, relevances
+
+
+class AutoDetector(Detector):
+    """Detect nuggets with detector=llm if the run's llm is a language model, else with detector=sentences.
+
+    So `llm=gpt4` alone has GPT-4 detect them, and a run without a model needs none. A stage that works by rules says
+    so itself (`LLM.tasks`). `detector=llm` or `detector=sentences` decide it instead, whatever the llm is. The run's
+    summary says which of the two was used.
+
+    Args:
+        llm: decides which detector is used, and detects the nuggets if it is a language model.
+        tagging: the detector for a language model, with its parameters: `detector.tagging.fuzzy=1`.
+        matching: the detector without one: `detector.matching.best=.75`.
+    """
+
+    def __init__(self, *, llm: LLM, tagging: Detector = use("llm"), matching: Detector = use("sentences")) -> None:
+        self.uses_model = llm.tasks is None
+        self.detector = tagging if self.uses_model else matching
+
+    def detect(self, query: str, passage: Passage) -> list[Nugget]:
+        """What the chosen detector finds. Raises LLMError where it does."""
+        return self.detector.detect(query, passage)
+
+    def note(self) -> str:
+        """Which detector was chosen."""
+        if self.uses_model:
+            return "the llm is a language model, and detects the nuggets (detector=llm)"
+        return "the llm is no language model: nuggets are sentences that match the question (detector=sentences)"

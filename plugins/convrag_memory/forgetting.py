@@ -3,11 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from math import exp, log
-from typing import Any
+from typing import Annotated, Any
 
-from convrag import LLM, ConfigError, Memory, MemoryView, Question, Report, Turn, TurnRecord
+from annotated_types import Ge, Interval
+
+from convrag import LLM, Memory, MemoryView, Question, Report, Turn, TurnRecord
 from convrag.sdk.words import stem_content_words
-from convrag_memory.report import TurnTokens, report_views
+from convrag_memory.recent import TurnTokens, report_views
 
 
 class Retention:
@@ -99,19 +101,18 @@ class ForgettingMemory(Memory):
         last: how many of the last turns are seen whatever their size, since most references point to the last one.
         overlap: the least share of a question's content words, each weighed by its rarity in the conversation, that a
             turn must hold for the question to return to it, above 0 and at most 1 (.5: at least half).
-
-    Raises:
-        ConfigError: a parameter is out of range.
     """
 
     libraries = ("PyStemmer",)
 
-    def __init__(self, *, llm: LLM, tokens: int = 1500, last: int = 1, overlap: float = 0.5) -> None:
-        for name, value in (("tokens", tokens), ("last", last)):
-            if value < 1:
-                raise ConfigError(f"memory.{name}={value}: it must be at least 1")
-        if not 0 < overlap <= 1:
-            raise ConfigError(f"memory.overlap={overlap}: it must be above 0 and at most 1")
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        tokens: Annotated[int, Ge(1)] = 1500,
+        last: Annotated[int, Ge(1)] = 1,
+        overlap: Annotated[float, Interval(gt=0, le=1)] = 0.5,
+    ) -> None:
         self.llm = llm
         self.tokens = tokens
         self.last = last

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from convrag import LLM, LLMError, PromptTemplate, Turn
 from convrag.sdk.llm_rewriter import format_exchanges
@@ -98,6 +99,7 @@ class SummarySoFar(NamedTuple):
     extracts: tuple[Extract, ...] = ()
 
 
+@dataclass
 class ExtractingSentences:
     """Takes sentences of the answers as they are.
 
@@ -105,8 +107,7 @@ class ExtractingSentences:
         words: that the summary may have.
     """
 
-    def __init__(self, words: int) -> None:
-        self.words = words
+    words: int
 
     def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
         """Continue the summary with a block of turns: the best sentences until now, and the facts that they lack.
@@ -122,24 +123,21 @@ class ExtractingSentences:
         return SummarySoFar(text, added, extracts=kept)
 
 
+@dataclass
 class AskingModel:
     """Asks a language model for a new summary; a second time, where the first reply lacks facts.
 
     Args:
         llm: the language model.
         template: the prompt; it is given `summary`, `history`, `words`, `facts`, `missing` and `draft`.
-        temperature: of the replies; None leaves it to the llm.
-        max_tokens: of a reply; None leaves it to the llm.
+        sampling: of the calls.
         words: that the summary may have.
     """
 
-    def __init__(
-        self, llm: LLM, template: PromptTemplate, temperature: float | None, max_tokens: int | None, words: int
-    ) -> None:
-        self.words = words
-        self._llm = llm
-        self._template = template
-        self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
+    llm: LLM
+    template: PromptTemplate
+    sampling: dict[str, Any]
+    words: int
 
     def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
         """As ExtractingSentences.write, by one call of the LLM, or two. Raises LLMError.
@@ -163,8 +161,8 @@ class AskingModel:
         missing: Sequence[str] = (),
         draft: str = "",
     ) -> str:
-        prompt = self._template.render(
-            self._sampling,
+        prompt = self.template.render(
+            self.sampling,
             summary=before.text,
             history=format_exchanges(block),
             words=self.words,
@@ -173,7 +171,7 @@ class AskingModel:
             draft=draft,
         )
         with answer_again(0):  # a question that is answered again has the same history, and the same summary of it
-            reply = self._llm.complete(prompt)
+            reply = self.llm.complete(prompt)
         if not (text := _cut(reply.text.strip(), MOST_TIMES * self.words)):
             raise LLMError("the reply with the summary is empty", model=reply.model)
         return text

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
 
 from convrag import (
     LLM,
-    ConfigError,
     LLMError,
     Memory,
     MemoryView,
@@ -16,7 +17,7 @@ from convrag import (
     Turn,
     TurnRecord,
 )
-from convrag_memory.report import TurnTokens, report_views
+from convrag_memory.recent import TurnTokens, report_views
 from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary
 
 QUESTION = "What was said before this?"
@@ -53,7 +54,6 @@ class SummaryMemory(Memory):
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
     Raises:
-        ConfigError: a number is out of range.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -63,20 +63,15 @@ class SummaryMemory(Memory):
         self,
         *,
         llm: LLM,
-        recent: int = 4,
-        block: int = 4,
-        words: int = 200,
-        facts: int = 20,
+        recent: Annotated[int, Ge(1)] = 4,
+        block: Annotated[int, Ge(1)] = 4,
+        words: Annotated[int, Ge(1)] = 200,
+        facts: Annotated[int, Ge(0)] = 20,
         method: Literal["auto", "llm", "extractive"] = "auto",
         prompt: Path | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = 500,
     ) -> None:
-        for name, value in (("recent", recent), ("block", block), ("words", words)):
-            if value < 1:
-                raise ConfigError(f"memory.{name}={value}: it must be at least 1")
-        if facts < 0:
-            raise ConfigError(f"memory.facts={facts}: it must be 0 or more")
         self.llm = llm
         self.recent = recent
         self.block = block
@@ -85,7 +80,7 @@ class SummaryMemory(Memory):
         self.asks_model = method == "llm" or (method == "auto" and llm.tasks is None)
         template = PromptTemplate("summary", package="convrag_memory", path=prompt)
         self.summarising = (
-            AskingModel(llm, template, temperature, max_tokens, words)
+            AskingModel(llm, template, {"temperature": temperature, "max_tokens": max_tokens}, words)
             if self.asks_model
             else ExtractingSentences(words)
         )

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from convrag import LLM, ConfigError, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
+from annotated_types import Ge
+
+from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.profiles import add_profile
 
@@ -29,7 +31,6 @@ class MultiQueryRewriter(Rewriter):
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
     Raises:
-        ConfigError: `readings` is below 1.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -39,13 +40,11 @@ class MultiQueryRewriter(Rewriter):
         self,
         *,
         llm: LLM,
-        readings: int = 3,
+        readings: Annotated[int, Ge(1)] = 3,
         prompt: Path | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = 400,
     ) -> None:
-        if readings < 1:
-            raise ConfigError(f"rewriter.readings={readings}: it must be at least 1")
         self.llm = llm
         self.readings = readings
         self.template = PromptTemplate("readings", package="convrag_queries", path=prompt)

@@ -8,9 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from convrag import Clusterer, ConfigError, Embedder, Query, Question, Rewrite, Rewriter, use
+from annotated_types import Ge, Interval
+
+from convrag import Clusterer, Embedder, Query, Question, Rewrite, Rewriter, use
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.queries import choose_queries
 from convrag.sdk.words import find_content_words, stem_content_words
@@ -43,9 +45,6 @@ class ThemesRewriter(Rewriter):
         words: the most theme words.
         themes: the most themes.
         decay: the weight of an exchange as a share of that of the exchange after it. Default: as in rewriter=blend.
-
-    Raises:
-        ConfigError: a number is out of range.
     """
 
     libraries = ("numpy",)
@@ -56,19 +55,12 @@ class ThemesRewriter(Rewriter):
         base: Rewriter = use("auto"),
         clusterer: Clusterer,
         embedder: Embedder,
-        weight: float = 0.25,
-        dense: float = 0.0,
-        words: int = 10,
-        themes: int = 3,
-        decay: float = 0.5,
+        weight: Annotated[float, Ge(0)] = 0.25,
+        dense: Annotated[float, Ge(0)] = 0.0,
+        words: Annotated[int, Ge(1)] = 10,
+        themes: Annotated[int, Ge(1)] = 3,
+        decay: Annotated[float, Interval(gt=0, le=1)] = 0.5,
     ) -> None:
-        for name, value in (("weight", weight), ("dense", dense)):
-            if not 0 <= value < float("inf"):
-                raise ConfigError(f"rewriter.{name}={value}: it must be 0 or more")
-        if words < 1 or themes < 1:
-            raise ConfigError(f"rewriter.words={words} and rewriter.themes={themes}: at least 1")
-        if not 0 < decay <= 1:
-            raise ConfigError(f"rewriter.decay={decay}: it must be above 0 and at most 1 (equal weights)")
         self.base = base
         self.clusterer = clusterer
         self.embedder = embedder

@@ -21,8 +21,7 @@ from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
 from convrag_basics.disabled_stages import NoRanker
 from convrag_basics.full_context import FullContext
-from convrag_condense.chat import ChatGenerator
-from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
+from convrag_condense.chat import ChatGenerator, MetaResponseFilter, is_meta_response
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies
@@ -357,9 +356,7 @@ def test_the_sampling_is_the_seeds() -> None:
     assert llm.prompts[-1].sampling == {"max_tokens": 2000, "top_p": 0.9, "top_k": 50, "repeat_penalty": 1.15}
 
 
-def test_parameters_that_make_no_sense() -> None:
-    with pytest.raises(ConfigError, match="generator.exchanges=0"):
-        ChatGenerator(llm=Says(), exchanges=0)
+def test_a_window_without_room() -> None:
     with pytest.raises(ConfigError, match="generator.window=6096"):
         ChatGenerator(llm=Says(), window=6096)
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.errors import ConfigError
 from convrag.api.session import Session, to_turn
 from convrag.api.stages import Generator, Retriever
 from convrag.api.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
@@ -228,12 +227,6 @@ def test_all_near_duplicates_are_found(texts: list[list[str]], likeness: float) 
         if found is not None:
             assert found.id == f"p{likenesses.index(best)}"
         index.add(Passage(f"p{number}", " ".join(words)))
-
-
-@pytest.mark.parametrize("value", [0, -0.5, 1.5])
-def test_a_likeness_out_of_range(value: float) -> None:
-    with pytest.raises(ConfigError, match=r"context\.near_duplicate"):
-        stage(near_duplicate=value)
 
 
 def test_the_place_of_a_text_does_not_matter() -> None:

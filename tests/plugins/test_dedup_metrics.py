@@ -12,8 +12,7 @@ import toys
 from convrag.api.records import TurnRecord
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt
 from convrag.testing import MetricsContract
-from convrag_dedup.prefix_reuse import PrefixReuse, Trie, add_sequence
-from convrag_dedup.stats import DedupMetrics, report_deduplication
+from convrag_dedup.stats import DedupMetrics, PrefixReuse, Trie, add_sequence, report_deduplication
 
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=6), max_size=12))

@@ -6,8 +6,8 @@ import pytest
 
 from convrag.api.errors import DataError, LLMError
 from convrag.testing import TaskContract
+from convrag_ginger.compare_answers import DetectNuggetsTask
 from convrag_ginger.sentences_detector import SentencesDetector
-from convrag_ginger.task import DetectNuggetsTask
 from ginger_toys import KETTLE
 
 

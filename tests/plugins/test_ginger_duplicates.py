@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.types import Nugget
-from convrag_ginger.duplicates import merge_duplicates
+from convrag_ginger.clusters import merge_duplicates
 from ginger_toys import answer, ginger
 
 

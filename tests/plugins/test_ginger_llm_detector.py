@@ -1,13 +1,11 @@
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError
 from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.testing import DetectorContract
 from convrag_ginger.llm_detector import LlmDetector, split_passage
@@ -76,12 +74,6 @@ def test_the_title_is_shown_where_the_text_does_not_begin_with_it() -> None:
     detector.detect("Why?", Passage("p", KETTLE, "A kettle"))
     assert "from: Whistles" in seen[0].messages[-1].content
     assert "from:" not in seen[1].messages[-1].content
-
-
-@pytest.mark.parametrize("parameters", [{"fuzzy": 0.0}, {"fuzzy": 1.1}, {"max_passage_tokens": 0}])
-def test_impossible_parameters(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(parameters))):
-        LlmDetector(llm=Scripted(str), **parameters)
 
 
 def test_another_prompt_is_another_detector(tmp_path: Path) -> None:

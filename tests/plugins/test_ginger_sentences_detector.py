@@ -5,14 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError
 from convrag.api.stages import Detector
 from convrag.api.types import Nugget, Passage
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import DetectorContract
-from convrag_ginger.auto_detector import AutoDetector
 from convrag_ginger.llm_detector import LlmDetector
-from convrag_ginger.sentences_detector import SentencesDetector
+from convrag_ginger.sentences_detector import AutoDetector, SentencesDetector
 from ginger_toys import KETTLE, Fixed, Scripted
 
 
@@ -69,12 +67,6 @@ def test_headings_are_no_nuggets() -> None:
         "Whistling kettles of steel",
         "The kettle is whistling.",
     ]
-
-
-@pytest.mark.parametrize("parameters", [{"threshold": 2}, {"best": -1}, {"context": 2}, {"least_words": 0}])
-def test_impossible_thresholds(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(parameters))):
-        SentencesDetector(**parameters)
 
 
 def test_sentences_remember_their_places() -> None:

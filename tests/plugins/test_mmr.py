@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.errors import DataError, LLMError
 from convrag.api.session import Session
 from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer
@@ -17,8 +17,14 @@ from convrag.config.compose import compose
 from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
 from convrag_clusterers.kmeans import KMeansClusterer
-from convrag_mmr.history import extract_sentences, is_filler
-from convrag_mmr.rewriter import CachingEmbedder, MMRRewriter, format_question, select_representatives
+from convrag_mmr.rewriter import (
+    CachingEmbedder,
+    MMRRewriter,
+    extract_sentences,
+    format_question,
+    is_filler,
+    select_representatives,
+)
 
 
 class Says(LLM):
@@ -339,14 +345,6 @@ def test_the_clusterer_gets_the_same_embedder_without_its_cost() -> None:
 def test_a_clusterer_that_miscounts_is_named() -> None:
     with pytest.raises(Exception, match="Labels gave 2 labels for 8 texts"):
         rewriter(clusterer=Labels(0, 1)).rewrite(ask())
-
-
-@pytest.mark.parametrize("parameters", [
-    {"num_sentences": 0}, {"representatives": 0}, {"lambda_": 1.1}, {"lambda_": -0.1}, {"question_weight": -1.0},
-])  # fmt: skip
-def test_impossible_parameters_are_named(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=f"rewriter.{next(iter(parameters))}="):
-        rewriter(**parameters)
 
 
 def test_another_prompt(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError, LLMError, RunStopped
+from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
 from convrag.config.compose import compose
 from convrag.testing import RecordedLLM, RewriterContract
@@ -124,11 +124,6 @@ def test_readings_are_searched_by_themselves_in_an_ensemble_too() -> None:
     assert [query.source for query in rewrite.queries] == ["first", "second/reading1", "second/reading2"]
     assert [group.weight for group in group_queries(rewrite.queries)] == [1.0, 0.5, 0.5]
     assert len(group_queries(rewrite.queries, apart=True)) == 2
-
-
-def test_no_readings_are_impossible() -> None:
-    with pytest.raises(ConfigError, match="readings"):
-        MultiQueryRewriter(llm=RecordedLLM(replies={}), readings=0)
 
 
 @pytest.mark.parametrize("option", ["multi_query", "resolve"])
