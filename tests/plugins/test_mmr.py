@@ -16,7 +16,7 @@ from convrag.config.compose import compose
 from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
 from convrag.turn.session import Session
-from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_clusterers.embeddings import KMeansClusterer
 from convrag_mmr.history import extract_sentences, is_filler
 from convrag_mmr.rewriter import CachingEmbedder, MMRRewriter, format_question, select_representatives
 

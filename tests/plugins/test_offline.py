@@ -14,12 +14,10 @@ from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
 from convrag_offline import lsa_model as lsa_model_module
-from convrag_offline.answering import NOT_FOUND
+from convrag_offline.answering import NOT_FOUND, find_missing_words, rewrite
 from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.embedders import LsaEmbedder, WordsEmbedder
 from convrag_offline.extractive import ExtractiveLLM
-from convrag_offline.lsa import LsaEmbedder
-from convrag_offline.rewriting import find_missing_words, rewrite
-from convrag_offline.words import WordsEmbedder
 
 MOON = [
     "The Moon orbits Earth at an average distance of 384,400 kilometres.",

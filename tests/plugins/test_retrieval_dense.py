@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError, MissingExtra
+from convrag.api.errors import MissingExtra
 from convrag.api.models import Embedder
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
@@ -283,8 +283,6 @@ def test_many_threads_share_one_index_that_is_built_once(store: Store) -> None:
 
 
 def test_what_cannot_be(store: Store) -> None:
-    with pytest.raises(ConfigError, match="batch_size=0"):
-        compass(store, batch_size=0)
     empty = DenseRetriever(dataset=Corpora(moon=[]), embedder=Words(), store=store)
     assert list(empty.check()) == ["the data set has no passages to search for the domain 'moon'."]
 

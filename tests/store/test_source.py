@@ -11,7 +11,7 @@ import pytest
 import convrag
 from convrag.store import source
 from convrag.store.source import find_imported_modules, read_source
-from convrag_baselines.concatenation import LastNRewriter
+from convrag_baselines.rules import LastNRewriter
 
 _PRINT = """
 from {module} import Topic
