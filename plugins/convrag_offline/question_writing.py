@@ -42,7 +42,6 @@ _PREPOSITIONS = (
     "about above according after among at before below between by during for from in of on over since to under"
 )
 _PRONOUN_FORMS = {"he": "he his him", "she": "she her hers", "they": "they their them", "it": "it its"}
-_TIMED = "begin start end open close fly die arrive"
 _PARTICIPLES = """
 built held made founded written sent paid given taken known born sold kept found shown drawn set won hung put cut bought
 brought lost left led grown thrown chosen broken driven
@@ -69,7 +68,7 @@ BREAKS = frozenset(_BREAKS.split())
 """A subject with one of these is a clause, or something else that cannot be asked about."""
 PREPOSITIONS = frozenset((*_PREPOSITIONS.split(), "until", "when", "with", "within", "without"))
 """A sentence that begins with one of these does not begin with its subject."""
-TIMED = frozenset(_TIMED.split())
+TIMED = frozenset(["begin", "start", "end", "open", "close", "fly", "die", "arrive"])
 """Verbs that are asked about with "when"."""
 
 PRONOUN_PATTERNS = {

@@ -53,7 +53,7 @@ class BM25Retriever(CorpusRetriever):
         searched = choose_queries(queries, "lexical")
         if not searched or k < 1:
             return []
-        index = self._domains.get(searched[0].domain)
+        index = self._open(searched[0].domain)
         best = index.rows.search([query.text for query in searched], [query.weight for query in searched], k)
         return index.make_hits(best)
 
@@ -61,7 +61,7 @@ class BM25Retriever(CorpusRetriever):
         """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
         if not (searched := choose_queries(queries, "lexical")):
             return dict.fromkeys(ids, 0.0)
-        index = self._domains.get(searched[0].domain)
+        index = self._open(searched[0].domain)
         positions = index.corpus.positions(ids)
         texts, weights = [query.text for query in searched], [query.weight for query in searched]
         scores = index.rows.score(texts, weights, list(positions.values()))

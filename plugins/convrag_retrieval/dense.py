@@ -83,14 +83,14 @@ class DenseRetriever(CorpusRetriever):
     def note(self) -> str:
         if self.approximate == "never":
             return ""
-        domains = [domain for domain in self.dataset.domains() if self._domains.get(domain).rows.lists is not None]
+        domains = [domain for domain in self.dataset.domains() if self._open(domain).rows.lists is not None]
         return f"The search is approximate for {', '.join(domains)}." if domains else ""
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
         if vector is None or k < 1:
             return []
-        index = self._domains.get(queries[0].domain)
+        index = self._open(queries[0].domain)
         return index.make_hits(index.rows.search(vector, k))
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
@@ -99,7 +99,7 @@ class DenseRetriever(CorpusRetriever):
 
         if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:
             return dict.fromkeys(ids, 0.0)
-        index = self._domains.get(queries[0].domain)
+        index = self._open(queries[0].domain)
         positions = index.corpus.positions(ids)
         scores = index.rows.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
         return dict(zip(positions, scores.tolist(), strict=True))

@@ -280,7 +280,7 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
     again = BM25Retriever(dataset=MOON, store=store)
     again.prepare()
     assert again.retrieve(queries, 5) == first
-    index = again._domains.get("default").rows
+    index = again._open("default").rows
     assert isinstance(index.postings._weights.base, np.memmap)
     with pytest.raises(AssertionError, match="must not be called"):
         BM25Retriever(dataset=MOON, store=store, k1=0.9).prepare()  # other settings are another index
