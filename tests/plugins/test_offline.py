@@ -352,10 +352,4 @@ def test_a_corpus_without_words_is_a_clear_error(store: Store) -> None:
         LsaEmbedder(dataset=Corpora(odd=["?!", "the of"]), store=store).prepare()
 
 
-@pytest.mark.parametrize("parameters", [{"dimensions": 0}, {"passages": 0}])
-def test_impossible_parameters(store: Store, parameters: dict[str, int]) -> None:
-    with pytest.raises(ConvragError, match="must be at least 1"):
-        LsaEmbedder(dataset=Corpora(moon=MOON), store=store, **parameters)
-
-
 # On real conversations ---------------------------------------------------------------------------------------------
