@@ -29,8 +29,7 @@ from convrag.sdk.corpus import Corpus
 from convrag.sdk.sentences import split_sentences
 from convrag.store.store import Store
 from convrag.turn.wiring import Wiring
-from convrag_basics.contexts import FullContext
-from convrag_basics.stages import TopSelector
+from convrag_basics.contexts import FullContext, TopSelector
 from convrag_clusterers.embeddings import AgglomerativeClusterer
 from convrag_clusterers.topics import LsaClusterer
 from convrag_metrics.citation_support import has_lexical_support

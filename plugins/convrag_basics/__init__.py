@@ -7,7 +7,7 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("memory", "all", "convrag_basics.stages:WholeHistory")
-    register("selector", "top", "convrag_basics.stages:TopSelector")
+    register("selector", "top", "convrag_basics.contexts:TopSelector")
     register("context", "full", "convrag_basics.contexts:FullContext")
     register("context", "snippets", "convrag_basics.contexts:SnippetContext")
     register("generator", "direct", "convrag_basics.stages:DirectGenerator")

@@ -1,4 +1,4 @@
-"""What the model sees of the passages: `context=full` and `context=snippets`."""
+"""What the model sees of the passages: `selector=top`, `context=full` and `context=snippets`."""
 
 import re
 from bisect import bisect_right
@@ -7,10 +7,18 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from convrag import LLM, Context, Evidence, EvidenceItem, Hit, Message, Question, Turn
+from convrag import LLM, Context, Evidence, EvidenceItem, Hit, Message, Question, Selection, Selector, Turn
 from convrag.sdk.ordering import Order, arrange_items
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.words import stem_words
+
+
+class TopSelector(Selector):
+    """Choose the first passages of the ranking, as many as top_n says."""
+
+    def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
+        """The first n hits."""
+        return Selection(tuple(hits[:n]))
 
 
 class FullContext(Context):

@@ -1,4 +1,4 @@
-"""The simplest stages: the whole history, the first passages, one prompt; and the options `none`, which do nothing."""
+"""The simplest stages: the whole history, and one prompt; and the options `none`, which do nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from convrag import (
     Embedder,
     Evidence,
     Generator,
-    Hit,
     Memory,
     MemoryView,
     PromptTemplate,
@@ -22,8 +21,6 @@ from convrag import (
     Report,
     Run,
     RunSummary,
-    Selection,
-    Selector,
     Tracker,
     hookimpl,
 )
@@ -43,14 +40,6 @@ class WholeHistory(Memory):
     def view(self, question: Question) -> MemoryView:
         """All turns before this one."""
         return MemoryView(question.history)
-
-
-class TopSelector(Selector):
-    """Choose the first passages of the ranking, as many as top_n says."""
-
-    def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
-        """The first n hits."""
-        return Selection(tuple(hits[:n]))
 
 
 class DirectGenerator(Generator):

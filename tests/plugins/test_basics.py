@@ -16,14 +16,13 @@ from convrag.testing import (
     TrackerContract,
     question,
 )
-from convrag_basics.contexts import FullContext
+from convrag_basics.contexts import FullContext, TopSelector
 from convrag_basics.stages import (
     DirectGenerator,
     NoClusterer,
     NoGenerator,
     NoRanker,
     NoTracker,
-    TopSelector,
     WholeHistory,
 )
 
