@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from convrag import Question
 from convrag.sdk.recording import format_reply
 from convrag.testing import RecordedLLM
-from convrag_baselines.concatenation import NoRewriter
+from convrag_baselines.rules import NoRewriter
 from third_party import Environment, needs_pip
 
 FOLDER = Path(__file__).parents[1] / "docs/examples"

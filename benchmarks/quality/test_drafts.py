@@ -14,7 +14,7 @@ import pytest
 
 from convrag import Evidence, EvidenceItem, Query, Question
 from convrag.store.store import Store
-from convrag_basics.direct_generator import DirectGenerator
+from convrag_basics.stages import DirectGenerator
 from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
 from convrag_drafts.generator import DraftsGenerator
@@ -23,7 +23,7 @@ from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.summarizer import LlmSummarizer
 from convrag_offline.extractive import ExtractiveLLM
 from convrag_retrieval.bm25 import BM25Retriever
-from convrag_retrieval.bm25_ranker import BM25Ranker
+from convrag_retrieval.rankers import BM25Ranker
 from equal_length import compare_answers
 from mtrag_contexts import read_turns as read_context_turns
 

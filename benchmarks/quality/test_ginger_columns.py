@@ -15,9 +15,9 @@ from convrag_datasets.mtrag import MtragDataset
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.summarizer import LlmSummarizer
+from convrag_offline.embedders import LsaEmbedder
 from convrag_offline.extractive import ExtractiveLLM
-from convrag_offline.lsa import LsaEmbedder
-from convrag_retrieval.bm25_ranker import BM25Ranker
+from convrag_retrieval.rankers import BM25Ranker
 from equal_length import answer_turns, compare_answers
 from mtrag_contexts import read_turns
 

@@ -15,7 +15,7 @@ import pytest
 
 from convrag.api.stages import Detector
 from convrag.store.store import Store
-from convrag_basics.direct_generator import DirectGenerator
+from convrag_basics.stages import DirectGenerator
 from convrag_clusterers.topics import LsaClusterer
 from convrag_datasets.mtrag import MtragDataset
 from convrag_ginger.baselines import BaselineGenerator
@@ -25,7 +25,7 @@ from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.summarizer import LlmSummarizer
 from convrag_offline.extractive import ExtractiveLLM
-from convrag_retrieval.bm25_ranker import BM25Ranker
+from convrag_retrieval.rankers import BM25Ranker
 from equal_length import answer_turns, compare_answers, split_bigrams
 from ginger_toys import All as EverySentence
 from mtrag_contexts import HALVES, ContextTurn, Span, read_turns, select

@@ -29,17 +29,13 @@ from convrag.sdk.corpus import Corpus
 from convrag.sdk.sentences import split_sentences
 from convrag.store.store import Store
 from convrag.turn.wiring import Wiring
-from convrag_basics.full_context import FullContext
-from convrag_basics.top_selector import TopSelector
-from convrag_clusterers.agglomerative import AgglomerativeClusterer
+from convrag_basics.contexts import FullContext, TopSelector
+from convrag_clusterers.embeddings import AgglomerativeClusterer
 from convrag_clusterers.topics import LsaClusterer
 from convrag_metrics.citation_support import has_lexical_support
 from convrag_metrics.evidence import EvidenceMetrics
-from convrag_retrieval.bm25_ranker import BM25Ranker
-from convrag_selectors.budget import BudgetSelector
-from convrag_selectors.dynamic import DynamicSelector
-from convrag_selectors.mmr import MMRSelector
-from convrag_selectors.xquad import XQuADSelector
+from convrag_retrieval.rankers import BM25Ranker
+from convrag_selectors.selectors import BudgetSelector, DynamicSelector, MMRSelector, XQuADSelector
 from mtrag_retrieval import DOMAINS, ask_scored_turns, choose_minilm, compute_p, list_overrides
 
 STORE = os.environ.get("CONVRAG_BENCHMARK_STORE", "")

@@ -12,10 +12,9 @@ from typing import Any
 
 from convrag import Document
 from convrag.sdk.types import Heading
-from convrag_chunkers.page_chunker import PageChunker
 from convrag_chunkers.section_chunker import SectionChunker
-from convrag_chunkers.sentence_chunker import SentenceChunker
-from convrag_chunkers.token_chunker import TokenChunker
+from convrag_chunkers.sentences import PageChunker, SentenceChunker
+from convrag_chunkers.tokens import TokenChunker
 from convrag_datasets.sample import SampleDataset
 
 CHARACTERS = 50_000_000

@@ -14,7 +14,7 @@ START = """
 import json, resource, sys, time
 from pathlib import Path
 from convrag.store.store import Store
-from convrag_chunkers.page_chunker import NoChunker
+from convrag_chunkers.sentences import NoChunker
 from convrag_documents.dataset import DocumentsDataset
 
 begun = time.process_time()

@@ -15,7 +15,7 @@ from convrag.api.stages import Retriever
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Query, Turn
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
-from convrag_basics.disabled_stages import NoRanker
+from convrag_basics.stages import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dedup.context import DedupContext

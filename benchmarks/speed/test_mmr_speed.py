@@ -13,7 +13,7 @@ from convrag.api.stage import Embedder
 from convrag.api.types import Question, Turn
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_clusterers.embeddings import KMeansClusterer
 from convrag_mmr.rewriter import MMRRewriter
 
 SENTENCES = 400

@@ -80,7 +80,7 @@ def search(retriever: Any) -> dict[str, Any]:
         hits = retriever.retrieve(query, 10)
         took.append(1000 * (time.thread_time() - start))
         start = time.thread_time()
-        best = add_everything(retriever._domains.get("default").rows, query)
+        best = add_everything(retriever._open("default").rows, query)
         plain.append(1000 * (time.thread_time() - start))
         assert [hit.score for hit in hits] == pytest.approx(best[: len(hits)], rel=1e-5)
     warm = sorted(took[100:])

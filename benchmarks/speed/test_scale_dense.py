@@ -137,7 +137,7 @@ def search(retriever: Any, folder: Path) -> dict[str, Any]:
     retriever.prepare()
     opened = time.process_time() - start
     shared, took = 0, []
-    expected = find_nearest(retriever.embedder, len(retriever._domains.get("default").corpus))
+    expected = find_nearest(retriever.embedder, len(retriever._open("default").corpus))
     count = 2 * QUERIES if retriever.approximate == "always" else QUERIES // 4  # an exact search takes a while
     for number in range(count):
         start = time.thread_time()

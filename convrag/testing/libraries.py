@@ -64,7 +64,7 @@ def find_libraries(cls: type) -> dict[str, str]:
                 if inner and inner not in seen:
                     seen.add(inner)
                     waiting.append(inner)
-            elif top != "convrag" and top not in sys.stdlib_module_names:
+            elif top not in ("convrag", "annotated_types") and top not in sys.stdlib_module_names:
                 found.setdefault(top, module)
     return found
 

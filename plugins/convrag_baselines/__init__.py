@@ -10,11 +10,11 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("rewriter", "none", "convrag_baselines.concatenation:NoRewriter")
-    register("rewriter", "all_questions", "convrag_baselines.concatenation:AllQuestionsRewriter")
-    register("rewriter", "last_n", "convrag_baselines.concatenation:LastNRewriter")
-    register("rewriter", "blend", "convrag_baselines.blend:BlendRewriter")
-    register("rewriter", "full_history", "convrag_baselines.full_history:FullHistoryRewriter")
-    register("rewriter", "weighted_history", "convrag_baselines.weighted_history:WeightedHistoryRewriter")
-    register("rewriter", "auto", "convrag_baselines.auto:AutoRewriter")
-    register("rewriter", "threshold", "convrag_baselines.threshold:ThresholdRewriter")
+    register("rewriter", "none", "convrag_baselines.rules:NoRewriter")
+    register("rewriter", "all_questions", "convrag_baselines.rules:AllQuestionsRewriter")
+    register("rewriter", "last_n", "convrag_baselines.rules:LastNRewriter")
+    register("rewriter", "blend", "convrag_baselines.rules:BlendRewriter")
+    register("rewriter", "full_history", "convrag_baselines.prompting:FullHistoryRewriter")
+    register("rewriter", "weighted_history", "convrag_baselines.rules:WeightedHistoryRewriter")
+    register("rewriter", "auto", "convrag_baselines.prompting:AutoRewriter")
+    register("rewriter", "threshold", "convrag_baselines.prompting:ThresholdRewriter")

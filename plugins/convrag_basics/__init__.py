@@ -6,12 +6,12 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("memory", "all", "convrag_basics.whole_history:WholeHistory")
-    register("selector", "top", "convrag_basics.top_selector:TopSelector")
-    register("context", "full", "convrag_basics.full_context:FullContext")
-    register("context", "snippets", "convrag_basics.snippet_context:SnippetContext")
-    register("generator", "direct", "convrag_basics.direct_generator:DirectGenerator")
-    register("generator", "none", "convrag_basics.disabled_stages:NoGenerator")
-    register("ranker", "none", "convrag_basics.disabled_stages:NoRanker")
-    register("clusterer", "none", "convrag_basics.disabled_stages:NoClusterer")
-    register("tracker", "none", "convrag_basics.disabled_stages:NoTracker")
+    register("memory", "all", "convrag_basics.stages:WholeHistory")
+    register("selector", "top", "convrag_basics.contexts:TopSelector")
+    register("context", "full", "convrag_basics.contexts:FullContext")
+    register("context", "snippets", "convrag_basics.contexts:SnippetContext")
+    register("generator", "direct", "convrag_basics.stages:DirectGenerator")
+    register("generator", "none", "convrag_basics.stages:NoGenerator")
+    register("ranker", "none", "convrag_basics.stages:NoRanker")
+    register("clusterer", "none", "convrag_basics.stages:NoClusterer")
+    register("tracker", "none", "convrag_basics.stages:NoTracker")

@@ -6,10 +6,10 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the clusterers."""
-    register("clusterer", "kmeans", "convrag_clusterers.kmeans:KMeansClusterer")
-    register("clusterer", "agglomerative", "convrag_clusterers.agglomerative:AgglomerativeClusterer")
-    register("clusterer", "dbscan", "convrag_clusterers.dbscan:DbscanClusterer")
-    register("clusterer", "hdbscan", "convrag_clusterers.hdbscan:HdbscanClusterer")
-    register("clusterer", "similarity", "convrag_clusterers.similarity:SimilarityClusterer")
+    register("clusterer", "kmeans", "convrag_clusterers.embeddings:KMeansClusterer")
+    register("clusterer", "agglomerative", "convrag_clusterers.embeddings:AgglomerativeClusterer")
+    register("clusterer", "dbscan", "convrag_clusterers.embeddings:DbscanClusterer")
+    register("clusterer", "hdbscan", "convrag_clusterers.embeddings:HdbscanClusterer")
+    register("clusterer", "similarity", "convrag_clusterers.embeddings:SimilarityClusterer")
     register("clusterer", "lsa", "convrag_clusterers.topics:LsaClusterer")
     register("clusterer", "lda", "convrag_clusterers.topics:LdaClusterer")

@@ -6,11 +6,13 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from convrag import Clusterer, ConfigError, Embedder
+from annotated_types import Ge
+
+from convrag import Clusterer, Embedder
 from convrag.sdk.words import stem_words
-from convrag_clusterers.base_clusterers import choose_cluster_count, renumber_labels
+from convrag_clusterers.embeddings import choose_cluster_count, renumber_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +37,6 @@ class TopicClusterer(Clusterer):
     libraries = ("numpy", "scikit-learn")
 
     def __init__(self, shortest: int) -> None:
-        if shortest < 1:
-            raise ConfigError(f"clusterer.shortest={shortest}: at least 1 letter")
         self.shortest = shortest
 
     def load_libraries(self) -> None:
@@ -69,14 +69,15 @@ class LsaClusterer(TopicClusterer):
         components: how many; never more than texts or words. None takes half the number of texts (GINGER's).
         shortest: letters of the shortest word that counts (4: GINGER drops words of three letters and fewer).
         seed: of the randomised decomposition (42: GINGER's).
-
-    Raises:
-        ConfigError: a number is out of range.
     """
 
-    def __init__(self, *, components: int | None = None, shortest: int = 4, seed: int = 42) -> None:
-        if components is not None and components < 1:
-            raise ConfigError(f"clusterer.components={components}: at least 1, or null for half the number of texts")
+    def __init__(
+        self,
+        *,
+        components: Annotated[int | None, Ge(1)] = None,
+        shortest: Annotated[int, Ge(1)] = 4,
+        seed: int = 42,
+    ) -> None:
         super().__init__(shortest)
         self.components = components
         self.seed = seed
@@ -107,14 +108,16 @@ class LdaClusterer(TopicClusterer):
         shortest: letters of the shortest word that counts; 4 as for clusterer=lsa.
         iterations: of the estimation; more settles the topics, and takes longer in proportion (10: scikit-learn's).
         seed: of the random start.
-
-    Raises:
-        ConfigError: a number is out of range.
     """
 
-    def __init__(self, *, topics: int | None = None, shortest: int = 4, iterations: int = 10, seed: int = 42) -> None:
-        if (topics is not None and topics < 1) or iterations < 1:
-            raise ConfigError(f"clusterer.topics={topics} and clusterer.iterations={iterations}: at least 1")
+    def __init__(
+        self,
+        *,
+        topics: Annotated[int | None, Ge(1)] = None,
+        shortest: Annotated[int, Ge(1)] = 4,
+        iterations: Annotated[int, Ge(1)] = 10,
+        seed: int = 42,
+    ) -> None:
         super().__init__(shortest)
         self.topics = topics
         self.iterations = iterations

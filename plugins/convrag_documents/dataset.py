@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Interval
 
 from convrag import (
     Chunker,
@@ -52,7 +54,7 @@ class DocumentsDataset(Dataset):
         max_megabytes: the size of the largest file that is read, in millions of bytes.
 
     Raises:
-        ConfigError: no path is given, a pattern is none, or max_megabytes is not above 0.
+        ConfigError: no path is given, or a pattern is none.
     """
 
     libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax")
@@ -67,13 +69,11 @@ class DocumentsDataset(Dataset):
         exclude: str | Sequence[str] = (),
         ignored: bool = False,
         domains: Literal["one", "folders"] = "one",
-        max_megabytes: float = 50,
+        max_megabytes: Annotated[float, Interval(gt=0, lt=1_000_000)] = 50,
     ) -> None:
         self._paths = [path] if isinstance(path, Path) else list(path)
         if not self._paths:
             raise ConfigError("dataset.path=[]: name a folder, a file or a pattern")
-        if not 0 < max_megabytes < 1e6:
-            raise ConfigError(f"dataset.max_megabytes={max_megabytes}: it must be above 0, and below a million")
         self._chunker = chunker
         self._selection = Selection(_list_patterns(include), _list_patterns(exclude), ignored)
         self._by_folder = domains == "folders"

@@ -268,12 +268,11 @@ def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
 def make_patterns(patterns: Iterable[str], parameter: str) -> GitIgnoreSpec:
     """Read a user's patterns, which are written as in .gitignore. Raises ConfigError for one that is none."""
     lines = list(patterns)
-    for line in lines:
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError as error:
-            raise ConfigError(f"dataset.{parameter}={line}: this is no pattern as in .gitignore: {error}") from error
-    return GitIgnoreSpec.from_lines(lines)
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        given = ", ".join(lines)
+        raise ConfigError(f"dataset.{parameter}={given}: this is no pattern as in .gitignore: {error}") from error
 
 
 def _read_rules_file(path: Path, folder: str) -> IgnoreRules | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
-from convrag import ConfigError, Hit, Query, Retriever, use
+from annotated_types import Ge, Interval
+
+from convrag import Hit, Query, Retriever, use
 from convrag.sdk.fusion import (
     ScoresPassages,
     add_scores,
@@ -48,9 +50,6 @@ class FusedRetriever(Retriever):
         rrf_k: the constant k of reciprocal ranks: the larger, the less the first ranks stand out. Default: that of
             Cormack et al. 2009.
         depth: passages that each search contributes. Default: as in most papers on fusion.
-
-    Raises:
-        ConfigError: a number lies outside of its range.
     """
 
     def __init__(
@@ -58,15 +57,11 @@ class FusedRetriever(Retriever):
         *,
         base: Retriever = use("hybrid"),
         fusion: Fusion = "linear",
-        agreement: float = 0.0,
+        agreement: Annotated[float, Interval(ge=0, le=1)] = 0.0,
         normalise: Literal["min_max", "z_scores"] = "min_max",
-        rrf_k: int = 60,
-        depth: int = 100,
+        rrf_k: Annotated[int, Ge(0)] = 60,
+        depth: Annotated[int, Ge(1)] = 100,
     ) -> None:
-        if rrf_k < 0 or depth < 1:
-            raise ConfigError(f"retriever=fused: rrf_k={rrf_k} must be 0 or more, depth={depth} at least 1.")
-        if not 0 <= agreement <= 1:
-            raise ConfigError(f"retriever=fused: agreement={agreement} makes no sense; it must be between 0 and 1.")
         self.base = base
         self.fusion = fusion
         self.agreement = agreement

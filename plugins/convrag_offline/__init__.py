@@ -7,5 +7,5 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("llm", "extractive", "convrag_offline.extractive:ExtractiveLLM")
-    register("embedder", "lsa", "convrag_offline.lsa:LsaEmbedder")
-    register("embedder", "words", "convrag_offline.words:WordsEmbedder")
+    register("embedder", "lsa", "convrag_offline.embedders:LsaEmbedder")
+    register("embedder", "words", "convrag_offline.embedders:WordsEmbedder")

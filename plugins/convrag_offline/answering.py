@@ -1,18 +1,126 @@
-"""Task "answer" without a language model: quote the sentences of the evidence that match the question.
+"""Tasks "answer" and "rewrite" without a language model.
 
-A sentence's score is the share of the question's weight that its words cover. A word weighs more if fewer passages of
-the corpus have it (idf). A question that refers back is matched together with the words that a rewrite would add.
-Where the evidence is a hint to a passage of an earlier message, that passage is read there.
+An answer quotes the sentences of the evidence that match the question. A sentence's score is the share of the
+question's weight that its words cover. A word weighs more if fewer passages of the corpus have it (idf). A question
+that refers back is matched together with the words that a rewrite would add. Where the evidence is a hint to a passage
+of an earlier message, that passage is read there.
+
+A rewrite adds to a question the words that it lacks. How many: a standalone search question names about three things,
+so a question with fewer than three content words is filled up to three. A reference back (it, they, that) stands for
+two words at least: a name and what goes with it. But a reference that follows two content words of its own question
+most probably refers to those, and needs none. So a standalone question, as at a change of topic, stays as it is. Where
+the question itself is searched for beside its rewrite, with a weight w, each of its words counts 1 + w and an added one
+counts 1. Wrong words err in all directions, so their noise grows with the square root of their number: (1 + w) squared
+times as many words disturb the question no more, and more of the right ones are among them.
+
+Which words: those that the conversation is about. A word is one of them if it was said twice, by whomever: in a
+question and in its answer, or in two exchanges. A sentence that is repeated literally counts once, since an assistant
+that quotes the same passage again confirms nothing. An exchange without an answer cannot repeat its question's words,
+so these count at once. A mention weighs half of one in the next exchange, and rare words of the corpus weigh more
+(idf); words that no passage has are left out, since they find nothing. The added words stand in the order in which they
+were said.
 """
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from convrag.sdk.sentences import split_sentences
-from convrag.sdk.words import find_stems
+from convrag.sdk.sentences import remove_citations, split_sentences
+from convrag.sdk.words import ANAPHORS, find_content_words, find_stems, find_words, is_content_word
 from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
-from convrag_offline.rewriting import History, Passages, find_missing_words
+
+ENOUGH = 3
+"""Content words of a standalone question."""
+
+REFERENCE = 2
+"""Words that a reference back stands for; after as many content words in its own question, it refers to those."""
+
+DECAY = 0.5
+"""Weight of a mention against one in the next exchange."""
+
+History = Sequence[Mapping[str, str]]
+"""Exchanges, oldest first, each with `user` and `assistant`."""
+
+Passages = Sequence[Mapping[str, Any]]
+"""Passages with `number`, `text` and `title`, or hints at them."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")  # rough, but fast, and enough to recognise repeated sentences
+
+
+@dataclass
+class _Candidate:
+    text: str
+    position: tuple[int, int, int]
+    weight: float = 0.0
+    mentions: int = 0
+
+
+def rewrite(question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0) -> str:
+    """The question on one line, followed by the words that it lacks.
+
+    Args:
+        question: what shall stand alone.
+        history: where the words are taken from, oldest exchange first.
+        frequencies: tell rare words from common ones.
+        question_weight: with which the question is searched for beside the rewrite; 0 where it is not.
+    """
+    return " ".join([*question.split(), *find_missing_words(question, history, frequencies, question_weight)])
+
+
+def find_missing_words(
+    question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0
+) -> list[str]:
+    """Words of the history, in their latest form there, that the question needs to stand alone; maybe none."""
+    if not (number := round(_count_missing_words(question) * (1 + question_weight) ** 2)):
+        return []
+    own = {word.stem for word in find_words(question)}
+    candidates = _find_candidates(history)
+    scores = {
+        stem: candidate.weight * frequencies.idf(stem)
+        for stem, candidate in candidates.items()
+        if stem not in own and candidate.mentions > 1
+    }
+    best = sorted((stem for stem in scores if scores[stem] > 0), key=lambda stem: (-scores[stem], stem))[:number]
+    return [candidates[stem].text for stem in sorted(best, key=lambda stem: candidates[stem].position)]
+
+
+def _count_missing_words(question: str) -> int:
+    """How many content words the question lacks."""
+    own: set[str] = set()
+    refers_back = False
+    for word in find_words(question):
+        if word.text.lower().replace("’", "'") in ANAPHORS:
+            refers_back = refers_back or len(own) < REFERENCE
+        elif is_content_word(word.text):
+            own.add(word.stem)
+    return max(ENOUGH - len(own), REFERENCE if refers_back else 0)
+
+
+def _find_candidates(history: History) -> dict[str, _Candidate]:
+    """The content words of the history by stem: their latest form and position, and the weight of their mentions."""
+    found: dict[str, _Candidate] = {}
+    known_sentences: set[str] = set()
+    for age, exchange in enumerate(reversed(history)):
+        for part, speaker in enumerate(("user", "assistant")):
+            words = _find_new_words(exchange.get(speaker) or "", known_sentences)
+            for position, (stem, text) in enumerate(words.items()):
+                candidate = found.setdefault(stem, _Candidate(text, (-age, part, position)))
+                candidate.weight += DECAY**age
+                candidate.mentions += 1 if exchange.get("assistant") else 2
+    return found
+
+
+def _find_new_words(text: str, known_sentences: set[str]) -> dict[str, str]:
+    """Stem -> first form of the content words in sentences that are not known yet; adds these to the known ones."""
+    sentences = [part.strip() for part in _SENTENCE_END.split(remove_citations(text))]
+    new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known_sentences]
+    known_sentences.update(new)
+    first: dict[str, str] = {}
+    for word in find_content_words("\n".join(new)):
+        first.setdefault(word.stem, word.text)
+    return first
+
 
 NOT_FOUND = "I could not find this in the passages."
 """The answer where no sentence matches."""

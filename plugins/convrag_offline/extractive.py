@@ -1,19 +1,40 @@
-"""`llm=extractive`: rules in place of a language model."""
+"""`llm=extractive`: rules in place of a language model, and which of a prompt's inputs each of them reads."""
 
-from __future__ import annotations
-
+import json
 import logging
+import re
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import Any
 
-from convrag import LLM, Completion, Dataset, Prompt, Store
-
-if TYPE_CHECKING:
-    from convrag_offline.document_frequencies import DocumentFrequencies
-import re
+from convrag import LLM, Completion, Dataset, LLMError, Prompt, Store
+from convrag.sdk.clauses import shorten_by_clauses
+from convrag.sdk.sentences import split_sentences
+from convrag.sdk.words import ANAPHORS, find_stems, find_words
+from convrag_offline.answering import History, answer, find_missing_words, rewrite
+from convrag_offline.document_frequencies import (
+    DocumentFrequencies,
+    add_weights,
+    count_document_frequencies,
+    open_corpora,
+)
+from convrag_offline.nuggets import (
+    assign_support,
+    choose,
+    draft,
+    mark_spans,
+    nuggetise,
+    rate_importance,
+    reply,
+    tag_nuggets,
+)
+from convrag_offline.question_writing import find_prose, write_question
 
 log = logging.getLogger(__name__)
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class ExtractiveLLM(LLM):
@@ -41,8 +62,6 @@ class ExtractiveLLM(LLM):
     @property
     def tasks(self) -> frozenset[str]:
         """The tasks that it has a rule for."""
-        from convrag_offline.prompt_tasks import TASK_NAMES
-
         return TASK_NAMES
 
     def prepare(self) -> None:
@@ -55,8 +74,6 @@ class ExtractiveLLM(LLM):
 
     def complete(self, prompt: Prompt) -> Completion:
         """Apply the rule for the prompt's task to its inputs. Raises LLMError for an unknown task or missing inputs."""
-        from convrag_offline.prompt_tasks import perform_task
-
         self._warn_of_unknown_task(prompt.task)
         start = time.perf_counter()
         text = perform_task(prompt.task, prompt.inputs, self._load_frequencies())
@@ -66,7 +83,7 @@ class ExtractiveLLM(LLM):
 
     def count_tokens(self, text: str) -> int:
         """The number of words and punctuation marks of a text."""
-        return count_tokens(text)
+        return sum(1 for _ in _TOKEN.finditer(text))
 
     def _warn_of_unknown_task(self, task: str) -> None:
         """Say once that a task has no rule: most stages then fall back, and only the records would say why."""
@@ -83,15 +100,144 @@ class ExtractiveLLM(LLM):
     def _load_frequencies(self) -> DocumentFrequencies:
         with self._lock:
             if self._frequencies is None:
-                from convrag_offline.document_frequencies import count_document_frequencies, open_corpora
-
                 self._frequencies = count_document_frequencies(open_corpora(self.dataset, self.store), self.store)
             return self._frequencies
 
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_END_MARKS = (".", "!", "?", "…")
 
 
-def count_tokens(text: str) -> int:
-    """The number of words and punctuation marks of a text."""
-    return sum(1 for _ in _TOKEN.finditer(text))
+def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies) -> str:
+    """A sentence of a nugget, of at most `words` words; the first clauses of one only where none is that short.
+
+    It is empty where all sentences are longer, and none can be shortened by whole clauses.
+    A sentence with an end mark is better than a heading or an item of a list. Then counts how much of the question it
+    covers, then the number of its content words, then which comes first.
+    """
+    weights = frequencies.weigh_question(find_stems(question))
+    found = dict.fromkeys(sentence for nugget in nuggets for sentence in split_sentences(nugget))
+    quotes = [(text, text == sentence) for sentence in found if (text := shorten_by_clauses(sentence, words))]
+
+    def rate(quote: tuple[str, bool]) -> tuple[bool, bool, float, int]:
+        text, is_complete = quote
+        stems = find_stems(text)
+        has_end_mark = text.rstrip("\"'”’) ").endswith(_END_MARKS)
+        return is_complete, has_end_mark, add_weights(stems, weights), len(stems)
+
+    return max(quotes, key=rate, default=("", False))[0]
+
+
+_ASKS = re.compile(r"[?？؟][\s\"'”’»)]*$")
+"""The end of a title that is a question itself."""
+
+_DOTTED = re.compile(r"\w\.\w+\.$")
+"""The end of a title whose last period belongs to an abbreviation: "U.S."."""
+
+
+def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
+    """Task "suggest" without a language model: asks about each title, a line each, or what it asks itself.
+
+    Leave > Sick leave    -> What about Sick leave?
+    What do you want?     -> What do you want?
+    Before you begin ...  -> What about Before you begin?
+    """
+    questions = dict.fromkeys(filter(None, map(_ask_about, titles)))
+    return "\n".join(list(questions)[:count])
+
+
+def _ask_about(title: str) -> str:
+    """A question about a title, of a path of headings about the last one; empty where it has no letter or digit."""
+    subject = " ".join(title.rpartition(" > ")[2].split())
+    if not any(map(str.isalnum, subject)):
+        return ""
+    if _ASKS.search(subject):
+        return subject
+    return f"What about {subject if _DOTTED.search(subject) else subject.rstrip(' .:;,!…。！：；')}?"
+
+
+_SAME = 0.6
+"""The share of the shorter answer's content words that the other one has, where both say the same."""
+
+_ELLIPSIS = re.compile(r"^(?:and|but|so|what about|how about|why not)\b", re.IGNORECASE)
+
+
+def solve(question: str, title: str, passage: str, history: History, frequencies: DocumentFrequencies) -> str:
+    """JSON with the sentence of the passage that covers most of the question; empty where none covers anything.
+
+    Of equal sentences the first is taken. A question about the title is answered by the first sentence.
+
+    Args:
+        question: in the conversation.
+        title: of the passage.
+        passage: its text.
+        history: the conversation before the question, oldest exchange first.
+        frequencies: tell rare words from common ones.
+    """
+    added = " ".join(find_missing_words(question, history, frequencies))
+    weights = frequencies.weigh_question(find_stems(question))
+    extra = frequencies.weigh_question(find_stems(added))
+    sentences = find_prose(passage)
+    scores = [(add_weights(stems, weights), add_weights(stems, extra)) for stems in map(find_stems, sentences)]
+    best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
+    if best is None or (not any(scores[best]) and not find_stems(title) & weights.keys()):
+        return json.dumps({"answer": ""})
+    return json.dumps({"answer": sentences[best]}, ensure_ascii=False)
+
+
+def compare(question: str, answer: str, other: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether two answers have most words in common."""
+    one, two = sorted((find_stems(answer), find_stems(other)), key=len)
+    return json.dumps({"same": bool(one) and len(one & two) >= _SAME * len(one)})
+
+
+def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether a question names what it is about, and refers to nothing said before."""
+    refers_back = any(word.text.lower().replace("’", "'") in ANAPHORS for word in find_words(question))
+    clear = not refers_back and not _ELLIPSIS.match(question) and bool(find_stems(question))
+    return json.dumps({"clear": clear})
+
+
+def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:
+    """Task "fluency" without a language model: the text as it is."""
+    return text
+
+
+_TASKS: dict[str, Callable[..., str]] = {
+    "answer": answer,
+    "rewrite": rewrite,
+    "nuggets": tag_nuggets,
+    "summarize": summarize,
+    "fluency": keep_wording,
+    "nuggetise": nuggetise,
+    "importance": rate_importance,
+    "assign": assign_support,
+    "suggest": suggest,
+    "question": write_question,
+    "solve": solve,
+    "compare": compare,
+    "alone": judge_clarity,
+    "spans": mark_spans,
+    "draft_spans": draft,
+    "draft_passages": draft,
+    "choose": choose,
+    "reply": reply,
+}
+TASK_NAMES = frozenset(_TASKS)
+
+
+def perform_task(task: str, inputs: Mapping[str, Any], frequencies: DocumentFrequencies) -> str:
+    """Do a task with a prompt's inputs. Raises LLMError for an unknown task or missing inputs."""
+    if task not in _TASKS:
+        raise _error(
+            f"knows the tasks {', '.join(_TASKS)}, not {task!r}: choose a language model for it "
+            "(llm=litellm llm.model=...)"
+        )
+    parameters = [each for each in signature(_TASKS[task]).parameters.values() if each.name != "frequencies"]
+    if missing := [each.name for each in parameters if each.default is each.empty and each.name not in inputs]:
+        raise _error(f"reads a prompt's inputs, and this one for {task!r} lacks {', '.join(missing)}")
+    given = {each.name: inputs[each.name] for each in parameters if each.name in inputs}
+    return _TASKS[task](**given, frequencies=frequencies)
+
+
+def _error(message: str) -> LLMError:
+    return LLMError(f"llm=extractive is no language model: it {message}", provider="convrag", model="extractive")

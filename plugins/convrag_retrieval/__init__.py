@@ -1,10 +1,9 @@
 """Search without a server: retrievers over the data set's own corpus, and rankers, by words, by vectors, or by both.
 
 * corpora: what the retrievers share: the passages of a domain by position, and an index for each domain
-* bm25 (bm25_settings, bm25_index with the search, bm25_builder with the formulas)
-* dense (vectors with the search, vector_builder, known_texts: what earlier and interrupted builds have; leader_lists
-  for approximate search); hybrid
-* bm25_ranker and embedding_ranker
+* bm25 (bm25_settings, bm25_index with the formulas and the search)
+* dense (vectors with the search, vector_builder, leader_lists for approximate search); hybrid
+* rankers
 """
 
 from convrag import Register, hookimpl
@@ -16,5 +15,5 @@ def convrag_register(register: Register) -> None:
     register("retriever", "bm25", "convrag_retrieval.bm25:BM25Retriever")
     register("retriever", "dense", "convrag_retrieval.dense:DenseRetriever")
     register("retriever", "hybrid", "convrag_retrieval.hybrid:HybridRetriever")
-    register("ranker", "bm25", "convrag_retrieval.bm25_ranker:BM25Ranker")
-    register("ranker", "embedding", "convrag_retrieval.embedding_ranker:EmbeddingRanker")
+    register("ranker", "bm25", "convrag_retrieval.rankers:BM25Ranker")
+    register("ranker", "embedding", "convrag_retrieval.rankers:EmbeddingRanker")

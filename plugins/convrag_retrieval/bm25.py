@@ -1,16 +1,18 @@
-"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has the loop, bm25_builder the formulas."""
+"""`retriever=bm25`: lexical search over the data set's corpora. bm25_index has formulas and loop."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from convrag import ConfigError, Dataset, Hit, Query, Store
+from annotated_types import Ge, Interval
+
+from convrag import Dataset, Hit, Query, Store
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
 from convrag_retrieval.bm25_settings import BM25Settings
 from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
-_CODE = "bm25_builder", "bm25_index", "bm25_settings"
+_CODE = "bm25_index", "bm25_settings"
 """The modules of this package that decide what an index holds."""
 
 
@@ -30,9 +32,6 @@ class BM25Retriever(CorpusRetriever):
         b: normalisation by passage length, from 0 (none) to 1 (full). Default: that of bm25s.
         stopwords: "english" drops 33 function words (Lucene's list), "none" keeps them.
         stemmer: "english" lets inflected forms match each other (Snowball, through PyStemmer), "none" does not.
-
-    Raises:
-        ConfigError: a number lies outside of its range.
     """
 
     libraries = ("numpy", "PyStemmer")
@@ -42,13 +41,11 @@ class BM25Retriever(CorpusRetriever):
         *,
         dataset: Dataset,
         store: Store,
-        k1: float = 1.5,
-        b: float = 0.75,
+        k1: Annotated[float, Ge(0)] = 1.5,
+        b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
         stopwords: Literal["english", "none"] = "english",
         stemmer: Literal["english", "none"] = "none",
     ) -> None:
-        if not k1 >= 0 or not 0 <= b <= 1:
-            raise ConfigError(f"retriever=bm25: k1={k1} must be 0 or more, and b={b} between 0 and 1.")
         super().__init__(dataset, store)
         self.settings = BM25Settings(k1, b, stopwords, stemmer)
 
@@ -56,7 +53,7 @@ class BM25Retriever(CorpusRetriever):
         searched = choose_queries(queries, "lexical")
         if not searched or k < 1:
             return []
-        index = self._domains.get(searched[0].domain)
+        index = self._open(searched[0].domain)
         best = index.rows.search([query.text for query in searched], [query.weight for query in searched], k)
         return index.make_hits(best)
 
@@ -64,15 +61,14 @@ class BM25Retriever(CorpusRetriever):
         """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
         if not (searched := choose_queries(queries, "lexical")):
             return dict.fromkeys(ids, 0.0)
-        index = self._domains.get(searched[0].domain)
+        index = self._open(searched[0].domain)
         positions = index.corpus.positions(ids)
         texts, weights = [query.text for query in searched], [query.weight for query in searched]
         scores = index.rows.score(texts, weights, list(positions.values()))
         return dict(zip(positions, scores.tolist(), strict=True))
 
     def _load(self, domain: str) -> DomainIndex:
-        from convrag_retrieval.bm25_builder import build_index
-        from convrag_retrieval.bm25_index import BM25Index
+        from convrag_retrieval.bm25_index import BM25Index, build_index
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
         counts = BuildCounts()

@@ -3,7 +3,7 @@
 import logging
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +80,8 @@ class CorpusRetriever(Retriever):
     def __init__(self, dataset: Dataset, store: Store) -> None:
         self.dataset = dataset
         self.store = store
-        self._domains = DomainCache(self._load)
+        self._loaded: dict[str, DomainIndex] = {}
+        self._locks: dict[str, threading.Lock] = {}
 
     def check(self) -> Iterator[str]:
         for domain in self.dataset.domains():
@@ -96,31 +97,18 @@ class CorpusRetriever(Retriever):
 
     def index(self) -> list[str]:
         """Build the indexes of all domains, and say of each what was done."""
-        return [self._domains.get(domain).about for domain in self.dataset.domains()]
+        return [self._open(domain).about for domain in self.dataset.domains()]
 
-    @abstractmethod
-    def _load(self, domain: str) -> DomainIndex:
-        """Open the index of a domain; build it where it is not there."""
-
-
-class DomainCache:
-    """Keeps the index of each domain, made at the first use of the domain; safe to use from many threads.
-
-    Args:
-        load: domain -> index; called once for each domain. An error is not kept: the next call tries again.
-    """
-
-    def __init__(self, load: Callable[[str], DomainIndex]) -> None:
-        self._load = load
-        self._loaded: dict[str, DomainIndex] = {}
-        self._locks: dict[str, threading.Lock] = {}
-
-    def get(self, domain: str) -> DomainIndex:
-        """Return the domain's index. Raises whatever `load` raises."""
+    def _open(self, domain: str) -> DomainIndex:
+        """The index of a domain, loaded at its first use; many threads may ask. An error is not kept."""
         with self._locks.setdefault(domain, threading.Lock()):
             if domain not in self._loaded:
                 self._loaded[domain] = self._load(domain)
             return self._loaded[domain]
+
+    @abstractmethod
+    def _load(self, domain: str) -> DomainIndex:
+        """Open the index of a domain; build it where it is not there."""
 
 
 def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Hit, Query, Store, operational
+from annotated_types import Ge
+
+from convrag import Dataset, Embedder, Hit, Query, Store, operational
 from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.queries import choose_queries, combine_vectors
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 LARGE = 200_000
 """Passages above which `approximate=auto` searches lists; up to there an exact search takes some 20 ms."""
 
-_CODE = "known_texts", "vector_builder", "vectors"
+_CODE = "vector_builder", "vectors"
 """The modules of this package that decide what an index holds."""
 
 
@@ -49,9 +51,6 @@ class DenseRetriever(CorpusRetriever):
         quantize: keep vectors as "float16" (half of the size, the same ranking but for ties) or "int8" (a quarter, a
             few of the best ten change places); "none" keeps float32. Scores are those of what is kept.
         batch_size: passages that are given to the embedder at once, and lost when the process is killed.
-
-    Raises:
-        ConfigError: batch_size is below 1.
     """
 
     libraries = ("numpy",)
@@ -64,10 +63,8 @@ class DenseRetriever(CorpusRetriever):
         store: Store,
         approximate: Literal["never", "auto", "always"] = "never",
         quantize: Literal["none", "float16", "int8"] = "none",
-        batch_size: Annotated[int, operational] = 4096,
+        batch_size: Annotated[int, Ge(1), operational] = 4096,
     ) -> None:
-        if batch_size < 1:
-            raise ConfigError(f"retriever=dense: batch_size={batch_size} makes no sense; it must be 1 or more.")
         super().__init__(dataset, store)
         self.embedder = embedder
         self.approximate = approximate
@@ -86,14 +83,14 @@ class DenseRetriever(CorpusRetriever):
     def note(self) -> str:
         if self.approximate == "never":
             return ""
-        domains = [domain for domain in self.dataset.domains() if self._domains.get(domain).rows.lists is not None]
+        domains = [domain for domain in self.dataset.domains() if self._open(domain).rows.lists is not None]
         return f"The search is approximate for {', '.join(domains)}." if domains else ""
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
         if vector is None or k < 1:
             return []
-        index = self._domains.get(queries[0].domain)
+        index = self._open(queries[0].domain)
         return index.make_hits(index.rows.search(vector, k))
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
@@ -102,7 +99,7 @@ class DenseRetriever(CorpusRetriever):
 
         if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:
             return dict.fromkeys(ids, 0.0)
-        index = self._domains.get(queries[0].domain)
+        index = self._open(queries[0].domain)
         positions = index.corpus.positions(ids)
         scores = index.rows.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
         return dict(zip(positions, scores.tolist(), strict=True))
@@ -134,8 +131,8 @@ class DenseRetriever(CorpusRetriever):
     def _load_lists(self, vectors: Vectors, index: Path, domain: str, series: str) -> LeaderLists:
         if not _faiss_version():
             raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
-        from convrag_retrieval.known_texts import load_texts
         from convrag_retrieval.leader_lists import LeaderLists, build_lists
+        from convrag_retrieval.vector_builder import load_texts
 
         rows, _, passages = index.name.partition("-")
         family = digest(["lists", rows, _faiss_version(), hash_modules("convrag_retrieval.leader_lists")])

@@ -1,9 +1,11 @@
 """`retriever=hybrid`: lexical and dense search, fused into one ranking."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
-from convrag import ConfigError, Hit, Query, Retriever, use
+from annotated_types import Ge, Interval
+
+from convrag import Hit, Query, Retriever, use
 from convrag.sdk.fusion import (
     ScoresPassages,
     add_scores,
@@ -31,9 +33,6 @@ class HybridRetriever(Retriever):
         rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, and that of
             Cormack et al. 2009.
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
-
-    Raises:
-        ConfigError: a number lies outside of its range.
     """
 
     def __init__(
@@ -42,14 +41,10 @@ class HybridRetriever(Retriever):
         lexical: Retriever = use("bm25"),
         dense: Retriever = use("dense"),
         fusion: Literal["linear", "rrf"] = "linear",
-        weight: float = 0.2,
-        rrf_k: int = 60,
-        depth: int = 100,
+        weight: Annotated[float, Interval(ge=0, le=1)] = 0.2,
+        rrf_k: Annotated[int, Ge(0)] = 60,
+        depth: Annotated[int, Ge(1)] = 100,
     ) -> None:
-        if not 0 <= weight <= 1:
-            raise ConfigError(f"retriever=hybrid: weight={weight} makes no sense; it must be between 0 and 1.")
-        if rrf_k < 0 or depth < 1:
-            raise ConfigError(f"retriever=hybrid: rrf_k={rrf_k} must be 0 or more, depth={depth} at least 1.")
         self.lexical = lexical
         self.dense = dense
         self.fusion = fusion

@@ -6,7 +6,7 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the selectors."""
-    register("selector", "mmr", "convrag_selectors.mmr:MMRSelector")
-    register("selector", "xquad", "convrag_selectors.xquad:XQuADSelector")
-    register("selector", "dynamic", "convrag_selectors.dynamic:DynamicSelector")
-    register("selector", "budget", "convrag_selectors.budget:BudgetSelector")
+    register("selector", "mmr", "convrag_selectors.selectors:MMRSelector")
+    register("selector", "xquad", "convrag_selectors.selectors:XQuADSelector")
+    register("selector", "dynamic", "convrag_selectors.selectors:DynamicSelector")
+    register("selector", "budget", "convrag_selectors.selectors:BudgetSelector")

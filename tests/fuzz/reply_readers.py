@@ -23,7 +23,7 @@ from convrag.sdk.retry_after import parse_retry_after
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import LetterEmbedder
 from convrag.testing.samples import passages, question
-from convrag_basics.direct_generator import DirectGenerator
+from convrag_basics.stages import DirectGenerator
 from convrag_clusterers.topics import LsaClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter

@@ -119,7 +119,7 @@ def accuracy(kind: Kind, folder: Path, pairs: int = 1000, seed: int = 2) -> floa
     """How often the ranker prefers the right one of two texts in words that are new to the model."""
     from convrag_neural.duot5 import DuoT5Ranker
     from convrag_neural.monot5 import MonoT5Ranker
-    from convrag_retrieval.bm25_ranker import BM25Ranker
+    from convrag_retrieval.rankers import BM25Ranker
 
     ranker = (
         MonoT5Ranker(model=str(folder)) if kind == "monot5" else DuoT5Ranker(prefilter=BM25Ranker(), model=str(folder))

@@ -16,11 +16,15 @@ from convrag.testing import (
     TrackerContract,
     question,
 )
-from convrag_basics.direct_generator import DirectGenerator
-from convrag_basics.disabled_stages import NoClusterer, NoGenerator, NoRanker, NoTracker
-from convrag_basics.full_context import FullContext
-from convrag_basics.top_selector import TopSelector
-from convrag_basics.whole_history import WholeHistory
+from convrag_basics.contexts import FullContext, TopSelector
+from convrag_basics.stages import (
+    DirectGenerator,
+    NoClusterer,
+    NoGenerator,
+    NoRanker,
+    NoTracker,
+    WholeHistory,
+)
 
 
 class TestWholeHistory(MemoryContract):

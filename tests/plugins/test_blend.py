@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError
 from convrag.api.stage import LLM
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
-from convrag_baselines.blend import BlendRewriter
-from convrag_baselines.concatenation import NoRewriter
-from convrag_baselines.weighted_history import WeightedHistoryRewriter
+from convrag_baselines.rules import BlendRewriter, NoRewriter, WeightedHistoryRewriter
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever
 
@@ -81,13 +78,6 @@ def test_the_history_weighs_half_as_much_as_the_question(question: str, said: li
     assert queries[0].text == question
     shares = sum(query.weight * length[query] for query in queries[1:]) / length[queries[0]]
     assert shares == pytest.approx(0.5 if len(queries) > 1 else 0)
-
-
-@pytest.mark.parametrize("wrong", [{"weight": 0}, {"weight": -1}, {"decay": 0}, {"decay": 1.1}, {"exchanges": 0}])
-def test_wrong_parameters_are_named(wrong: dict[str, float]) -> None:
-    (name,) = wrong
-    with pytest.raises(ConfigError, match=f"rewriter.{name}="):
-        BlendRewriter(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("domain", "last_turn", "mixtral"), [("clapnq", 0.180, 0.213), ("cloud", 0.212, 0.227)])

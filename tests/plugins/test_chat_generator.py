@@ -19,8 +19,8 @@ from convrag.store.store import Store
 from convrag.store.streaming import current_listener, listen_with
 from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
-from convrag_basics.disabled_stages import NoRanker
-from convrag_basics.full_context import FullContext
+from convrag_basics.contexts import FullContext
+from convrag_basics.stages import NoRanker
 from convrag_condense.chat import ChatGenerator, MetaResponseFilter, is_meta_response
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_offline.answering import answer

@@ -11,12 +11,9 @@ from convrag import Chunker, ConfigError, Document, Passage
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.types import Heading
 from convrag.testing import ChunkerContract
-from convrag_chunkers.page_chunker import NoChunker, PageChunker
 from convrag_chunkers.section_chunker import SectionChunker
-from convrag_chunkers.sentence_chunker import SentenceChunker
-from convrag_chunkers.sentence_spans import find_sentences
-from convrag_chunkers.token_chunker import TokenChunker
-from convrag_chunkers.token_spans import count_tokens
+from convrag_chunkers.sentences import NoChunker, PageChunker, SentenceChunker, find_sentences
+from convrag_chunkers.tokens import TokenChunker, count_tokens
 from convrag_datasets.sample import SampleDataset
 
 
@@ -126,12 +123,9 @@ def test_passages_share_no_more_than_the_overlap(document: Document, tokens: int
 @pytest.mark.parametrize(
     ("cls", "parameters", "message"),
     [
-        (SectionChunker, {"tokens": 0}, "chunker.tokens=0: at least 1"),
         (SectionChunker, {"smallest": 101}, "chunker.smallest=101: from 0 to half of chunker.tokens=200"),
-        (SentenceChunker, {"tokens": -3, "overlap": 0}, "chunker.tokens=-3: at least 1"),
         (SentenceChunker, {"overlap": -1}, "chunker.overlap=-1: from 0 to half of chunker.tokens=200"),
         (TokenChunker, {"tokens": 10, "overlap": 6}, "chunker.overlap=6: from 0 to half of chunker.tokens=10"),
-        (PageChunker, {"tokens": 0}, "chunker.tokens=0: at least 1"),
     ],
 )
 def test_numbers_out_of_range(cls: type[Chunker], parameters: dict[str, int], message: str) -> None:

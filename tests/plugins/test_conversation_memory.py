@@ -11,7 +11,7 @@ from convrag.api.stage import LLM
 from convrag.api.stages import Retriever
 from convrag.api.types import Completion, Hit, Passage, Prompt, Query
 from convrag.turn.pipeline import Pipeline
-from convrag_basics.disabled_stages import NoRanker
+from convrag_basics.stages import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dedup.context import DedupContext

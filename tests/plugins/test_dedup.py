@@ -15,7 +15,7 @@ from convrag.config.settings import Settings
 from convrag.testing import ContextContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.turn import TurnOptions
-from convrag_basics.full_context import FullContext
+from convrag_basics.contexts import FullContext
 from convrag_dedup.context import DedupContext
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_block, format_hint
 from convrag_dedup.shown_passages import NearDuplicates, ShownVersions

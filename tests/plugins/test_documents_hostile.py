@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from convrag.store.store import Store
-from convrag_chunkers.page_chunker import NoChunker
+from convrag_chunkers.sentences import NoChunker
 from convrag_documents import unreadable
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile

@@ -16,11 +16,9 @@ from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.store.usage import UsageMeter
 from convrag.testing import RecordedLLM, RetrieverContract, RewriterContract, TinyDataset, question
 from convrag.turn.wiring import Wiring
-from convrag_baselines.blend import BlendRewriter
-from convrag_baselines.concatenation import NoRewriter
-from convrag_fusion.ensemble import EnsembleRewriter
-from convrag_fusion.reformulate import ReformulateRewriter
+from convrag_baselines.rules import BlendRewriter, NoRewriter
 from convrag_fusion.retriever import FusedRetriever, group_queries
+from convrag_fusion.rewriters import EnsembleRewriter, ReformulateRewriter
 from convrag_retrieval.bm25 import BM25Retriever
 
 HISTORY = (Turn("c<::>1", "Who painted the Mona Lisa?", "Leonardo da Vinci painted it around 1503."),)
@@ -265,12 +263,6 @@ def test_a_rewrite_that_finds_what_no_other_finds_counts_less() -> None:
         "x": 1 / 61,
         "y": 1 / 61,
     }, "rankings that have nothing in common weigh the same"
-
-
-@pytest.mark.parametrize("wrong", [{"rrf_k": -1}, {"depth": 0}, {"agreement": 1.5}])
-def test_impossible_numbers(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match=r"retriever=fused"):
-        FusedRetriever(base=Ranked(), **wrong)
 
 
 @settings(deadline=None)

@@ -84,7 +84,7 @@ def index_densely(folder: Path, texts: Sequence[str], **parameters: Any) -> tupl
     )
     try:
         (sentence,) = retriever.index()
-        return sentence, embedder.embedded, np.array(retriever._domains.get("default").rows.vectors.rows.stored)
+        return sentence, embedder.embedded, np.array(retriever._open("default").rows.vectors.rows.stored)
     finally:
         end_command(retriever)
 

@@ -20,20 +20,16 @@ from convrag.api.types import (
     Turn,
 )
 from convrag.turn.pipeline import Pipeline
-from convrag_baselines.blend import BlendRewriter
-from convrag_baselines.concatenation import AllQuestionsRewriter, LastNRewriter
-from convrag_baselines.full_history import FullHistoryRewriter
-from convrag_baselines.threshold import ThresholdRewriter
-from convrag_baselines.weighted_history import WeightedHistoryRewriter
-from convrag_basics.direct_generator import DirectGenerator
-from convrag_basics.disabled_stages import NoRanker
-from convrag_basics.full_context import FullContext
-from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter
+from convrag_baselines.rules import AllQuestionsRewriter, BlendRewriter, LastNRewriter, WeightedHistoryRewriter
+from convrag_basics.contexts import FullContext
+from convrag_basics.stages import DirectGenerator, NoRanker
+from convrag_clusterers.embeddings import KMeansClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dedup.context import DedupContext
 from convrag_dhrag.rewriter import DHRagRewriter
-from convrag_fusion.reformulate import ReformulateRewriter
+from convrag_fusion.rewriters import ReformulateRewriter
 from convrag_memory.forgetting import ForgettingMemory
 from convrag_memory.recent import RecentMemory, RelevantMemory
 from convrag_memory.summary import SummaryMemory

@@ -16,7 +16,7 @@ from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
-from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_clusterers.embeddings import KMeansClusterer
 from convrag_mmr.rewriter import (
     CachingEmbedder,
     MMRRewriter,

@@ -10,9 +10,9 @@ from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
 from convrag.config.compose import compose
 from convrag.testing import RecordedLLM, RewriterContract
 from convrag.turn.wiring import Wiring
-from convrag_baselines.concatenation import NoRewriter
-from convrag_fusion.ensemble import EnsembleRewriter
+from convrag_baselines.rules import NoRewriter
 from convrag_fusion.retriever import group_queries
+from convrag_fusion.rewriters import EnsembleRewriter
 from convrag_queries.multi_query import MultiQueryRewriter
 
 ASKED = ("Is aspirin or ibuprofen better for a headache?", "Aspirin and ibuprofen both help.")

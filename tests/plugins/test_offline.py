@@ -14,12 +14,10 @@ from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
 from convrag_offline import lsa_model as lsa_model_module
-from convrag_offline.answering import NOT_FOUND
+from convrag_offline.answering import NOT_FOUND, find_missing_words, rewrite
 from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.embedders import LsaEmbedder, WordsEmbedder
 from convrag_offline.extractive import ExtractiveLLM
-from convrag_offline.lsa import LsaEmbedder
-from convrag_offline.rewriting import find_missing_words, rewrite
-from convrag_offline.words import WordsEmbedder
 
 MOON = [
     "The Moon orbits Earth at an average distance of 384,400 kilometres.",
@@ -352,12 +350,6 @@ def test_a_data_set_without_a_corpus(store: Store) -> None:
 def test_a_corpus_without_words_is_a_clear_error(store: Store) -> None:
     with pytest.raises(ConvragError, match="cannot learn from this corpus"):
         LsaEmbedder(dataset=Corpora(odd=["?!", "the of"]), store=store).prepare()
-
-
-@pytest.mark.parametrize("parameters", [{"dimensions": 0}, {"passages": 0}])
-def test_impossible_parameters(store: Store, parameters: dict[str, int]) -> None:
-    with pytest.raises(ConvragError, match="must be at least 1"):
-        LsaEmbedder(dataset=Corpora(moon=MOON), store=store, **parameters)
 
 
 # On real conversations ---------------------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from convrag_offline.document_frequencies import DocumentFrequencies
-from convrag_offline.prompt_tasks import perform_task
-from convrag_offline.question_writing import find_prose
-from convrag_offline.sentence_questions import ask, parse_sentence
+from convrag_offline.extractive import perform_task
+from convrag_offline.question_writing import ask, find_prose, parse_sentence
 
 PASSAGE = (
     "# Leave\n\nParental leave is paid for 16 weeks. Requests for parental leave must be submitted within ten days. "

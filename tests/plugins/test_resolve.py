@@ -11,7 +11,7 @@ from convrag.api.errors import LLMError, RunStopped
 from convrag.api.stages import Rewriter
 from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
 from convrag.testing import RecordedLLM, RewriterContract
-from convrag_fusion.ensemble import EnsembleRewriter
+from convrag_fusion.rewriters import EnsembleRewriter
 from convrag_resolve.rewriter import ResolveRewriter
 
 Said = Sequence[tuple[str, str]]

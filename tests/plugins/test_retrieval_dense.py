@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError, MissingExtra
+from convrag.api.errors import MissingExtra
 from convrag.api.stage import Embedder
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
@@ -225,7 +225,7 @@ def test_passages_are_embedded_in_batches_with_their_titles(store: Store) -> Non
     retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store, batch_size=4)
     retriever.prepare()
     assert embedder.asked == [(4, False), (4, False), (2, False)]
-    rows = retriever._domains.get("default").rows.vectors.rows.stored
+    rows = retriever._open("default").rows.vectors.rows.stored
     assert rows.dtype == np.float32
     assert np.allclose(rows, unit(np.array(list(texts.values()), dtype=float)))
 
@@ -241,7 +241,7 @@ def test_a_second_instance_maps_the_same_vectors_and_embeds_nothing(store: Store
     first, embedder = build("one")
     again, idle = build("one")
     assert (embedder.embedded, idle.embedded) == (5, 0)
-    assert isinstance(again._domains.get("default").rows.vectors.rows.stored, np.memmap)
+    assert isinstance(again._open("default").rows.vectors.rows.stored, np.memmap)
     assert again.retrieve([Query("north")], 5) == first.retrieve([Query("north")], 5)
     assert build("another model")[1].embedded == 5
     other, idle = build("one", {"north": [0, 1]})
@@ -283,8 +283,6 @@ def test_many_threads_share_one_index_that_is_built_once(store: Store) -> None:
 
 
 def test_what_cannot_be(store: Store) -> None:
-    with pytest.raises(ConfigError, match="batch_size=0"):
-        compass(store, batch_size=0)
     empty = DenseRetriever(dataset=Corpora(moon=[]), embedder=Words(), store=store)
     assert list(empty.check()) == ["the data set has no passages to search for the domain 'moon'."]
 
@@ -336,12 +334,12 @@ def test_the_lists_are_the_same_each_time(tmp_path: Path) -> None:
 def test_auto_is_exact_for_small_corpora_and_without_the_library(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     small, _ = crowd(store, "auto")
     small.prepare()
-    assert small._domains.get("default").rows.lists is None
+    assert small._open("default").rows.lists is None
     monkeypatch.setattr(dense_module, "LARGE", 1000)
     monkeypatch.setattr(dense_module, "_faiss_version", lambda: "")
     without, _ = crowd(store, "auto")
     without.prepare()
-    assert without._domains.get("default").rows.lists is None
+    assert without._open("default").rows.lists is None
     assert list(without.check()) == []
     assert without.note() == ""
 
@@ -351,7 +349,7 @@ def test_auto_is_approximate_for_large_corpora(store: Store, monkeypatch: pytest
     monkeypatch.setattr(dense_module, "LARGE", 1000)
     large, _ = crowd(store, "auto")
     large.prepare()
-    assert large._domains.get("default").rows.lists is not None
+    assert large._open("default").rows.lists is not None
 
 
 def test_always_says_what_to_install(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from convrag.api.errors import ConvragError
 from convrag.testing import EmbedderContract
-from convrag_clusterers.similarity import SimilarityClusterer
+from convrag_clusterers.embeddings import SimilarityClusterer
 from convrag_spacy.embedder import SpacyEmbedder
 
 spacy = pytest.importorskip("spacy")

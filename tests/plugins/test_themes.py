@@ -15,7 +15,7 @@ from convrag.api.stages import Clusterer, Rewriter
 from convrag.api.types import Query, Question, Rewrite, Turn
 from convrag.sdk.queries import choose_queries
 from convrag.testing import RewriterContract
-from convrag_baselines.concatenation import NoRewriter
+from convrag_baselines.rules import NoRewriter
 from convrag_clusterers.topics import LsaClusterer
 from convrag_fusion.retriever import group_queries
 from convrag_queries.themes import Theme, ThemesRewriter, choose_words, expand_queries, find_telling_words, weigh_themes

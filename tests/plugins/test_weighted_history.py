@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError, LLMError
+from convrag.api.errors import LLMError
 from convrag.api.stage import LLM
 from convrag.api.stages import Rewriter
 from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
@@ -13,13 +13,11 @@ from convrag.config.compose import compose
 from convrag.sdk.queries import choose_queries
 from convrag.testing import RewriterContract
 from convrag.turn.wiring import Wiring
-from convrag_baselines.auto import AutoRewriter
-from convrag_baselines.blend import BlendRewriter
-from convrag_baselines.full_history import FullHistoryRewriter
-from convrag_baselines.weighted_history import WeightedHistoryRewriter
-from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_baselines.prompting import AutoRewriter, FullHistoryRewriter
+from convrag_baselines.rules import BlendRewriter, WeightedHistoryRewriter
+from convrag_clusterers.embeddings import KMeansClusterer
 from convrag_mmr.rewriter import MMRRewriter
-from convrag_offline.words import WordsEmbedder
+from convrag_offline.embedders import WordsEmbedder
 
 
 class Rules(LLM):
@@ -242,22 +240,3 @@ def test_any_text_gives_queries_with_text_and_positive_weights(question: str, sa
 
 
 words = st.lists(st.sampled_from(["tin", "copper", "zinc", "lead", "gold"]), max_size=8).map(" ".join)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"weight": -1},
-        {"answers": -1},
-        {"rewrite_weight": -1},
-        {"decay": 0},
-        {"decay": 1.1},
-        {"exchanges": 0},
-        {"stop_words": -0.1},
-        {"stop_words": 1.1},
-    ],
-)
-def test_wrong_parameters_are_named(wrong: dict[str, float]) -> None:
-    (name,) = wrong
-    with pytest.raises(ConfigError, match=f"{name}="):
-        rewrite("tin?", (), **wrong)

@@ -8,7 +8,7 @@ from convrag import Query, Store
 from convrag.sdk.queries import choose_queries, describe_query
 from convrag.testing import passages
 from convrag.turn.pipeline import PassagesDataset
-from convrag_offline.lsa import LsaEmbedder
+from convrag_offline.embedders import LsaEmbedder
 from convrag_replay.recorded_files import read_rewrites
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever

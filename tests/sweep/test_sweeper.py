@@ -31,7 +31,7 @@ from convrag.sweep.folders import cell_id, register_folder_names
 from convrag.sweep.plan import ComposedCells, Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring
-from convrag_baselines.concatenation import LastNRewriter
+from convrag_baselines.rules import LastNRewriter
 
 PLAIN = ("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]")
 

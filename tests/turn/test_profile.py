@@ -17,9 +17,8 @@ from convrag.run.workers import ConversationWorkers
 from convrag.sdk.profiles import INTRODUCTION, add_profile
 from convrag.testing import RecordedLLM, TinyDataset, question
 from convrag.testing.samples import make_evidence
-from convrag_baselines.full_history import FullHistoryRewriter
-from convrag_baselines.threshold import ThresholdRewriter
-from convrag_basics.direct_generator import DirectGenerator
+from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter
+from convrag_basics.stages import DirectGenerator
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_datasets.jsonl import JsonlDataset

@@ -1,17 +1,13 @@
 """Readers: each makes documents of the bytes of a file of one format.
 
 * `text`: plain text, and what encoding bytes are in.
-* `markdown`: Markdown with its headings.
-* `html`: the text of a page with its headings, without what surrounds it.
+* `markdown`: Markdown with its headings, and Jupyter notebooks.
+* `html`: the text of a page with its headings, without what surrounds it, and books (EPUB).
 * `pdf`: pages, and headings where the file has bookmarks.
-* `docx`: Word. `pptx`: PowerPoint. `spreadsheet`: Excel.
-* `epub`: books.
-* `csv_table`: tables as text.
-* `jsonl`: a document a line.
-* `notebook`: Jupyter's.
+* `office`: Word and PowerPoint.
+* `tables`: CSV and Excel; and JSONL, a document a line.
 
-What they use: text_builder puts a text together, table_rows makes lines of rows, archive unpacks zip files within
-bounds, and parses the XML in them.
+What they use: text puts a text together, archive unpacks zip files within bounds, and parses the XML in them.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,13 +52,13 @@ _SUFFIXES = (
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
     (Reader("HTML", "html", "read_html", ("selectolax", "chardet")), (".html", ".htm", ".xhtml")),
     (Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography")), (".pdf",)),
-    (Reader("Word file", "docx", "read_docx"), (".docx", ".docm")),
-    (Reader("PowerPoint file", "pptx", "read_pptx"), (".pptx", ".pptm")),
-    (Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
-    (Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")), (".epub",)),
-    (Reader("CSV", "csv_table", "read_csv", ("chardet",)), (".csv", ".tsv")),
-    (Reader("JSONL", "jsonl", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
-    (Reader("notebook", "notebook", "read_notebook", ("chardet",)), (".ipynb",)),
+    (Reader("Word file", "office", "read_docx"), (".docx", ".docm")),
+    (Reader("PowerPoint file", "office", "read_pptx"), (".pptx", ".pptm")),
+    (Reader("Excel file", "tables", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
+    (Reader("EPUB", "html", "read_epub", ("selectolax", "chardet")), (".epub",)),
+    (Reader("CSV", "tables", "read_csv", ("chardet",)), (".csv", ".tsv")),
+    (Reader("JSONL", "tables", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
+    (Reader("notebook", "markdown", "read_notebook", ("chardet",)), (".ipynb",)),
 )
 _BY_SUFFIX = {suffix: reader for reader, suffixes in _SUFFIXES for suffix in suffixes}
 

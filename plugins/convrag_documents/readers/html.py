@@ -1,17 +1,20 @@
-"""HTML: the text of a page with its headings, without navigation, scripts and styles."""
+"""HTML: the text of a page with its headings, without navigation, scripts and styles; EPUB: chapters of a book."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from convrag import Document
-from convrag_documents.readers.text import decode
-from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.readers.archive import Archive, resolve_name
+from convrag_documents.readers.text import TextBuilder, decode
+from convrag_documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
+
 
 _DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
 _LEFT_OUT = {
@@ -138,3 +141,35 @@ class _Walk:
 
 def _is_hidden(attributes: dict[str, str | None]) -> bool:
     return "hidden" in attributes or attributes.get("role") == "navigation"
+
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTED = "META-INF/encryption.xml"
+_PAGE_TYPES = {"application/xhtml+xml", "text/html"}
+_CLOSED = re.compile(
+    rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>"
+)
+"""An element that XML closes at once. HTML knows no such thing: the text after <title/> would be the title."""
+
+
+def read_epub(content: bytes) -> Iterator[Document]:
+    """Read a book; its description has the title."""
+    archive = Archive(content)
+    package = next((each.get("full-path", "") for each in archive.read_xml(_CONTAINER).iter("rootfile")), "")
+    book = archive.read_xml(package)
+    folder = posixpath.dirname(package)
+    items = {each.get("id"): each for each in book.iter("item")}
+    encrypted = set()
+    if _ENCRYPTED in archive:
+        encrypted = {each.get("URI", "") for each in archive.read_xml(_ENCRYPTED).iter("CipherReference")}
+    builder = TextBuilder()
+    builder.title = next((each.text or "" for each in book.iter("title")), "")
+    for entry in book.iter("itemref"):
+        item = items.get(entry.get("idref"))
+        if item is None or item.get("media-type") not in _PAGE_TYPES:
+            continue
+        name = resolve_name(folder, item.get("href", ""))
+        if name in encrypted:
+            raise Unreadable("it is protected against copying (DRM)")
+        add_html(builder, _CLOSED.sub(rb"<\1\2></\1>", archive.read(name)))
+    yield builder.build()

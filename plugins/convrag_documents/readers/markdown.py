@@ -1,11 +1,17 @@
-"""Markdown. The text stays as it is in the file, but for line breaks within paragraphs, which are spaces."""
+"""Markdown, and Jupyter notebooks: the Markdown and the code of the cells, without what the code printed.
+
+The text stays as it is in the file, but for line breaks within paragraphs, which are spaces.
+"""
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from convrag import Document
+from convrag.sdk.strict_json import parse_json
 from convrag.sdk.types import Heading
-from convrag_documents.readers.text import decode
+from convrag_documents.readers.text import TextBuilder, decode
+from convrag_documents.unreadable import Unreadable
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
@@ -92,3 +98,32 @@ def _clean(heading: str) -> str:
     unclosed = heading.strip().rstrip("#")
     heading = unclosed if unclosed[-1:] in ("", " ", "\t") else heading
     return _EMPHASIS.sub("", _LINK.sub(r"\1", heading)).strip()
+
+
+def read_notebook(content: bytes) -> Iterator[Document]:
+    """Read the cells of a notebook in their order; code stands between ```."""
+    try:
+        notebook = parse_json(decode(content))
+    except ValueError as error:
+        raise Unreadable(f"it is damaged: {error}") from error
+    builder = TextBuilder()
+    for cell in _list_cells(notebook):
+        text = _read_source(cell)
+        if cell.get("cell_type") == "code":
+            builder.add(f"```\n{text.strip()}\n```" if text.strip() else "")
+        else:
+            builder.add(*parse_markdown(text))
+    yield builder.build()
+
+
+def _list_cells(notebook: Any) -> list[dict[str, Any]]:
+    """List the cells of a notebook, in its form since 2015."""
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise Unreadable("this is no notebook")
+    return [cell for cell in notebook["cells"] if isinstance(cell, dict)]
+
+
+def _read_source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", "")
+    lines = source if isinstance(source, list) else [source]
+    return "".join(line for line in lines if isinstance(line, str))

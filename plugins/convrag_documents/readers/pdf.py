@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from convrag import Document
 from convrag.sdk.library_logs import limit_logs
 from convrag.sdk.types import Heading
-from convrag_documents.readers.text import join_wrapped_lines
-from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.readers.text import TextBuilder, join_wrapped_lines
 from convrag_documents.unreadable import Unreadable
 
 if TYPE_CHECKING:

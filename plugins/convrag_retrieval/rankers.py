@@ -1,16 +1,19 @@
-"""`ranker=bm25`: texts are scored by the words that they share with the query."""
+"""`ranker=bm25` and `ranker=embedding`: texts are scored by the words that they share with the query, or by vectors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from convrag import ConfigError, Ranker
+from annotated_types import Gt, Interval
+
+from convrag import Embedder, Ranker
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 _WORD = re.compile(r"\w+")
 
@@ -26,16 +29,17 @@ class BM25Ranker(Ranker):
             to a word that half of the texts have, and among a few clusters that is most of the query.
         k1: saturation of term frequency: the larger, the more repeated words count; above 0. Default: rank-bm25's own.
         b: normalisation by text length, from 0 (none) to 1 (full). Default: rank-bm25's own.
-
-    Raises:
-        ConfigError: a number lies outside of its range.
     """
 
     libraries = ("numpy", "rank-bm25")
 
-    def __init__(self, *, variant: Literal["plus", "okapi"] = "plus", k1: float = 1.5, b: float = 0.75) -> None:
-        if k1 <= 0 or not 0 <= b <= 1:
-            raise ConfigError(f"ranker=bm25: k1={k1} must be above 0, and b={b} between 0 and 1.")
+    def __init__(
+        self,
+        *,
+        variant: Literal["plus", "okapi"] = "plus",
+        k1: Annotated[float, Gt(0)] = 1.5,
+        b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
+    ) -> None:
         self.variant = variant
         self.k1 = k1
         self.b = b
@@ -57,3 +61,27 @@ class BM25Ranker(Ranker):
 def tokenize(text: str) -> list[str]:
     """Split a query or a text into lower-cased words, in order."""
     return _WORD.findall(text.lower())
+
+
+class EmbeddingRanker(Ranker):
+    """Score each text by its similarity to the query, with any embedder; the score is the cosine.
+
+    Args:
+        embedder: makes the vectors.
+    """
+
+    libraries = ("numpy",)
+
+    def __init__(self, *, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Score each text: (n,) cosines; 0 for a text in which the embedder knows nothing."""
+        import numpy as np
+
+        if not texts:
+            return np.zeros(0)
+        vector = self.embedder.embed([query], query=True)[0].astype(np.float64)
+        rows = self.embedder.embed(texts).astype(np.float64)
+        scores: NDArray[np.float64] = (rows * vector).sum(axis=1)  # unlike a matrix product, the same for equal rows
+        return scores

@@ -1,12 +1,52 @@
-"""`context=snippets`: of each passage the sentences that answer the question most likely."""
+"""What the model sees of the passages: `selector=top`, `context=full` and `context=snippets`."""
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Annotated
 
-from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question
+from annotated_types import Ge
+
+from convrag import LLM, Context, Evidence, EvidenceItem, Hit, Message, Question, Selection, Selector, Turn
+from convrag.sdk.ordering import Order, arrange_items
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.words import stem_words
+
+
+class TopSelector(Selector):
+    """Choose the first passages of the ranking, as many as top_n says."""
+
+    def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
+        """The first n hits."""
+        return Selection(tuple(hits[:n]))
+
+
+class FullContext(Context):
+    """Show the model every retrieved passage in full.
+
+    Args:
+        order: retrieval is best first; ends puts the best first and last, since models overlook the middle; stable
+            puts passages of earlier turns first, in their old order, so that a provider's prefix cache can be used.
+    """
+
+    def __init__(self, *, order: Order = "retrieval") -> None:
+        self.order = order
+
+    def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
+        """Each distinct passage once, numbered from 1 as shown, with its title."""
+        distinct = {hit.passage.id: hit.passage for hit in reversed(hits)}  # the best-ranked copy is set last
+        ranked = [distinct.pop(hit.passage.id) for hit in hits if hit.passage.id in distinct]
+        old = _first_positions(question.whole_history) if self.order == "stable" else {}
+        ordered = arrange_items(ranked, self.order, [old.get(passage.id) for passage in ranked])
+        items = tuple(EvidenceItem(number, passage, passage.content) for number, passage in enumerate(ordered, start=1))
+        return Evidence(items, {"repeated": len(hits) - len(items)})
+
+
+def _first_positions(history: Iterable[Turn]) -> dict[str, int]:
+    """Passage id -> the position (from 0) at which the conversation first showed it."""
+    shown = dict.fromkeys(passage.id for turn in history for passage in turn.passages)
+    return {passage_id: position for position, passage_id in enumerate(shown)}
+
 
 _WORD = re.compile(r"\w{3,}")  # shorter words say little
 
@@ -20,16 +60,11 @@ class SnippetContext(Context):
     Args:
         llm: counts tokens.
         tokens: of a snippet, with its title (200: the Perplexity-style seed).
-
-    Raises:
-        ConfigError: tokens is below 1.
     """
 
     libraries = ("pysbd", "PyStemmer")
 
-    def __init__(self, *, llm: LLM, tokens: int = 200) -> None:
-        if tokens < 1:
-            raise ConfigError(f"context.tokens={tokens}: it must be at least 1")
+    def __init__(self, *, llm: LLM, tokens: Annotated[int, Ge(1)] = 200) -> None:
         self.llm = llm
         self.tokens = tokens
 

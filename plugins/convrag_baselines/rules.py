@@ -1,12 +1,127 @@
-"""`rewriter=weighted_history`: the history as weighted words for BM25, and as words of a rewrite for vectors."""
+"""Rewriters without a model: the question alone, with earlier utterances, with these weighted, or their words."""
 
-from collections.abc import Sequence
-from typing import Literal
+import re
+from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
+from typing import Annotated, Literal
 
-from convrag import LLM, ConfigError, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn
+from annotated_types import Ge, Gt, Interval
+
+from convrag import LLM, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 from convrag.sdk.words import find_content_words, split_compounds, split_words
-from convrag_baselines.blend import check_decay, compute_vector_length
+
+
+class NoRewriter(Rewriter):
+    """Search for the question as it is (last turn)."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The question itself."""
+        return Rewrite.of(question.text)
+
+
+class AllQuestionsRewriter(Rewriter):
+    """Search for all questions of the conversation, concatenated into one query."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The earlier questions and this one, a line each."""
+        return _concatenate((turn.question for turn in question.history), question, question.history)
+
+
+class LastNRewriter(Rewriter):
+    """Search for the question and those of the last n exchanges, concatenated into one query.
+
+    Args:
+        n: how many exchanges; more of them may add topics that the conversation has left. Pronouns mostly refer to the
+            last exchange; the default adds the one before it.
+        answers: add the assistant's answers too: more context, and far longer queries.
+    """
+
+    def __init__(self, *, n: Annotated[int, Ge(1)] = 2, answers: bool = False) -> None:
+        self.n = n
+        self.answers = answers
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The last exchanges, oldest first, and the question, a line each."""
+        turns = question.history[-self.n :]
+        texts = (text for turn in turns for text in (turn.question, turn.answer if self.answers else ""))
+        return _concatenate(texts, question, turns)
+
+
+def _concatenate(texts: Iterable[str], question: Question, turns: tuple[Turn, ...]) -> Rewrite:
+    """The texts that are not empty and the question, a line each; the trace names the turns."""
+    lines = [" ".join(text.split()) for text in texts]
+    return Rewrite.of("\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns])
+
+
+_WORD = re.compile(r"\w+")
+
+
+class BlendRewriter(Rewriter):
+    """Search for the question and, with small weights, for the last questions and answers: no LLM is called.
+
+    Rocchio's formula, with earlier utterances in the place of relevant passages: the query's vector is that of the
+    question plus a weighted mean of the utterances' vectors, which the retriever adds up in its own way. All vectors
+    are scaled to the length of the question's: a text of n different words of equal weight has a vector of length
+    sqrt(n), so its weight is divided by that. So a long answer counts no more than a short question, no words are
+    selected, and the rarity of words is left to the retriever.
+
+    Args:
+        weight: that of all earlier utterances together; the question's is 1.
+        decay: the weight of an exchange as a share of that of the exchange after it.
+        exchanges: how many of the last exchanges are used; with decay=.5 a fifth would have less than a thirtieth of
+            their weight.
+    """
+
+    def __init__(
+        self,
+        *,
+        weight: Annotated[float, Gt(0)] = 0.5,
+        decay: Annotated[float, Interval(gt=0, le=1)] = 0.5,
+        exchanges: Annotated[int, Ge(1)] = 4,
+    ) -> None:
+        self.weight = weight
+        self.decay = decay
+        self.exchanges = exchanges
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The question, then the utterances, newest exchange first."""
+        turns = question.history[: -self.exchanges - 1 : -1]
+        said = weigh_utterances(turns, _list_words, self.weight, self.decay, _list_words(question.text))
+        blended = (Query(text, weight) for text, _, weight in said)
+        selected = [turn.id for turn in reversed(turns)]
+        return Rewrite((Query(question.text), *blended), {"selected": selected})
+
+
+def _list_words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def weigh_utterances(
+    turns: Sequence[Turn], split: Callable[[str], list[str]], weight: float, decay: float, question: Sequence[str]
+) -> list[tuple[str, list[str], float]]:
+    """The questions and answers that have words, scaled to the length of a question: text, words, weight.
+
+    Args:
+        turns: newest first.
+        split: text -> its words.
+        weight: that of all utterances together.
+        decay: the weight of a turn as a share of that of the turn after it.
+        question: the words of the question.
+    """
+    aged = [(text, decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
+    said = [(text, words, share) for text, share in aged if (words := split(text))]
+    total = sum(share for _, _, share in said)
+    length = compute_vector_length(question) or 1.0
+    return [
+        (text, words, weight * share / total * length / compute_vector_length(words)) for text, words, share in said
+    ]
+
+
+def compute_vector_length(words: Iterable[str]) -> float:
+    """Compute the length of the vector of a text with these words, each of weight 1, whatever their case."""
+    return sqrt(len({word.lower() for word in words}))
+
 
 _DENSE: Literal["dense"] = "dense"
 _LEXICAL: Literal["lexical"] = "lexical"
@@ -37,9 +152,6 @@ class WeightedHistoryRewriter(Rewriter):
         exchanges: how many of the last exchanges are used. Default: as in rewriter=blend.
         stop_words: the weight of the question's stop words ("what", "does", "tell"), where it has other words. Those of
             the history are left out.
-
-    Raises:
-        ConfigError: a parameter is out of range.
     """
 
     def __init__(
@@ -47,17 +159,13 @@ class WeightedHistoryRewriter(Rewriter):
         *,
         llm: LLM,
         standalone: Rewriter | None = None,
-        weight: float = 0.5,
-        rewrite_weight: float = 0.25,
-        answers: float = 0.25,
-        decay: float = 0.5,
-        exchanges: int = 4,
-        stop_words: float = 0.5,
+        weight: Annotated[float, Ge(0)] = 0.5,
+        rewrite_weight: Annotated[float, Ge(0)] = 0.25,
+        answers: Annotated[float, Ge(0)] = 0.25,
+        decay: Annotated[float, Interval(gt=0, le=1)] = 0.5,
+        exchanges: Annotated[int, Ge(1)] = 4,
+        stop_words: Annotated[float, Interval(ge=0, le=1)] = 0.5,
     ) -> None:
-        check_decay(decay, exchanges)
-        if min(weight, rewrite_weight, answers) < 0 or not 0 <= stop_words <= 1:
-            given = f"weight={weight}, rewrite_weight={rewrite_weight}, answers={answers}, stop_words={stop_words}"
-            raise ConfigError(f"rewriter=weighted_history: {given}: weights are 0 or more, that of stop words up to 1")
         self.llm = llm
         self.standalone = standalone
         self.weight = weight
@@ -114,13 +222,8 @@ class WeightedHistoryRewriter(Rewriter):
             queries.append((" ".join(own), 1 - self.stop_words))
         if standalone != question and (added := _list_content_words(standalone)):
             queries.append((" ".join(added), self.rewrite_weight))
-        length = compute_vector_length(own or every) or 1.0
-        aged = [(text, self.decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
-        said = [(words, share) for text, share in aged if (words := _list_content_words(text))]
-        total = sum(share for _, share in said)
-        for words, share in said:
-            weight = self.weight * share / total * length / compute_vector_length(words)
-            queries.append((" ".join(words), weight))
+        said = weigh_utterances(turns, _list_content_words, self.weight, self.decay, own or every)
+        queries += [(" ".join(words), weight) for _, words, weight in said]
         return queries
 
 

@@ -1,11 +1,45 @@
-"""`generator=direct`: one prompt with everything, and one answer."""
+"""The simplest stages: the whole history, and one prompt; and the options `none`, which do nothing."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
+from convrag import (
+    LLM,
+    Answer,
+    Clusterer,
+    Embedder,
+    Evidence,
+    Generator,
+    Memory,
+    MemoryView,
+    PromptTemplate,
+    Question,
+    Ranker,
+    Report,
+    Run,
+    RunSummary,
+    Tracker,
+    hookimpl,
+)
 from convrag.sdk.citations import check_citations
 from convrag.sdk.profiles import add_profile
 from convrag.sdk.sentences import remove_citations
+from convrag.sdk.types import Sweep
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class WholeHistory(Memory):
+    """Let the other stages see the whole history, as it was said."""
+
+    def view(self, question: Question) -> MemoryView:
+        """All turns before this one."""
+        return MemoryView(question.history)
 
 
 class DirectGenerator(Generator):
@@ -52,3 +86,52 @@ class DirectGenerator(Generator):
         checked = check_citations(completion.text, {item.number: item.passage.id for item in evidence.items})
         trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
         return Answer(checked.text, checked.citations, trace)
+
+
+_NOT_LOGGED = "Not logged to MLflow (tracker=none). The same command without tracker=none logs"
+
+
+class NoGenerator(Generator):
+    """Generate no answer: for experiments that end with retrieval."""
+
+    def generate(self, question: Question, evidence: Evidence) -> Answer:
+        """An empty answer; its trace says so, since metrics leave it out."""
+        return Answer("", trace={"outcome": "no generator"})
+
+
+class NoRanker(Ranker):
+    """Keep the order: all scores are 0."""
+
+    libraries = ("numpy",)
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Zeros, shape (texts,)."""
+        import numpy as np
+
+        return np.zeros(len(texts), dtype=np.float64)
+
+
+class NoClusterer(Clusterer):
+    """Put each text into a cluster of its own."""
+
+    libraries = ("numpy",)
+
+    def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
+        """The labels 0 to n - 1 for n texts."""
+        import numpy as np
+
+        return np.arange(len(texts), dtype=np.int64)
+
+
+class NoTracker(Tracker):
+    """Track no runs: only the files that each run writes are kept."""
+
+    @hookimpl
+    def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
+        """Say that the run is not logged, and how to log it."""
+        return None if run.sweep else f"{_NOT_LOGGED} the run, from what is remembered."
+
+    @hookimpl
+    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
+        """Say that the grid is not logged, and how to log it."""
+        return f"{_NOT_LOGGED} the grid, and runs no finished cell again."

@@ -1,14 +1,17 @@
-"""`embedder=lsa`: latent semantic analysis, learnt from the run's own corpus."""
+"""Embedders without a model to download: latent semantic analysis of the corpus, and hashed words."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge
 
 from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.sdk.identity import digest, find_version, hash_package
+from convrag.sdk.words import find_content_words
 from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convrag_offline.lsa_model import LsaModel
+
 
 _NO_CORPUS = "this embedder learns from the run's corpus, and the data set has none: choose another (embedder=...)"
 
@@ -35,14 +39,19 @@ class LsaEmbedder(Embedder):
         passages: the most passages to learn from, taken at even distances; more take longer and need more memory.
 
     Raises:
-        ConfigError: dimensions or passages are below 1; when it is used, the data set has no corpus.
+        ConfigError: when it is used, the data set has no corpus.
     """
 
     libraries = ("numpy", "scikit-learn", "scipy")
 
-    def __init__(self, *, dataset: Dataset, store: Store, dimensions: int = 256, passages: int = 50_000) -> None:
-        if dimensions < 1 or passages < 1:
-            raise ConfigError(f"embedder.dimensions={dimensions} and embedder.passages={passages} must be at least 1")
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        store: Store,
+        dimensions: Annotated[int, Ge(1)] = 256,
+        passages: Annotated[int, Ge(1)] = 50_000,
+    ) -> None:
         self.dataset = dataset
         self.store = store
         self.dimensions = dimensions
@@ -89,3 +98,41 @@ class LsaEmbedder(Embedder):
             learn(corpora, self.dimensions, self.passages).save(folder)
 
         return self.store.folder("embedders", key, learn_into)
+
+
+class WordsEmbedder(Embedder):
+    """Embed texts by their content words: texts are as near to each other as they share words. It learns nothing.
+
+    There is no model, and no corpus is needed, unlike for `embedder=lsa`; words of the same meaning are not near. Each
+    word's stem counts in one column, which its hash chooses (Weinberger et al. 2009). A text without content words is a
+    zero row.
+
+    Args:
+        dimensions: of the vectors; with fewer, more words share a column.
+    """
+
+    libraries = ("numpy", "scikit-learn", "scipy")
+
+    def __init__(self, *, dimensions: Annotated[int, Ge(1)] = 1024) -> None:
+        self.dimensions = dimensions
+
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("sklearn")
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Unit or zero rows, (n, dimensions) float32."""
+        import numpy as np
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        vectorizer = HashingVectorizer(
+            n_features=self.dimensions, analyzer=_list_stems, alternate_sign=False, dtype=np.float32
+        )
+        rows: NDArray[np.float32] = vectorizer.transform(texts).toarray()
+        return rows
+
+
+def _list_stems(text: str) -> list[str]:
+    return [word.stem for word in find_content_words(text)]

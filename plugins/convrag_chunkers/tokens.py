@@ -1,4 +1,4 @@
-"""The measure of a passage's length, and where a text without sentence ends is cut.
+"""chunker=tokens: windows of a fixed length. Also the measure of length, and where a text without sentence ends is cut.
 
 A token is up to six letters or digits of ASCII, up to three of other alphabets, one character of Chinese, Japanese or
 Korean, or one other sign: "Employees may carry over days." has 7. It is an estimate of what embedders and language
@@ -7,10 +7,14 @@ models count, which needs no tokenizer: English prose has 1.0 to 1.1 of these to
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Annotated
 
-from convrag import ConfigError
+from annotated_types import Ge
+
+from convrag import Chunker, ConfigError, Document, Passage
+from convrag.sdk.document_passages import cut_passages
 
 CJK = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Characters of scripts in which each is counted, as ranges for a pattern."""
@@ -19,12 +23,6 @@ _TOKEN = re.compile(rf"[A-Za-z0-9]{{1,6}}|[^\W_A-Za-z0-9{CJK}]{{1,3}}|\S")
 _LINE = re.compile(r"[^\n]+")
 _JOINER = "\u200d"
 _CLAUSE_ENDS = frozenset("、，；：,;:")
-
-
-def check_tokens(tokens: int) -> None:
-    """Raises ConfigError: a passage would have no token."""
-    if tokens < 1:
-        raise ConfigError(f"chunker.tokens={tokens}: at least 1")
 
 
 def choose_part(name: str, given: int | None, share: int, tokens: int) -> int:
@@ -37,9 +35,8 @@ def choose_part(name: str, given: int | None, share: int, tokens: int) -> int:
         tokens: the most that a passage has.
 
     Raises:
-        ConfigError: a number is out of range.
+        ConfigError: it is more than half, or negative.
     """
-    check_tokens(tokens)
     if given is None:
         return tokens // share
     if not 0 <= 2 * given <= tokens:
@@ -96,21 +93,18 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
 
 def _find_cut(text: str, start: int, latest: int) -> int:
     """Find the last place between words in the second half of a span; else between clauses, else characters."""
-    middle = start + (latest - start) // 2
-    places = range(latest, middle, -1)
-    for is_between in (_is_between_words, _is_between_clauses, _is_between_characters):
-        if (cut := next((place for place in places if is_between(text, place)), None)) is not None:
-            return cut
-    return latest
+    places = range(latest, start + (latest - start) // 2, -1)
+    return _find_place(text, places, (_is_between_words, _is_between_clauses, _is_between_characters), latest)
 
 
 def _find_word(text: str, earliest: int, cut: int) -> int:
     """Find the first word, else character, that begins at `earliest` or later, before the cut."""
-    places = range(earliest, cut)
-    for is_between in (_is_between_words, _is_between_characters):
-        if (found := next((place for place in places if is_between(text, place)), None)) is not None:
-            return found
-    return cut
+    return _find_place(text, range(earliest, cut), (_is_between_words, _is_between_characters), cut)
+
+
+def _find_place(text: str, places: range, tests: Iterable[Callable[[str, int], bool]], default: int) -> int:
+    """Find the first of the places that passes the first test that any of them passes."""
+    return next((place for test in tests for place in places if test(text, place)), default)
 
 
 def _is_between_words(text: str, place: int) -> bool:
@@ -130,3 +124,28 @@ def _is_between_characters(text: str, place: int) -> bool:
         return False
     is_skin_tone = "\U0001f3fb" <= after <= "\U0001f3ff"
     return not (unicodedata.category(after).startswith("M") or is_skin_tone or after >= "\U000e0000")
+
+
+class TokenChunker(Chunker):
+    """Cut at every so many tokens, between two words: the baseline that papers compare with.
+
+    Text without spaces is cut between characters.
+
+    Args:
+        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
+            alphabet, one character of Chinese, Japanese or Korean, or another sign.
+        overlap: how many tokens of its end the next passage begins with, rounded to whole words; at most half of
+            `tokens`, and unless given an eighth.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    def __init__(self, *, tokens: Annotated[int, Ge(1)] = 200, overlap: int | None = None) -> None:
+        self.tokens = tokens
+        self.overlap = choose_part("overlap", overlap, 8, tokens)
+
+    def chunk(self, document: Document) -> Sequence[Passage]:
+        """The windows in their order; all of the text is in them."""
+        windows = cut_windows(document.text, 0, len(document.text), self.tokens, self.overlap)
+        return list(cut_passages(document, windows))

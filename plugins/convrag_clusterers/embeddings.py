@@ -1,0 +1,265 @@
+"""Clusterers of embeddings, most with algorithms of scikit-learn; and how all clusterers number clusters."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge, Interval
+
+from convrag import Clusterer, ConfigError, Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+_ROW_DECIMALS = 6  # rows that agree so far differ by rounding
+
+
+class EmbeddingClusterer(Clusterer):
+    """Clusters texts by their embeddings.
+
+    A text of which the embedder knows nothing (a zero row) is like no other: an outlier. Texts whose rows are all equal
+    are one cluster. Only the other cases are left to an algorithm.
+    """
+
+    libraries = ("numpy", "scikit-learn")
+
+    def load_libraries(self) -> None:
+        """Import scikit-learn, in one thread."""
+        import_module("sklearn")
+
+    def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
+        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
+        import numpy as np
+
+        labels = np.full(len(texts), -1, dtype=np.int64)
+        if len(texts):
+            rows = embedder.embed(list(texts))
+            known = np.flatnonzero(rows.any(axis=1))
+            several = count_distinct_rows(rows[known]) > 1
+            labels[known] = renumber_labels(self._label_rows(rows[known])) if several else 0
+        return labels
+
+    @abstractmethod
+    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        """(n, d) unit rows, at least two of them different -> (n,) labels, negative for outliers."""
+
+
+def count_distinct_rows(rows: NDArray[np.float32]) -> int:
+    """The number of different rows."""
+    return len({row.tobytes() for row in rows.round(_ROW_DECIMALS) + 0.0})  # + 0.0 turns -0.0 into 0.0
+
+
+def renumber_labels(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) labels of the same clusters, numbered from 0 in the order in which they appear; negative ones become -1."""
+    import numpy as np
+
+    numbers: dict[int, int] = {}
+    found = (int(label) for label in labels)
+    return np.array([-1 if label < 0 else numbers.setdefault(label, len(numbers)) for label in found], dtype=np.int64)
+
+
+def choose_cluster_count(n: int, least: int = 2, most: int = 7) -> int:
+    """The root of the number of texts, rounded down, between two limits: the number of clusters of the MMR seed."""
+    return max(least, min(most, int(n**0.5)))
+
+
+_single_threaded = threading.Lock()
+"""Held during a fit, in which the numerical libraries run in one thread: several would add up in any order, and hinder
+each other over so little. The limit holds for the whole process, so that two fits at once would undo each other's."""
+
+
+class KMeansClusterer(EmbeddingClusterer):
+    """Cluster embeddings with k-means; the number of clusters grows with the root of the number of texts.
+
+    Every text that the embedder knows belongs to a cluster. One or two texts, or equal ones, are one cluster.
+
+    Args:
+        k: the number of clusters, never more than there are different texts; None lets `choose` decide.
+        choose: how k is found. "sqrt": the root of the number of texts, rounded down (the MMR seed); "silhouette":
+            whatever separates the clusters best (its second version; Rousseeuw 1987), the smaller k on a tie.
+        least: the smallest k that is chosen (2: the MMR seed).
+        most: the largest k that is chosen (7: the MMR seed, which wants a small pool of candidates).
+        restarts: how often to start anew, keeping the tightest result; more takes longer in proportion. 1 is
+            scikit-learn's default for the careful k-means++ start; the seed's code had 10.
+        seed: of the random starts (42: the seed's code).
+
+    Raises:
+        ConfigError: most is below least.
+    """
+
+    libraries = ("scikit-learn", "threadpoolctl")
+
+    def __init__(
+        self,
+        *,
+        k: Annotated[int | None, Ge(1)] = None,
+        choose: Literal["sqrt", "silhouette"] = "sqrt",
+        least: Annotated[int, Ge(2)] = 2,
+        most: int = 7,
+        restarts: Annotated[int, Ge(1)] = 1,
+        seed: int = 42,
+    ) -> None:
+        if least > most:
+            raise ConfigError(f"clusterer.most={most}: it must be at least clusterer.least={least}")
+        self.k = k
+        self.choose = choose
+        self.least = least
+        self.most = most
+        self.restarts = restarts
+        self.seed = seed
+
+    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        import numpy as np
+
+        n, distinct = len(rows), count_distinct_rows(rows)
+        if self.k is not None:
+            return self._run_kmeans(rows, min(self.k, distinct))
+        if n <= 2:
+            return np.zeros(n, dtype=np.int64)
+        if self.choose == "silhouette":
+            return self._choose_by_silhouette(rows, distinct)
+        return self._run_kmeans(rows, min(choose_cluster_count(n, self.least, self.most), distinct))
+
+    def _choose_by_silhouette(self, rows: NDArray[np.float32], distinct: int) -> NDArray[np.int64]:
+        """The labels with the largest mean silhouette, which is defined for more texts than clusters."""
+        from sklearn.metrics import silhouette_score
+
+        largest = min(self.most, distinct, len(rows) - 1)
+        labelings = [self._run_kmeans(rows, k) for k in range(min(self.least, largest), largest + 1)]
+        scores = [round(float(silhouette_score(rows, labels)), 6) for labels in labelings]
+        return labelings[scores.index(max(scores))]  # of equal ones the first, with the smallest k
+
+    def _run_kmeans(self, rows: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+        from sklearn.cluster import KMeans
+
+        model = KMeans(k, n_init=self.restarts, random_state=self.seed)
+        with _single_threaded, self._find_thread_pools().limit(limits=1):
+            labels: NDArray[np.int64] = model.fit_predict(rows)
+        return labels
+
+    @staticmethod
+    @cache
+    def _find_thread_pools() -> Any:
+        """A controller of the libraries that run threads of their own; finding them takes longer than a fit."""
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+        return ThreadpoolController()
+
+
+class AgglomerativeClusterer(EmbeddingClusterer):
+    """Cluster embeddings bottom-up (average cosine linkage), down to a number of clusters or up to a similarity.
+
+    Args:
+        k: the number of clusters, never more than there are texts; None takes the root of the number of texts, rounded
+            down, between 2 and 7, as clusterer=kmeans does, so that the two can be compared.
+        threshold: instead of a number: clusters are joined as long as the mean cosine similarity of their texts is at
+            least this; how large is large depends on the embedder.
+
+    Raises:
+        ConfigError: both are given.
+    """
+
+    def __init__(
+        self,
+        *,
+        k: Annotated[int | None, Ge(1)] = None,
+        threshold: Annotated[float | None, Interval(ge=-1, le=1)] = None,
+    ) -> None:
+        if k is not None and threshold is not None:
+            raise ConfigError(f"clusterer.k={k} and clusterer.threshold={threshold}: give one of them")
+        self.k = k
+        self.threshold = threshold
+
+    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        from sklearn.cluster import AgglomerativeClustering
+
+        size: dict[str, float | None] = {"n_clusters": min(self.k or choose_cluster_count(len(rows)), len(rows))}
+        if self.threshold is not None:
+            size = {"n_clusters": None, "distance_threshold": 1 - self.threshold}
+        model = AgglomerativeClustering(**size, metric="cosine", linkage="average")
+        labels: NDArray[np.int64] = model.fit_predict(rows)
+        return labels
+
+
+class DbscanClusterer(EmbeddingClusterer):
+    """Cluster embeddings with DBSCAN: texts within reach of each other, however many clusters that makes.
+
+    Args:
+        eps: the largest cosine distance (1 minus the cosine) of neighbours, 0 to 2; larger makes fewer, wider clusters.
+            How far is far depends on the embedder; .5 asks of two texts to be more alike than not.
+        min_samples: texts within reach, itself included, that make a text the core of a cluster; 2: two texts that say
+            the same are a topic.
+    """
+
+    def __init__(
+        self, *, eps: Annotated[float, Interval(gt=0, le=2)] = 0.5, min_samples: Annotated[int, Ge(1)] = 2
+    ) -> None:
+        self.eps = eps
+        self.min_samples = min_samples
+
+    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        from sklearn.cluster import DBSCAN
+
+        model = DBSCAN(eps=self.eps, min_samples=self.min_samples, metric="cosine")
+        labels: NDArray[np.int64] = model.fit_predict(rows)
+        return labels
+
+
+class HdbscanClusterer(EmbeddingClusterer):
+    """Cluster embeddings with HDBSCAN: dense regions of any density, with no distance to set.
+
+    Two different texts are two outliers: there is nothing beside which they would be dense.
+
+    Args:
+        min_cluster_size: the fewest texts of a cluster (2: GINGER's).
+        min_samples: neighbours that make a region dense, itself included; more makes more outliers (1: GINGER's).
+    """
+
+    def __init__(self, *, min_cluster_size: Annotated[int, Ge(2)] = 2, min_samples: Annotated[int, Ge(1)] = 1) -> None:
+        self.min_cluster_size = min_cluster_size
+        self.min_samples = min_samples
+
+    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        import numpy as np
+        from sklearn.cluster import HDBSCAN
+
+        if len(rows) < max(self.min_cluster_size, self.min_samples):
+            return np.full(len(rows), -1, dtype=np.int64)
+        model = HDBSCAN(min_cluster_size=self.min_cluster_size, min_samples=self.min_samples, copy=True)
+        labels: NDArray[np.int64] = model.fit_predict(rows.astype(np.float64))
+        return labels
+
+
+class SimilarityClusterer(EmbeddingClusterer):
+    """Put each text to the cluster that it is most similar to, or begin a new one: greedy, in the order of the texts.
+
+    Args:
+        threshold: the least cosine similarity of a text with a cluster's mean; more makes more, tighter clusters. How
+            large is large depends on the embedder; .5 asks of a text to be more like the cluster than not.
+    """
+
+    def __init__(self, *, threshold: Annotated[float, Interval(ge=-1, le=1)] = 0.5) -> None:
+        self.threshold = threshold
+
+    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        import numpy as np
+
+        sums = np.zeros(rows.shape, dtype=np.float64)
+        labels = np.zeros(len(rows), dtype=np.int64)
+        count = 0
+        for index, row in enumerate(rows):
+            lengths = np.linalg.norm(sums[:count], axis=1)
+            similarities = np.divide(sums[:count] @ row, lengths, out=np.zeros(count), where=lengths > 0)
+            nearest = int(similarities.argmax()) if count else 0
+            if not count or similarities[nearest] < self.threshold:
+                nearest, count = count, count + 1
+            sums[nearest] += row
+            labels[index] = nearest
+        return labels

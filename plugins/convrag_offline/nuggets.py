@@ -1,0 +1,223 @@
+"""Tasks on the sentences of passages without a language model: nuggets, spans and drafts, by words in common.
+
+Task "nuggets": the passage, with tags around the sentences that match the question. A sentence covers a share of the
+question's weight, in which rare words count more. Words of the title and of the sentence before count for half, since a
+sentence often continues what was named there. The share of the n-th sentence is divided by log2(n + 1), as nDCG
+discounts a rank, since texts say first what matters most; a sentence is tagged if it has at least a third of the
+passage's best. convrag_ginger's detector=sentences does the same without weights.
+
+Tasks "nuggetise", "importance" and "assign": a stand-in for a judge. It compares words, not facts: it does not
+recognise a paraphrase, nor a contradiction in the same words. Its scores show that everything works, and they compare
+answers that quote; they are no judgement.
+
+Tasks "spans", "draft_spans", "draft_passages", "choose" and "reply": the spans are the sentences that cover most of the
+question; a draft quotes those that answer it; and the better of two drafts is the one with more of its words in the
+passages ("support"), that covers more of the question ("completeness"), or more of whose words the question has
+("relevance").
+"""
+
+import json
+import math
+import re
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+from convrag.sdk.sentences import find_sentence_spans, remove_citations
+from convrag.sdk.words import find_stems
+from convrag_offline.answering import MIN_SHARE, MIN_WORDS, History, Passages, answer, rewrite
+from convrag_offline.document_frequencies import DocumentFrequencies, add_weights, compute_share
+
+OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
+
+_NEAR_BEST = 0.33  # of the best score; convrag_ginger's detector=sentences says why
+_CONTEXT_WEIGHT = 0.5  # of a word that stands only in the title or in the sentence before
+
+
+class ScoredSentence(NamedTuple):
+    """Where a sentence stands, in characters; the share of the question's weight that it covers, by itself and in all.
+
+    `own` counts the words of the sentence; `share` those of the title and of the sentence before as well, for half.
+    """
+
+    start: int
+    end: int
+    own: float
+    share: float
+
+
+def tag_nuggets(question: str, passage: str, frequencies: DocumentFrequencies, title: str = "") -> str:
+    """A copy of the passage with tags around its nuggets."""
+    sentences = score_sentences(question, passage, frequencies, title)
+    if not any(sentence.own for sentence in sentences):
+        return passage
+    scores = [sentence.share / math.log2(n + 1) for n, sentence in enumerate(sentences, 1)]
+    copied: list[str] = []
+    position = 0
+    for sentence, score in zip(sentences, scores, strict=True):
+        if score >= _NEAR_BEST * max(scores):
+            copied += [passage[position : sentence.start], OPENING_TAG]
+            copied += [passage[sentence.start : sentence.end], CLOSING_TAG]
+            position = sentence.end
+    return "".join([*copied, passage[position:]])
+
+
+def score_sentences(
+    question: str, passage: str, frequencies: DocumentFrequencies, title: str = ""
+) -> list[ScoredSentence]:
+    """The sentences of a passage, without its headings, in order, with what they cover of the question."""
+    weights = frequencies.weigh_question(find_stems(question))
+    total = sum(weights.values())
+    in_title = find_stems(title)
+    in_previous = frozenset[str]()
+    found: list[ScoredSentence] = []
+    for start, end in find_sentence_spans(passage):
+        text = passage[start:end]
+        shared = find_stems(text) & weights.keys()
+        nearby = ((in_title | in_previous) & weights.keys()) - shared
+        own = add_weights(shared, weights)
+        share = own + _CONTEXT_WEIGHT * add_weights(nearby, weights)
+        if total and text != title and len(text.split()) >= MIN_WORDS:
+            found.append(ScoredSentence(start, end, own / total, share / total))
+        in_previous = shared
+    return found
+
+
+_MATCHES = 1 / 3  # of the question's weight: a question names about three things, a nugget may answer one of them
+
+PARTIAL = 0.5
+"""The least share of a nugget's content words for partial support; full support has all of them."""
+
+
+def nuggetise(
+    question: str,
+    history: History,
+    passages: Passages,
+    nuggets: Sequence[str],
+    most: int,
+    words: int,
+    frequencies: DocumentFrequencies,
+) -> str:
+    """Add the nuggets of more passages to a list: the beginnings of the sentences that match the question.
+
+    Args:
+        question: what the nuggets answer.
+        history: of the question, oldest exchange first.
+        passages: with `text` and maybe `title`.
+        nuggets: the list so far.
+        most: the most nuggets of the new list.
+        words: the most words of a nugget.
+        frequencies: tell rare words from common ones.
+
+    Returns:
+        {"nuggets": [...]} as JSON, the nuggets that cover most of the question first.
+    """
+    complete = rewrite(question, history, frequencies)
+    spans = [
+        each["text"][sentence.start : sentence.end]
+        for each in passages
+        for sentence in score_sentences(complete, each["text"], frequencies, each.get("title", ""))
+        if sentence.own and sentence.share >= _MATCHES
+    ]
+    distinct = dict.fromkeys([*nuggets, *(" ".join(span.split()[:words]) for span in spans)])
+    weights = frequencies.weigh_question(find_stems(complete))
+    best = sorted(distinct, key=lambda text: -compute_share(text, weights))
+    return json.dumps({"nuggets": best[:most]}, ensure_ascii=False)
+
+
+def rate_importance(question: str, history: History, nuggets: Sequence[str], frequencies: DocumentFrequencies) -> str:
+    """Label each nugget "vital" if it covers half of the question's weight, as an answer must, else "okay"; as JSON."""
+    weights = frequencies.weigh_question(find_stems(rewrite(question, history, frequencies)))
+    return json.dumps(
+        {"labels": ["vital" if compute_share(text, weights) >= MIN_SHARE else "okay" for text in nuggets]}
+    )
+
+
+def assign_support(nuggets: Sequence[str], answer: str, frequencies: DocumentFrequencies) -> str:
+    """Label each nugget by the share of its content words that the answer has; as JSON.
+
+    All of them are "support", half of them "partial", fewer "none".
+    """
+    answered = find_stems(answer)
+    return json.dumps({"labels": [_label(find_stems(text), answered) for text in nuggets]})
+
+
+def _label(nugget: Set[str], answer: Set[str]) -> str:
+    share = len(nugget & answer) / len(nugget) if nugget else 0.0
+    return "support" if share == 1 else "partial" if share >= PARTIAL else "none"
+
+
+MOST_SPANS = 6
+"""The most sentences that are marked in all passages together."""
+
+_NEAR_BEST_SPAN = 0.5  # of the best score: the least score of the other sentences
+_FULL, _PART = 0.9, 0.5  # the least share of the question's weight that the spans of a full and a partial answer cover
+
+_COURTESY = re.compile(r"\b(?:thanks?|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome)\b")
+_POLITE = """
+a all and awesome bye cool for good goodbye got great hello help helpful hey hi i information is it it's lot many much
+nice now ok okay perfect so thank thanks that that's the there this very was wonderful you your
+"""
+
+
+def mark_spans(
+    question: str, standalone: str, history: History, evidence: Passages, frequencies: DocumentFrequencies
+) -> str:
+    """JSON with the sentences of the passages that match the question best, and how much of it they cover."""
+    if _is_courtesy(question):
+        return json.dumps({"asks": False, "answered": "none", "spans": []})
+    asked = standalone or rewrite(question, history, frequencies)
+    scored = [
+        (sentence.share / math.log2(place + 1), int(item["number"]), item["text"][sentence.start : sentence.end])
+        for item in evidence
+        for place, sentence in enumerate(score_sentences(asked, item["text"], frequencies, item["title"]), 1)
+        if sentence.own
+    ]
+    best = max((score for score, _, _ in scored), default=0.0)
+    ranked = sorted(enumerate(scored), key=lambda each: (-each[1][0], each[0]))[:MOST_SPANS]
+    chosen = [each for _, each in sorted(ranked) if each[0] >= _NEAR_BEST_SPAN * best]
+    covered = compute_share(" ".join(text for _, _, text in chosen), frequencies.weigh_question(find_stems(asked)))
+    answered = "full" if covered >= _FULL else "part" if covered >= _PART else "none"
+    spans = [{"passage": number, "quote": text} for _, number, text in chosen]
+    return json.dumps({"asks": True, "answered": answered, "spans": spans}, ensure_ascii=False)
+
+
+def draft(
+    question: str, standalone: str, history: History, evidence: Passages, frequencies: DocumentFrequencies
+) -> str:
+    """The sentences of the evidence that answer the question, each with its citation; see `answering`."""
+    return answer(standalone or question, () if standalone else history, evidence, frequencies)
+
+
+def choose(
+    question: str,
+    standalone: str,
+    history: History,
+    evidence: Passages,
+    criterion: str,
+    first: str,
+    second: str,
+    frequencies: DocumentFrequencies,
+) -> str:
+    """JSON that says which of two drafts is better by a criterion, or that they are equal."""
+    asked = standalone or rewrite(question, history, frequencies)
+    said = set().union(*(find_stems(item["text"]) for item in evidence))
+    scores = []
+    for text in map(remove_citations, (first, second)):
+        stems = find_stems(text)
+        if criterion == "completeness":
+            scores.append(compute_share(text, frequencies.weigh_question(find_stems(asked))))
+        else:
+            known = said if criterion == "support" else find_stems(asked)
+            scores.append(len(stems & known) / len(stems) if stems else 0.0)
+    return json.dumps({"better": "tie" if scores[0] == scores[1] else "A" if scores[0] > scores[1] else "B"})
+
+
+def reply(question: str, frequencies: DocumentFrequencies) -> str:
+    """A courtesy."""
+    return "You're welcome." if "thank" in question.lower() else "What would you like to know?"
+
+
+def _is_courtesy(question: str) -> bool:
+    """Whether an utterance has no words but those of greetings and thanks."""
+    words = re.findall(r"[\w'’]+", question.lower().replace("’", "'"))
+    return bool(_COURTESY.search(question.lower())) and "?" not in question and set(words) <= set(_POLITE.split())
