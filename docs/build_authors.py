@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeVar
 
 import page_parts as parts
 
@@ -259,18 +259,29 @@ def _document_errors() -> Iterator[str]:
 def _document_helpers() -> Iterator[str]:
     yield (
         "Modules of `convrag.sdk`, imported by name: `from convrag.sdk.citations import find_citations`. What stands "
-        "here is public: it is in the `__all__` of its module. The rest of `convrag.sdk` is convrag's own, and may "
-        "change."
+        "here is public. The rest of `convrag.sdk` is convrag's own, and may change."
     )
     for name in _list_modules(sdk):
         if name in ("errors", "types"):
             continue  # they have sections of their own
         module = import_module(f"convrag.sdk.{name}")
-        if public := getattr(module, "__all__", None):
+        if public := list_public_names(module):
             yield from _document_module(module, public)
     yield "Of `convrag.store`, plugins may use what follows."
     for name, public in STORE.items():
         yield from _document_module(import_module(f"convrag.store.{name}"), public.split())
+
+
+def list_public_names(module: Any) -> list[str]:
+    """The names in a module's `__all__`, else those that it defines: constants, classes, functions."""
+    if listed := getattr(module, "__all__", None):
+        return list(listed)
+    body = ast.parse(inspect.getsource(module)).body
+    assigned = [each for node in body if isinstance(node, ast.Assign) for each in node.targets]
+    defined = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    names = {*defined, *(each.id for each in assigned if isinstance(each, ast.Name))}
+    public = [name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar)]
+    return sorted(public, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
 
 def _document_module(module: Any, public: Iterable[str]) -> Iterator[str]:

@@ -7,8 +7,6 @@ from convrag.api.records import TurnRecord
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.sdk.prompts import PromptTemplate
 
-__all__ = ["suggest_follow_ups"]
-
 _LIST_MARK = re.compile(r"^[\s*•-]*(?:\d+[.)](?!\d)[\s*]*)?")
 
 

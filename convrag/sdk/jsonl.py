@@ -21,18 +21,6 @@ from convrag.store.strict_json import parse_json
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = [
-    "UNREADABLE",
-    "Line",
-    "check_is_file",
-    "data_suffix",
-    "json_type",
-    "list_files",
-    "open_unpacked",
-    "read_lines",
-    "read_lines_in",
-]
-
 UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
 """What opening and reading a file may raise.
 

@@ -7,10 +7,7 @@ from typing import Any
 from convrag.api.errors import LLMError
 from convrag.api.models import LLM
 from convrag.api.types import Question, Rewrite, Turn
-from convrag.sdk.profiles import add_profile
-from convrag.sdk.prompts import PromptTemplate
-
-__all__ = ["MAX_CHARACTERS", "LLMRewriter", "clean_reply", "format_exchanges"]
+from convrag.sdk.prompts import PromptTemplate, add_profile
 
 _LABEL = re.compile(
     r"""^(?:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from convrag.api.printable import make_printable
 
-__all__ = ["format_cell", "format_line", "format_table", "format_text"]
-
 _TAG = re.compile(r"<(?=[a-zA-Z/!?])")
 _CELL = str.maketrans({"|": "&#124;", "`": "&#96;"})
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
 from convrag.sdk.citations import check_citations
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 from convrag.sdk.sentences import remove_citations
 
 

@@ -17,7 +17,7 @@ from convrag import (
     Report,
     TurnRecord,
 )
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 from convrag_drafts.answerability import Decision, decide
 from convrag_drafts.calibration import read_calibration
 from convrag_drafts.choosing import Choice, DraftJudges

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from convrag import ConfigError
-from convrag.sdk.clauses import shorten_by_clauses
-from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.sentences import find_sentence_spans, shorten_by_clauses
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from convrag import LLM, ConfigError, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 
 
 class MultiQueryRewriter(Rewriter):

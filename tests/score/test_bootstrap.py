@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from convrag.score import bootstrap
-from convrag.score.bootstrap import bootstrap_intervals
+from convrag.score import scoring
+from convrag.score.scoring import bootstrap_intervals
 
 
 def test_intervals_are_those_of_whole_conversations() -> None:
@@ -68,10 +68,10 @@ def test_what_follows_from_the_means_has_an_interval_too() -> None:
 def test_many_conversations_take_little_memory_and_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     sums, sizes = np.random.default_rng(1).random((40, 2)), np.ones((40, 2))
     whole = bootstrap_intervals(sums, sizes)
-    monkeypatch.setattr(bootstrap, "_DRAWS", 40 * 7)
+    monkeypatch.setattr(scoring, "_DRAWS", 40 * 7)
     assert bootstrap_intervals(sums, sizes) == pytest.approx(whole, rel=1e-12), "BLAS adds up other sizes otherwise"
     monkeypatch.undo()
-    monkeypatch.setattr(bootstrap, "RESAMPLES", 60)
+    monkeypatch.setattr(scoring, "RESAMPLES", 60)
     many = np.random.default_rng(1).random((100_000, 1))
     tracemalloc.start()
     bootstrap_intervals(many, np.ones_like(many))

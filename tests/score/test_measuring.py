@@ -15,8 +15,7 @@ from convrag import LLM, Completion, ConfigError, LLMError, Message, Prompt
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.config.settings import DEFAULT_METRICS
-from convrag.score.measuring import check_measures_differ, measure
-from convrag.score.reports import join_reports
+from convrag.score.measuring import check_measures_differ, join_reports, measure
 from convrag.score.scoring import Scores
 from convrag.score.summary import summarize
 from convrag.store.remember import remember

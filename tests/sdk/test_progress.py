@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from convrag.sdk import progress, progress_lines
+from convrag.sdk import progress
+from convrag.sdk.printable import format_duration
 from convrag.sdk.progress import show_preparation, show_step, track, turn_progress, within_grid
-from convrag.sdk.progress_lines import format_duration
 
 
 class Terminal(io.StringIO):
@@ -86,7 +86,7 @@ def test_a_cell_has_its_bar_before_the_first_turn(monkeypatch: pytest.MonkeyPatc
 def test_a_step_that_takes_a_while_is_told_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(progress_lines, "_TIMES", (0.0, 3600.0))
+    monkeypatch.setattr(progress, "_TIMES", (0.0, 3600.0))
     monkeypatch.setattr(progress, "_LOGGED", 0.0)
     told = threading.Event()
     written = sys.stderr.write

@@ -4,9 +4,8 @@ import threading
 
 import pytest
 
-from convrag.sdk import progress, progress_lines
-from convrag.sdk.progress import count_parts, show_step, turn_progress
-from convrag.sdk.progress_lines import StepProgress, tell_now_and_then
+from convrag.sdk import progress
+from convrag.sdk.progress import StepProgress, count_parts, show_step, tell_now_and_then, turn_progress
 
 
 def tell_until(step: StepProgress, end: float, parts_per_second: float = 0.0) -> list[tuple[float, str]]:
@@ -68,7 +67,7 @@ def test_only_the_innermost_step_of_a_thread_is_told_of(monkeypatch: pytest.Monk
     """ "Preparing retriever=dense" says nothing while "Embedding cloud" does; turns go on beside a fit of a thread."""
     tellers = {}
     monkeypatch.setattr(
-        progress_lines, "tell_now_and_then", lambda step, tell, wait: tellers.setdefault(step.description, tell)
+        progress, "tell_now_and_then", lambda step, tell, wait: tellers.setdefault(step.description, tell)
     )
     told: list[str] = []
     monkeypatch.setattr(progress, "_tell", told.append)

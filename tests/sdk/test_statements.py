@@ -1,6 +1,6 @@
 import pytest
 
-from convrag.sdk.statements import find_cited_statements
+from convrag.sdk.citations import find_cited_statements
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,7 @@ from convrag.sdk.errors import NotReady
 from convrag.sdk.types import Sweep
 from convrag.store.locks import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
-from convrag.sweep.cells import CellsFailed, CellsPartial
-from convrag.sweep.folders import cell_id, register_folder_names
+from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id, register_folder_names
 from convrag.sweep.plan import ComposedCells, Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring

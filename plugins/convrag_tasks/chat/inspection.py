@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convrag import Passage, TurnRecord
+from convrag.sdk.citations import find_cited_statements
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.sources import find_source, list_sources
-from convrag.sdk.statements import find_cited_statements
-from convrag.sdk.transcript import format_transcript
+from convrag.sdk.transcript import find_source, format_transcript, list_sources
 from convrag.sdk.words import stem_words
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation

@@ -8,8 +8,8 @@ from rich.text import Text
 from convrag import Passage, Query, TurnRecord
 from convrag.sdk.console import make_console
 from convrag.sdk.queries import describe_query
-from convrag.sdk.sources import Source, describe_passage, list_sources
 from convrag.sdk.tasks.scores import list_cut_replies
+from convrag.sdk.transcript import Source, describe_passage, list_sources
 from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay
 from convrag_tasks.chat.answer_markdown import print_markdown
 from convrag_tasks.chat.terminal_lines import text_width
