@@ -21,7 +21,6 @@ from convrag.api.groups import GROUPS
 from convrag.api.stage import Stage
 from convrag.sdk import errors as rare_errors
 from convrag.sdk import types as rare_types
-from convrag.testing.stage import StageContract
 
 PATH = Path(__file__).with_name("authors.md")
 
@@ -357,7 +356,7 @@ def _rank_test_class(cls: type) -> tuple[bool, int]:
 
 def _document_contract(cls: type) -> Iterator[str]:
     """What a test class may say, and what is checked. The contract of all stages has what is common to them."""
-    owners = [each for each in cls.__mro__ if each is not object] if cls is StageContract else [cls]
+    owners = [each for each in cls.__mro__ if each is cls or each.__name__.startswith("_")]
     attributes = [line for owner in owners if (line := _list_attributes(owner))]
     methods = [(name, method) for owner in owners for name, method in parts.list_methods(owner)]
     lines = [

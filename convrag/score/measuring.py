@@ -150,7 +150,7 @@ def _describe_silence(place: str, metric: Metrics) -> str:
     return f"{place} had nothing to measure: no turn has {needed}."
 
 
-_TAKEN = (
+_OWN = [
     "metrics.json",
     "report.html",
     "run.json",
@@ -159,7 +159,7 @@ _TAKEN = (
     "summary.md",
     "datasets",
     "intermediate",
-)
+]
 """The files and folders that every run writes."""
 
 
@@ -209,5 +209,5 @@ def _check_file_name(name: str, title: str) -> None:
     parts = path.parts
     if not parts or path.is_absolute() or any(part.startswith(".") for part in parts) or "\\" in name or "\0" in name:
         raise ConvragError(f"{title} writes {name!r}, which is no place in the run's folder: 'analysis/mine.jsonl' is")
-    if parts[0] in _TAKEN:
+    if parts[0] in _OWN:
         raise ConvragError(f"{title} writes {name!r}, which the run writes itself: 'analysis/{path.name}' is free")

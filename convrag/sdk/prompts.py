@@ -102,12 +102,7 @@ class PromptTemplate:
             except TemplateSyntaxError as error:
                 at = line + error.lineno
                 raise DataError(f"this is no template: {error.message}", path=self.path, line=at) from error
-            except (
-                ValueError,
-                RecursionError,
-                MemoryError,
-                SyntaxError,
-            ) as error:  # a number of 5,000 digits, or too deep
+            except (ValueError, RecursionError, MemoryError, SyntaxError) as error:  # 5,000 digits, or too deep
                 raise DataError(f"this is no template: {error}", path=self.path, line=line) from error
             template.globals = dict(template.globals)  # each filling copies it, which takes long of Jinja's ChainMap
             messages.append(MessageTemplate(cast(Role, role), template, line))
