@@ -48,7 +48,6 @@ class Scores:
     ) -> None:
         self.turns = [turn for record in records if (turn := _score_turn(record, values.values())).scores]
         self._tables = {name: _MetricTable(metrics[name], values[name], self.turns) for name in values}
-        self._owners: dict[str, str] = {}
 
     @property
     def faults(self) -> dict[str, str]:
@@ -106,12 +105,9 @@ class Scores:
 
     def _score(self, turns: Sequence[int]) -> Slice:
         scores: dict[str, float] = {}
-        for name, table in self._tables.items():
+        for table in self._tables.values():
             for measure, score in table.score(turns).items():
-                if (owner := self._owners.setdefault(measure, name)) == name:
-                    scores[measure] = score
-                else:
-                    table.faults[f"its {measure} is left out: metrics.{owner} has one, too"] = None
+                scores.setdefault(measure, score)
         return Slice(len(turns), scores)
 
 

@@ -10,8 +10,7 @@ from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
 from convrag.score.scoring import TOO_FEW
 from convrag.score.summary import OVERALL, describe_ending
-from convrag.sdk.markdown import format_line, format_table
-from convrag.sdk.printable import count
+from convrag.sdk.printable import count, format_line, format_table
 
 if TYPE_CHECKING:
     from rich.table import Table

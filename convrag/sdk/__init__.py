@@ -13,9 +13,9 @@
 * `strict_json`: JSON without NaN and infinities.
 * `rows`: rows of JSON files, checked as they are read.
 * `secrets`: passwords and keys in messages.
-* `printable`: text, counts and durations for terminals and logs.
+* `printable`: text, counts, durations and tables for terminals, logs and Markdown.
 * `prompts`: prompt templates in Jinja, and personal statements of the user in a prompt.
-* `llm_rewriter`: the base of rewriters that ask an LLM once.
+* `llm_rewriter`: the base of rewriters that ask an LLM once, and follow-up questions that it suggests.
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
 * `sentences`: the sentences of English texts, also shortened by whole clauses.
@@ -37,8 +37,6 @@
 * `parallel`: calls a function for many items in parallel.
 * `progress`: what is being done and how far it is, on the terminal and in the log.
 * `console`: the console that everything is printed on, and how progress looks there.
-* `markdown`: text of others in Markdown, and tables.
-* `follow_ups`: follow-up questions that a language model suggests.
 * `retry_after`: the HTTP header Retry-After.
 * `library_logs`: the loggers of libraries, limited in the command alone.
 """

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from convrag.api.records import TurnRecord
 from convrag.api.types import Passage
-from convrag.sdk.markdown import format_line, format_text
+from convrag.sdk.printable import format_line, format_text
 
 
 @dataclass(frozen=True)

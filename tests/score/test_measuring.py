@@ -120,7 +120,6 @@ class Concluding(Counting):
         (lambda means: 1 / 0, "Concluding.conclude raised ZeroDivisionError: .*test_measuring.py, line "),
         (lambda means: [1], "Concluding.conclude raised TypeError"),
         (lambda means: {"m": "high"}, "Concluding.conclude raised TypeError"),
-        (lambda means: {"one": 3.0, "m": 1.0}, "its one is left out: metrics.sound has one, too"),
     ],
 )
 def test_a_metric_that_cannot_conclude_costs_its_own_scores(concluded: Any, reason: str) -> None:

@@ -21,7 +21,7 @@ from convrag import (
     PromptTemplate,
     TurnRecord,
 )
-from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.sdk.llm_rewriter import suggest_follow_ups
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.configuration import compose_with, settings_of
 from convrag.sdk.tasks.options import variants
