@@ -34,14 +34,6 @@ class Counting(Metrics):
         return self.given
 
 
-def test_a_report_comes_with_the_values() -> None:
-    report = Report("judging", ("one line",))
-    measured = measure({"a": Counting(Measurement({"c<::>1": {"m": 1.0}}, report=report))}, RECORDS)
-    assert measured.reports == [report]
-    assert measured.values == {"a": {"c<::>1": {"m": 1.0}}}
-    assert not measured.failures
-
-
 def test_one_that_fails_or_returns_nonsense_costs_its_own_numbers() -> None:
     metrics = {"a": Counting([1]), "b": Counting(ValueError("no")), "c": Counting({"c<::>1": {"m": 1.0}})}
     measured = measure(metrics, RECORDS)
