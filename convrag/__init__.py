@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from convrag.run.run_result import read_run
     from convrag.sdk.prompts import PromptTemplate
     from convrag.store.store import Store
-    from convrag.sweep.grid_result import read_grid
+    from convrag.sweep.sweep_file import read_grid
     from convrag.turn.conversations import Conversations
     from convrag.turn.pipeline import Pipeline
 
@@ -73,7 +73,7 @@ _LAZY = {
     "PromptTemplate": "convrag.sdk.prompts",
     "Store": "convrag.store.store",
     "Pipeline": "convrag.turn.pipeline",
-    "read_grid": "convrag.sweep.grid_result",
+    "read_grid": "convrag.sweep.sweep_file",
     "read_run": "convrag.run.run_result",
     "Conversations": "convrag.turn.conversations",
 }

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeVar
 
 import page_parts as parts
 
@@ -21,7 +21,6 @@ from convrag.api.groups import GROUPS
 from convrag.api.stage import Stage
 from convrag.sdk import errors as rare_errors
 from convrag.sdk import types as rare_types
-from convrag.testing.stage import StageContract
 
 PATH = Path(__file__).with_name("authors.md")
 
@@ -259,18 +258,29 @@ def _document_errors() -> Iterator[str]:
 def _document_helpers() -> Iterator[str]:
     yield (
         "Modules of `convrag.sdk`, imported by name: `from convrag.sdk.citations import find_citations`. What stands "
-        "here is public: it is in the `__all__` of its module. The rest of `convrag.sdk` is convrag's own, and may "
-        "change."
+        "here is public. The rest of `convrag.sdk` is convrag's own, and may change."
     )
     for name in _list_modules(sdk):
         if name in ("errors", "types"):
             continue  # they have sections of their own
         module = import_module(f"convrag.sdk.{name}")
-        if public := getattr(module, "__all__", None):
+        if public := list_public_names(module):
             yield from _document_module(module, public)
     yield "Of `convrag.store`, plugins may use what follows."
     for name, public in STORE.items():
         yield from _document_module(import_module(f"convrag.store.{name}"), public.split())
+
+
+def list_public_names(module: Any) -> list[str]:
+    """The names in a module's `__all__`, else those that it defines: constants, classes, functions."""
+    if listed := getattr(module, "__all__", None):
+        return list(listed)
+    body = ast.parse(inspect.getsource(module)).body
+    assigned = [each for node in body if isinstance(node, ast.Assign) for each in node.targets]
+    defined = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    names = {*defined, *(each.id for each in assigned if isinstance(each, ast.Name))}
+    public = [name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar)]
+    return sorted(public, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
 
 def _document_module(module: Any, public: Iterable[str]) -> Iterator[str]:
@@ -346,7 +356,7 @@ def _rank_test_class(cls: type) -> tuple[bool, int]:
 
 def _document_contract(cls: type) -> Iterator[str]:
     """What a test class may say, and what is checked. The contract of all stages has what is common to them."""
-    owners = [each for each in cls.__mro__ if each is not object] if cls is StageContract else [cls]
+    owners = [each for each in cls.__mro__ if each is cls or each.__name__.startswith("_")]
     attributes = [line for owner in owners if (line := _list_attributes(owner))]
     methods = [(name, method) for owner in owners for name, method in parts.list_methods(owner)]
     lines = [

@@ -9,7 +9,7 @@ from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Generator, Rewriter
 from convrag.api.types import Answer, Completion, Evidence, Prompt, Question, Rewrite
-from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.sdk.llm_rewriter import suggest_follow_ups
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener
 from convrag.turn.conversations import Conversations

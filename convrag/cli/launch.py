@@ -33,7 +33,7 @@ from convrag.config.settings import PRESETS, list_settings
 from convrag.config.variants import variants
 from convrag.registry import plugins
 from convrag.store.locks import FOLDER_LOCK, hold_folder
-from convrag.sweep.folders import register_folder_names
+from convrag.sweep.cells import register_folder_names
 
 _DESCRIPTIONS = {
     "ranker": "ranks the clusters of nuggets from which generator=ginger answers; passages are ranked by reranker",

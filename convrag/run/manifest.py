@@ -1,9 +1,16 @@
-"""What the results of a finished run depend on: run.json, by which it is known when the same run is asked for again."""
+"""What a run's folder says of how it was made.
+
+run.json: what the results depend on, by which a finished run is known when the same one is asked for again; and what
+Hydra wrote, `.hydra/`, with references as they are: `${oc.env:KEY}` is no value.
+"""
 
 import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
+
+from omegaconf import OmegaConf
 
 from convrag import __version__
 from convrag.api.errors import DataError
@@ -58,3 +65,28 @@ def compute_identity(run: Run) -> str:
     """Compute a hash of all that the results of a run depend on: convrag, the stages and some of the settings."""
     settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
     return digest([__version__, hash_convrag(), run.fingerprints, settings])
+
+
+def read_hydra_config(folder: Path) -> Mapping[str, Any]:
+    """The configuration of a run; empty where there is none."""
+    return _read_mapping(folder / ".hydra" / "config.yaml")
+
+
+def read_overrides(folder: Path) -> list[str]:
+    """The overrides of a run as they were typed, `rewriter=last_n`; empty where there are none."""
+    overrides = _read(folder / ".hydra" / "overrides.yaml")
+    return list(map(str, overrides)) if isinstance(overrides, list) else []
+
+
+def read_choices(folder: Path) -> Mapping[str, str]:
+    """Each config group of a run with the option that was chosen; empty where Hydra does not say."""
+    return dict(_read_mapping(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {}))
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    loaded = _read(path)
+    return cast(dict[str, Any], loaded) if isinstance(loaded, dict) else {}
+
+
+def _read(path: Path) -> Any:
+    return OmegaConf.to_container(OmegaConf.load(path), resolve=False) if path.exists() else None

@@ -22,12 +22,9 @@ from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
 from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
-from convrag.run.records import TurnRecords
-from convrag.run.truths import PassageLookup, add_truths
-from convrag.run.workers import ConversationWorkers
-from convrag.run.writers import RunFolder, Writers, open_run_folder
-from convrag.score.measuring import check_measures_differ, measure
-from convrag.score.reports import join_reports, keep_sound
+from convrag.run.records import RunFolder, TurnRecords, Writers, open_run_folder
+from convrag.run.workers import ConversationWorkers, PassageLookup, add_truths
+from convrag.score.measuring import check_measures_differ, join_reports, keep_sound, measure
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown

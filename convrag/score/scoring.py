@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ import numpy as np
 from convrag.api.errors import describe_fault
 from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
-from convrag.score.bootstrap import bootstrap_intervals
 from convrag.score.measuring import Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 TURN = "turn"
 _DISTINCT = 30  # a label with more values identifies turns instead of grouping them
@@ -48,7 +48,6 @@ class Scores:
     ) -> None:
         self.turns = [turn for record in records if (turn := _score_turn(record, values.values())).scores]
         self._tables = {name: _MetricTable(metrics[name], values[name], self.turns) for name in values}
-        self._owners: dict[str, str] = {}
 
     @property
     def faults(self) -> dict[str, str]:
@@ -106,12 +105,9 @@ class Scores:
 
     def _score(self, turns: Sequence[int]) -> Slice:
         scores: dict[str, float] = {}
-        for name, table in self._tables.items():
+        for table in self._tables.values():
             for measure, score in table.score(turns).items():
-                if (owner := self._owners.setdefault(measure, name)) == name:
-                    scores[measure] = score
-                else:
-                    table.faults[f"its {measure} is left out: metrics.{owner} has one, too"] = None
+                scores.setdefault(measure, score)
         return Slice(len(turns), scores)
 
 
@@ -188,3 +184,62 @@ def _list_label_values(value: Any) -> list[Any]:
         return [value]
     values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
     return [text for text in dict.fromkeys(map(str, values)) if text]
+
+
+RESAMPLES = 10_000
+
+LEAST = 5
+"""With fewer conversations there is no interval: four can be drawn in 35 ways only, and most draws repeat one."""
+
+TOO_FEW = f"n < {LEAST} conversations"
+"""What is said in its place."""
+
+_CHUNK = 500
+"""The number of resamples at once, with no more than so many draws in all: a million conversations fit into memory."""
+_DRAWS = 5_000_000
+_SEED = 0
+
+Conclude = Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
+"""(m, k) means of m resamples -> (m, j) scores that are computed from them."""
+
+
+def bootstrap_intervals(
+    sums: NDArray[np.float64], sizes: NDArray[np.float64], conclude: Conclude | None = None
+) -> NDArray[np.float64]:
+    """Compute 95 % intervals of k means over turns: a percentile bootstrap that draws conversations with replacement.
+
+    Args:
+        sums: (n, k) the sums over the turns of each of n conversations.
+        sizes: (n, k) the numbers of these turns.
+        conclude: computes j scores from the k means of each resample; without it, the scores are the means.
+
+    Returns:
+        (j, 2) the 2.5th and the 97.5th percentile; NaN where fewer than five conversations have turns.
+    """
+    too_few = (sizes > 0).sum(axis=0) < LEAST
+    if too_few.all():  # nothing to draw 10,000 times
+        means = np.full((1, sums.shape[1]), nan)
+    else:
+        means = _resample_means(sums, sizes)
+        means[:, too_few] = nan
+    scores = conclude(means) if conclude else means
+    intervals = np.full((scores.shape[1], 2), nan)
+    for column in range(scores.shape[1]):
+        values = scores[:, column]
+        if len(values := values[~np.isnan(values)]):
+            intervals[column] = np.quantile(values, [0.025, 0.975])
+    return intervals
+
+
+def _resample_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute (RESAMPLES, k) means, a row for each resample; NaN where a resample has no turn of a measure."""
+    count = len(sums)
+    means = np.full((RESAMPLES, sums.shape[1]), nan)
+    generator = np.random.default_rng(_SEED)
+    chunk = max(1, min(_CHUNK, _DRAWS // max(count, 1)))
+    for start in range(0, RESAMPLES if count > 1 else 0, chunk):
+        size = min(chunk, RESAMPLES - start)
+        weights = generator.multinomial(count, np.full(count, 1 / count), size=size).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            means[start : start + size] = (weights @ sums) / (weights @ sizes)
+    return means

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
-from convrag.score.bootstrap import TOO_FEW
-from convrag.score.endings import describe_ending
-from convrag.score.summary import OVERALL
-from convrag.sdk.markdown import format_line, format_table
-from convrag.sdk.printable import count
+from convrag.score.scoring import TOO_FEW
+from convrag.score.summary import OVERALL, describe_ending
+from convrag.sdk.printable import count, format_line, format_table
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,19 +13,15 @@
 * `strict_json`: JSON without NaN and infinities.
 * `rows`: rows of JSON files, checked as they are read.
 * `secrets`: passwords and keys in messages.
-* `printable`: text for terminals and logs.
-* `prompts`: prompt templates in Jinja.
-* `profiles`: personal statements of the user in a prompt.
-* `llm_rewriter`: the base of rewriters that ask an LLM once.
+* `printable`: text, counts, durations and tables for terminals, logs and Markdown.
+* `prompts`: prompt templates in Jinja, and personal statements of the user in a prompt.
+* `llm_rewriter`: the base of rewriters that ask an LLM once, and follow-up questions that it suggests.
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
-* `sentences`: the sentences of English texts.
+* `sentences`: the sentences of English texts, also shortened by whole clauses.
 * `alignment`: finds copied texts in the text that they were copied from.
-* `clauses`: shortens sentences by whole clauses.
-* `statements`: finds the sentence that each citation of an answer stands behind.
-* `citations`: finds and checks the citations of an answer.
-* `sources`: the numbered passages of an answer, and what people know them by.
-* `transcript`: a conversation as Markdown.
+* `citations`: finds and checks the citations of an answer, and the sentence that each stands behind.
+* `transcript`: a conversation as Markdown, its numbered passages, and what people know them by.
 * `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `words`: the words of a text, stop words, and stems.
@@ -40,11 +36,7 @@
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.
 * `progress`: what is being done and how far it is, on the terminal and in the log.
-* `progress_display`: how that looks on a terminal.
-* `progress_lines`: how far a step and a grid are, in words, and lines about it where there is no terminal.
-* `console`: the console that everything is printed on.
-* `markdown`: text of others in Markdown, and tables.
-* `follow_ups`: follow-up questions that a language model suggests.
+* `console`: the console that everything is printed on, and how progress looks there.
 * `retry_after`: the HTTP header Retry-After.
 * `library_logs`: the loggers of libraries, limited in the command alone.
 """

@@ -4,8 +4,6 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
-__all__ = ["LIBRARIES", "Aligner", "Alignment", "keep_outermost"]
-
 LIBRARIES = ("rapidfuzz",)
 """Their versions are part of the fingerprints of stages that use this module."""
 

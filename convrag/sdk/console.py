@@ -1,13 +1,15 @@
-"""The console of Rich that everything is printed on: Rich may style what is printed, and nobody else may."""
+"""The console of Rich that everything is printed on, rows of progress included: only Rich may style what is printed."""
 
 from collections.abc import Iterable
 from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.text import Text
 
 from convrag.api.printable import make_printable
+from convrag.sdk.printable import format_duration
 
 __all__ = ["make_console"]
 
@@ -50,3 +52,25 @@ class PrintableConsole(Console):
 def make_console(*, stderr: bool = False, **options: Any) -> Console:
     """Make the console for a command's output, on standard output or standard error; see PrintableConsole."""
     return PrintableConsole(stderr=stderr, **options)
+
+
+def make_display() -> Progress:
+    """A display on standard error that leaves nothing behind, not yet started."""
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), _Count(), _Time()
+    return Progress(*columns, console=make_console(stderr=True), transient=True)
+
+
+class _Count(MofNCompleteColumn):
+    """How many parts are done; nothing for a step without parts."""
+
+    def render(self, task: Task) -> Text:
+        return Text("") if task.total is None else super().render(task)
+
+
+class _Time(TimeRemainingColumn):
+    """The time that is left; of a step without parts, the time so far."""
+
+    def render(self, task: Task) -> Text:
+        if task.total is None:
+            return Text(format_duration(task.elapsed or 0.0), style="progress.elapsed")
+        return super().render(task)

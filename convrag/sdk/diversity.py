@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["compute_similarities", "select_by_mmr"]
-
 
 def select_by_mmr(relevance: NDArray[np.floating], rows: NDArray[np.floating], count: int, lambda_: float) -> list[int]:
     """Select at most `count` items by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).

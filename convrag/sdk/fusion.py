@@ -6,16 +6,6 @@ from typing import Protocol, runtime_checkable
 
 from convrag.api.types import Query
 
-__all__ = [
-    "ScoresPassages",
-    "add_scores",
-    "fill_missing_scores",
-    "measure_agreement",
-    "normalise_scores",
-    "reciprocal_rank_fusion",
-    "standardise_scores",
-]
-
 
 @runtime_checkable
 class ScoresPassages(Protocol):

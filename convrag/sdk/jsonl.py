@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -21,18 +22,6 @@ from convrag.store.json_text import parse_json
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = [
-    "UNREADABLE",
-    "Line",
-    "check_is_file",
-    "data_suffix",
-    "json_type",
-    "list_files",
-    "open_unpacked",
-    "read_lines",
-    "read_lines_in",
-]
-
 UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
 """What opening and reading a file may raise.
 
@@ -40,9 +29,6 @@ zipfile has RuntimeError for an encrypted archive, and its NotImplementedError f
 """
 
 T = TypeVar("T")
-
-_adapters: dict[type, Any] = {}
-"""What checks the lines of a file, by their form; making one takes milliseconds."""
 
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -94,18 +80,19 @@ class Line(NamedTuple):
 
         self.json()  # its messages are better where this is no JSON object
         try:
-            return _find_adapter(kind).validate_json(self.text, strict=True)
+            adapter = _make_adapter(kind)  # type: ignore[arg-type]  # a class can be hashed
+            parsed: T = adapter.validate_json(self.text, strict=True)
         except ValidationError as error:
             raise self.error(f"this is not {what}: {describe_first_problem(error)}") from error
+        return parsed
 
 
-def _find_adapter(kind: type[T]) -> TypeAdapter[T]:
+@cache
+def _make_adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Make what checks the lines of a file, which takes milliseconds."""
     from pydantic import TypeAdapter
 
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    adapter: TypeAdapter[T] = _adapters[kind]
-    return adapter
+    return TypeAdapter(kind)
 
 
 def json_type(value: Any) -> str:

@@ -6,8 +6,6 @@ from typing import Generic, TypeVar
 
 from convrag.api.errors import ConvragError
 
-__all__ = ["Lazy", "collect_problems"]
-
 T = TypeVar("T")
 
 

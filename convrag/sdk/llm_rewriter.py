@@ -1,16 +1,17 @@
-"""The base of rewriters that ask an LLM once: the prompt, cleaning the reply, and the fallback to the question."""
+"""The base of rewriters that ask an LLM once: the prompt, cleaning the reply, and the fallback to the question.
+
+Follow-up questions that an LLM suggests are read in the same way.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from convrag.api.errors import LLMError
+from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.types import Question, Rewrite, Turn
-from convrag.sdk.profiles import add_profile
-from convrag.sdk.prompts import PromptTemplate
-
-__all__ = ["MAX_CHARACTERS", "LLMRewriter", "clean_reply", "format_exchanges"]
+from convrag.sdk.prompts import PromptTemplate, add_profile
 
 _LABEL = re.compile(
     r"""^(?:
@@ -91,3 +92,29 @@ def _strip_quotes(text: str) -> str:
     while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
         text = text[1:-1].strip()
     return text if text.strip("\"'`“”") else ""
+
+
+_LIST_MARK = re.compile(r"^[\s*•-]*(?:\d+[.)](?!\d)[\s*]*)?")
+
+
+def suggest_follow_ups(llm: LLM, template: PromptTemplate, record: TurnRecord, count: int) -> list[str]:
+    """Suggest different questions to ask next; none after a turn without an answer.
+
+    Args:
+        llm: the language model.
+        template: the prompt; it is given `question`, `answer`, `titles` (of passages that were shown to the model and
+            not cited) and `count`.
+        record: the last turn.
+        count: how many questions at most.
+
+    Raises:
+        LLMError: the model gives no reply.
+    """
+    if record.error or not record.answer.text or not count:
+        return []
+    unused = (item.passage for item in record.evidence.items if item.passage.id not in record.answer.citations)
+    titles = list(dict.fromkeys(passage.title for passage in unused if passage.title))
+    prompt = template.render(question=record.original_query, answer=record.answer.text, titles=titles, count=count)
+    lines = llm.complete(prompt).text.splitlines()
+    questions = (clean_reply(_LIST_MARK.sub("", line)) for line in lines)
+    return list(dict.fromkeys(filter(None, questions)))[:count]

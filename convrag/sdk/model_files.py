@@ -4,8 +4,6 @@ from pathlib import Path
 
 from convrag.store.fingerprint import digest, file_hash
 
-__all__ = ["find_cached_revision", "find_local_folder", "identify_model"]
-
 _SUFFIXES = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".py"})
 
 

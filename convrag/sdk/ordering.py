@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
-__all__ = ["Order", "arrange_items"]
-
 T = TypeVar("T")
 
 Order = Literal["retrieval", "stable", "ends"]

@@ -1,9 +1,13 @@
-"""Prompt templates: Jinja files that `<|system|>`, `<|user|>` and `<|assistant|>` lines divide into messages."""
+"""Prompt templates, in Jinja: `<|system|>`, `<|user|>` and `<|assistant|>` lines divide them into messages.
+
+Personal statements of the user (`Question.profile`) are added to a prompt where there are some.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
@@ -16,7 +20,8 @@ from convrag.api.types import Message, Prompt, Role
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["PromptTemplate"]
+
+__all__ = ["PromptTemplate", "add_profile", "format_profile"]
 
 _DIVIDER = re.compile(r"^<\|(system|user|assistant)\|>[ \t]*\n", re.MULTILINE)
 
@@ -97,14 +102,32 @@ class PromptTemplate:
             except TemplateSyntaxError as error:
                 at = line + error.lineno
                 raise DataError(f"this is no template: {error.message}", path=self.path, line=at) from error
-            except (
-                ValueError,
-                RecursionError,
-                MemoryError,
-                SyntaxError,
-            ) as error:  # a number of 5,000 digits, or too deep
+            except (ValueError, RecursionError, MemoryError, SyntaxError) as error:  # 5,000 digits, or too deep
                 raise DataError(f"this is no template: {error}", path=self.path, line=line) from error
             template.globals = dict(template.globals)  # each filling copies it, which takes long of Jinja's ChainMap
             messages.append(MessageTemplate(cast(Role, role), template, line))
             line += 1 + text.count("\n")
         return messages
+
+
+INTRODUCTION = "What is known of the user; use it where the question depends on it, and nowhere else:"
+
+
+def format_profile(profile: Sequence[str]) -> str:
+    """Format the statements as a list under its introduction; empty where there is no statement."""
+    lines = [" ".join(statement.split()) for statement in profile]
+    listed = "\n".join(f"- {line}" for line in lines if line)
+    return f"{INTRODUCTION}\n{listed}" if listed else ""
+
+
+def add_profile(prompt: Prompt, profile: Sequence[str]) -> Prompt:
+    """Add the statements to the system message, or else to the beginning of the first message.
+
+    The prompt stays as it is where there are none. Its inputs get them as `profile`, too, for LLM stages by rules.
+    """
+    if not (text := format_profile(profile)) or not prompt.messages:
+        return prompt
+    first, *others = prompt.messages
+    parts = (first.content, text) if first.role == "system" else (text, first.content)
+    messages = (Message(first.role, "\n\n".join(parts)), *others)
+    return replace(prompt, messages=messages, inputs={**prompt.inputs, "profile": list(profile)})

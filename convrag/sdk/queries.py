@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["choose_queries", "combine_vectors", "describe_query", "embed_uncached"]
-
 _KINDS = {"lexical": "for words", "dense": "for vectors"}
 
 

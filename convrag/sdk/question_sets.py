@@ -16,8 +16,6 @@ from convrag.store.files import write_atomically
 from convrag.store.fingerprint import hash_text
 from convrag.store.json_text import format_json, parse_json
 
-__all__ = ["CONVERSATIONS", "MANIFEST", "QRELS", "REWRITES", "QuestionSet"]
-
 CONVERSATIONS = "conversations.jsonl"
 """The conversations, as `dataset=jsonl` reads them."""
 

@@ -13,8 +13,6 @@ from convrag.api.types import Completion, Prompt
 from convrag.sdk.jsonl import Line, read_lines
 from convrag.store.json_text import format_json
 
-__all__ = ["compute_prompt_key", "format_reply", "make_excerpt", "read_recording"]
-
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters at the beginning and the end of a prompt
 

@@ -3,8 +3,6 @@
 import time
 from email.utils import parsedate_to_datetime
 
-__all__ = ["parse_retry_after"]
-
 
 def parse_retry_after(value: str) -> float | None:
     """Seconds until a server wants to be asked again; None for what is no Retry-After.

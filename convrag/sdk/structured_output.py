@@ -13,9 +13,7 @@ from convrag.api.types import Message, Prompt
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    M = TypeVar("M", bound=BaseModel)
-else:
-    M = TypeVar("M")
+M = TypeVar("M", bound="BaseModel")
 
 __all__ = ["LIBRARIES", "UnreadableReply", "ask_json", "read_json"]
 

@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["USER", "get_last_utterance", "split_utterances"]
-
 USER = "|user|: "
 """What begins each of the user's utterances."""
 

@@ -7,23 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = [
-    "ANAPHORS",
-    "GRAMMAR_WORDS",
-    "LIBRARIES",
-    "STOP_WORDS",
-    "Word",
-    "find_content_words",
-    "find_stems",
-    "find_words",
-    "is_content_word",
-    "is_stop_word",
-    "split_compounds",
-    "split_words",
-    "stem_content_words",
-    "stem_words",
-]
-
 LIBRARIES = ("PyStemmer",)
 """Their versions are part of the fingerprints of stages that use this module."""
 

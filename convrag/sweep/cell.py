@@ -13,10 +13,9 @@ from convrag.api.errors import ConvragError, DataError, JobLost
 from convrag.api.records import EXIT_STATUS, Cell
 from convrag.api.secrets import redact
 from convrag.run.manifest import MANIFEST
-from convrag.score.endings import describe_gaps
-from convrag.score.summary import read_summary
+from convrag.score.summary import describe_gaps, read_summary
+from convrag.sdk.printable import format_duration
 from convrag.sdk.progress import within_grid
-from convrag.sdk.progress_lines import format_duration
 from convrag.store.files import DiskError, describe_disk_error
 from convrag.store.locks import hold_folder
 from convrag.sweep.sweep_file import (

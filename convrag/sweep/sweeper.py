@@ -17,7 +17,7 @@ from convrag.api.records import Cell, Report, Sweep
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings
-from convrag.run.writers import discard_unfinished
+from convrag.run.records import discard_unfinished
 from convrag.sdk.printable import count
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically

@@ -9,8 +9,7 @@
 If your stage needs other stages, give it RecordedLLM, LetterEmbedder or TinyDataset. Wherever convrag is installed,
 pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_conversation, convrag_dataset.
 
-* `stage`: the contract of all stages.
-* `fingerprints`: what a fingerprint must cover: a stage and its variants with one parameter changed.
+* `stage`: the contract of all stages, and what a fingerprint must cover: variants with one parameter changed.
 * `calls`: the contract of all stages that are called in a run: results, threads, arguments, processes, the store.
 * `searching`: contracts of memories, rewriters, retrievers, rankers and selectors.
 * `answering`: contracts of LLMs, contexts, generators, detectors and summarizers.
@@ -19,14 +18,13 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 * `samples`: sample passages, questions and prompts, a sample data set and an LLM with recorded replies.
 * `values`: copies of values, and how two of them differ.
 * `new_process`: answers of a stage in a new process.
-* `libraries`: the libraries that a stage's code imports, and those that take long.
-* `network`: blocks network access and lists the attempts.
+* `libraries`: the libraries that a stage's code imports, those that take long, and the hosts that it tries to reach.
 """
 
 import sys
 
 if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails then shows the values
-    _contracts = "answering calls fingerprints running searching stage texts"
+    _contracts = "answering calls running searching stage texts"
     _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts.split()))
 
 from convrag.testing.answering import (

@@ -17,7 +17,6 @@ from convrag.testing.samples import (
     odd_passages,
     passages,
     question,
-    questions,
     rotate_passages,
 )
 
@@ -33,9 +32,12 @@ class LLMContract(CallContract):
         return make_prompt("How hot should green tea be?")
 
     def inputs(self) -> list[list[dict[str, Any]]]:
-        prompts = [[make_prompt(each.text) for each in asked] for asked in questions()]
-        prompts[0][0] = self.prompt()
-        return [[{"prompt": prompt} for prompt in each] for each in prompts]
+        inputs = super().inputs()
+        inputs[0][0] = {"prompt": self.prompt()}
+        return inputs
+
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"prompt": make_prompt(asked.text)}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         return [{"prompt": make_prompt(text)} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
@@ -76,11 +78,10 @@ class ContextContract(CallContract):
     group = "context"
     method = "assemble"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"question": each, "hits": make_hits(n + each.number), "messages": _say(each)} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        said = [(turn.question, turn.answer) for turn in asked.history]
+        messages = [each for text, answer in said for each in (Message("user", text), Message("assistant", answer))]
+        return {"question": asked, "hits": make_hits(steps), "messages": messages}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         found: list[list[Passage]] = [passages()[:1], passages(), odd_passages(), []]
@@ -103,11 +104,8 @@ class GeneratorContract(CallContract):
     group = "generator"
     method = "generate"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"question": each, "evidence": make_evidence(*rotate_passages(n + each.number))} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"question": asked, "evidence": make_evidence(*rotate_passages(steps))}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [{"question": question(each.text, turns=0), "evidence": make_evidence(each)} for each in odd_passages()]
@@ -133,11 +131,8 @@ class DetectorContract(CallContract):
     group = "detector"
     method = "detect"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"query": f"kettle? {each.text}", "passage": rotate_passages(n + each.number)[0]} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"query": f"kettle? {asked.text}", "passage": rotate_passages(steps)[0]}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         numbers = Passage("numbers", "A kettle.", metadata={"most": inf, "none": nan, "tags": ("tea", ("hot",))})
@@ -161,11 +156,10 @@ class SummarizerContract(CallContract):
     group = "summarizer"
     method = "summarize"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"query": each.text, "nuggets": self._list_nuggets(n + each.number), "words": 20 + n} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        found = [*self.nuggets(), *(Nugget(p.text, p.id, 0, len(p.text)) for p in rotate_passages(steps)[:1])]
+        first = steps % len(found)
+        return {"query": asked.text, "nuggets": found[first:] + found[:first], "words": 20 + steps}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [{"query": text, "nuggets": [Nugget(text, "odd", 0, len(text))] * 2, "words": 35} for text in ODD_TEXTS]
@@ -180,15 +174,3 @@ class SummarizerContract(CallContract):
     def nuggets(self) -> list[Nugget]:
         """Make two nuggets about kettles."""
         return [Nugget(TEXTS[n], f"tea-{n + 1}", 0, len(TEXTS[n])) for n in (0, 2)]
-
-    def _list_nuggets(self, steps: int) -> list[Nugget]:
-        """List nuggets in another order, with one that is no other's."""
-        found = [*self.nuggets(), *(Nugget(p.text, p.id, 0, len(p.text)) for p in rotate_passages(steps)[:1])]
-        steps %= len(found)
-        return found[steps:] + found[:steps]
-
-
-def _say(asked: Question) -> list[Message]:
-    """List the earlier turns of a question as messages."""
-    said = [(turn.question, turn.answer) for turn in asked.history]
-    return [message for text, answer in said for message in (Message("user", text), Message("assistant", answer))]

@@ -15,10 +15,12 @@ from unittest import SkipTest
 
 from convrag.api.errors import ConvragError
 from convrag.api.stage import Stage
+from convrag.api.types import Question
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing.libraries import find_unnamed_libraries
 from convrag.testing.new_process import NewProcess
+from convrag.testing.samples import questions
 from convrag.testing.stage import StageContract
 from convrag.testing.values import Frozen, describe_difference, find_difference, freeze, freeze_error, overwrite
 
@@ -47,8 +49,12 @@ class CallContract(StageContract):
         """Make the arguments of calls: for each of several conversations, those of its turns in order.
 
         The lists are made anew at each call, with equal contents. Conversations should differ, and a stage that cannot
-        do with those of convrag.testing overrides this.
+        do with those of convrag.testing overrides this, or `make_input`.
         """
+        return [[self.make_input(each, n + each.number) for each in asked] for n, asked in enumerate(questions())]
+
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        """Make the arguments of the call at a question of the sample conversations; `steps` tells them apart."""
         raise NotImplementedError
 
     def odd_inputs(self) -> list[dict[str, Any]]:

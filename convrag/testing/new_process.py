@@ -16,7 +16,7 @@ from typing import Any
 from unittest import SkipTest
 
 from convrag.store.store import Store
-from convrag.testing.network import block_network
+from convrag.testing.libraries import block_network
 from convrag.testing.values import Frozen
 
 SECONDS = 0.5

@@ -1,10 +1,9 @@
 """Contracts of the stages around the turns: data sets, metrics, trackers and tasks."""
 
 import math
-import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pluggy
 
 from convrag.api import hookspecs
 from convrag.api.records import Run, RunSummary, TurnRecord
-from convrag.api.types import Hit, Passage
+from convrag.api.types import Hit, Passage, Question
 from convrag.testing.calls import CallContract
 from convrag.testing.samples import ODD_TEXTS, passages, vary_records
 from convrag.testing.stage import StageContract
@@ -85,9 +84,9 @@ class MetricsContract(CallContract):
         """Make the records of two turns, of which the second failed."""
         return make_records()
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        varied = [[{"records": vary_records(self.records(), 3 * n + turn)} for turn in range(3)] for n in range(8)]
-        return [[{"records": self.records()}], *varied[1:]]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        first = steps == 1  # of the first conversation
+        return {"records": self.records() if first else vary_records(self.records(), steps)}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [TurnRecord("odd", f"odd<::>{n}", "default", n, text) for n, text in enumerate(ODD_TEXTS, 1)]
@@ -173,14 +172,9 @@ class TaskContract(StageContract):
 @contextmanager
 def make_run_folder() -> Iterator[Path]:
     """Make an empty folder for a run, in a temporary folder that is the working folder during the block."""
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            (Path(folder) / "run").mkdir()
-            yield Path(folder) / "run"
-        finally:
-            os.chdir(before)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        (Path(folder) / "run").mkdir()
+        yield Path(folder) / "run"
 
 
 def _list_hooks(manager: pluggy.PluginManager) -> list[Any]:

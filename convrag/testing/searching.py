@@ -13,22 +13,38 @@ from convrag.testing.samples import (
     odd_passages,
     odd_questions,
     question,
-    questions,
     rotate_passages,
 )
 
 
-class MemoryContract(CallContract):
+class _QuestionContract(CallContract):
+    """The tests of stages that are given a question alone."""
+
+    shown: str
+    """The field of a result that later stages go by."""
+
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"question": asked}
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"question": each} for each in odd_questions()]
+
+    def test_turns_one_after_the_other_equal_turns_from_the_start(self) -> None:
+        """A stage must be able to rebuild what it keeps in `question.state(self)` from the history."""
+        kept: dict[object, dict[str, Any]] = {}
+        stage = self.make()
+        for turns in range(3):
+            incremental = self.ask(stage, {"question": replace(question(turns=turns), stage_state=kept)})
+        from_the_start = self.ask(stage, {"question": question(turns=2)})
+        assert getattr(incremental, self.shown) == getattr(from_the_start, self.shown)
+
+
+class MemoryContract(_QuestionContract):
     """A memory gives a view of a conversation's history."""
 
     group = "memory"
     method = "view"
-
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [[{"question": each} for each in asked] for asked in questions()]
-
-    def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"question": each} for each in odd_questions()]
+    shown = "history"
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """The turns stand once and in order; one that the memory made has an id, a question and an answer of its own.
@@ -51,26 +67,13 @@ class MemoryContract(CallContract):
                 assert turn.question.strip(), "what the memory makes has a question"
                 assert turn.answer.strip(), "what the memory makes has an answer"
 
-    def test_turns_one_after_the_other_equal_turns_from_the_start(self) -> None:
-        """A stage must be able to rebuild what it keeps in `question.state(self)` from the history."""
-        kept: dict[object, dict[str, Any]] = {}
-        stage = self.make()
-        for turns in range(3):
-            incremental = stage.view(replace(question(turns=turns), stage_state=kept))
-        assert incremental.history == stage.view(question(turns=2)).history
 
-
-class RewriterContract(CallContract):
+class RewriterContract(_QuestionContract):
     """A rewriter makes at least one standalone query of a question."""
 
     group = "rewriter"
     method = "rewrite"
-
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [[{"question": each} for each in asked] for asked in questions()]
-
-    def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"question": each} for each in odd_questions()]
+    shown = "queries"
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """The queries have weights, and a question with words gives a query with words."""
@@ -78,14 +81,6 @@ class RewriterContract(CallContract):
         has_words = any(query.text.strip() for query in result.queries)
         assert has_words or arguments["question"].text in BLANK_TEXTS
         assert all(query.weight > 0 for query in result.queries), "a weight is above 0"
-
-    def test_turns_one_after_the_other_equal_turns_from_the_start(self) -> None:
-        """A stage must be able to rebuild what it keeps in `question.state(self)` from the history."""
-        kept: dict[object, dict[str, Any]] = {}
-        stage = self.make()
-        for turns in range(3):
-            incremental = stage.rewrite(replace(question(turns=turns), stage_state=kept))
-        assert incremental.queries == stage.rewrite(question(turns=2)).queries
 
 
 class RetrieverContract(CallContract):
@@ -95,8 +90,10 @@ class RetrieverContract(CallContract):
     method = "retrieve"
     domain = "default"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [[self._make_input(n, each) for each in asked] for n, asked in enumerate(questions())]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        texts = [asked.text, *(turn.question for turn in asked.history)]
+        queries = [Query(text, 1.0 / n, asked.turn_id, self.domain) for n, text in enumerate(texts, 1)]
+        return {"queries": queries, "k": 2 + steps % 3}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         texts = (*ODD_TEXTS, *BLANK_TEXTS, "zzzxxy", "kettle " * 500)
@@ -112,12 +109,6 @@ class RetrieverContract(CallContract):
         assert scores == sorted(scores, reverse=True), "the best come first"
         assert all(isinstance(hit, Hit) for hit in result)
 
-    def _make_input(self, number: int, asked: Question) -> dict[str, Any]:
-        """Make the queries of a question: its text, with more weight than each of the earlier ones."""
-        texts = [asked.text, *(turn.question for turn in asked.history)]
-        queries = [Query(text, 1.0 / n, asked.turn_id, self.domain) for n, text in enumerate(texts, 1)]
-        return {"queries": queries, "k": 2 + number % 3}
-
 
 class RankerContract(CallContract):
     """A ranker scores n texts for a query."""
@@ -125,11 +116,8 @@ class RankerContract(CallContract):
     group = "ranker"
     method = "score"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"query": each.text, "texts": [p.text for p in rotate_passages(n + each.number)]} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"query": asked.text, "texts": [passage.text for passage in rotate_passages(steps)]}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [{"query": query, "texts": [*ODD_TEXTS, *BLANK_TEXTS]} for query in (*ODD_TEXTS[:2], "")]
@@ -154,11 +142,8 @@ class SelectorContract(CallContract):
     group = "selector"
     method = "select"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"question": each, "hits": make_hits(n + each.number), "n": 2 + n % 2} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"question": asked, "hits": make_hits(steps), "n": 2 + steps % 2}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [Hit(passage, 1.0) for passage in odd_passages()]

@@ -6,7 +6,7 @@ from convrag.api.documents import Document, Heading
 from convrag.api.stage import Embedder
 from convrag.api.types import Question
 from convrag.testing.calls import CallContract
-from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, questions, rotate_passages
+from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, rotate_passages
 
 
 class ChunkerContract(CallContract):
@@ -15,8 +15,8 @@ class ChunkerContract(CallContract):
     group = "chunker"
     method = "chunk"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [[{"document": _make_document(conversation + turn)} for turn in range(3)] for conversation in range(8)]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"document": _make_document(steps - 1)}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         long = ["é" * 5_000, "茶は八十度で入れる。" * 300, "👩‍👩‍👧 " * 500, "\n" * 2_000 + "tea", "one. " * 2_000]
@@ -49,11 +49,8 @@ class EmbedderContract(CallContract):
     group = "embedder"
     method = "embed"
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"texts": _list_texts(n, each), "query": each.number == 2} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"texts": _list_texts(asked, steps), "query": asked.number == 2}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         return [{"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS]}, {"texts": []}, {"texts": [TEXTS[0]]}]
@@ -87,11 +84,8 @@ class ClustererContract(CallContract):
         """Make the embedder for the clusterer; this one counts letters."""
         return LetterEmbedder()
 
-    def inputs(self) -> list[list[dict[str, Any]]]:
-        return [
-            [{"texts": _list_texts(n, each), "embedder": self.embedder()} for each in asked]
-            for n, asked in enumerate(questions())
-        ]
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        return {"texts": _list_texts(asked, steps), "embedder": self.embedder()}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         numbered = [[f"{TEXTS[i % 4]} {i}" for i in range(n)] for n in (0, 1, 2, 3, 4, 5, 10, 40)]
@@ -121,10 +115,10 @@ class LetterEmbedder(Embedder):
         return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 
 
-def _list_texts(number: int, asked: Question) -> list[str]:
+def _list_texts(asked: Question, steps: int) -> list[str]:
     """List a question, the earlier questions and answers, and the sample texts in an order of their own."""
     said = [text for turn in asked.history for text in (turn.question, turn.answer)]
-    return [asked.text, *said, *(passage.text for passage in rotate_passages(number + asked.number))]
+    return [asked.text, *said, *(passage.text for passage in rotate_passages(steps))]
 
 
 def _make_document(number: int) -> Document:

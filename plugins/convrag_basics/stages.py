@@ -25,7 +25,7 @@ from convrag import (
     hookimpl,
 )
 from convrag.sdk.citations import check_citations
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.types import Sweep
 

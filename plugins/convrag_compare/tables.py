@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from convrag.sdk.markdown import format_table
+from convrag.sdk.printable import format_table
 
 
 @dataclass(frozen=True)

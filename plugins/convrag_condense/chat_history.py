@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from convrag import EvidenceItem, Message, Passage, PromptTemplate, Question, Turn
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 
 TOKENS_PER_MESSAGE = 4
 """Tokens that a chat format adds to each message, about."""

@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from convrag import LLM, Evidence, LLMError, PromptTemplate, Question
-from convrag.sdk.citations import CitationMark, check_citations, find_citations
-from convrag.sdk.profiles import add_profile
-from convrag.sdk.statements import find_cited_statements
+from convrag.sdk.citations import CitationMark, check_citations, find_citations, find_cited_statements
+from convrag.sdk.prompts import add_profile
 from convrag.sdk.structured_output import ask_json
 from convrag.sdk.types import Support
 from convrag_drafts.evidence_spans import EvidenceSpan, describe_question, list_passages

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from convrag import LLM, Evidence, EvidenceItem, LLMError, PromptTemplate, Question
 from convrag.sdk.alignment import Aligner, keep_outermost
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 from convrag.sdk.structured_output import ask_json
 from convrag.sdk.types import PassageSpan
 from convrag.sdk.words import GRAMMAR_WORDS, find_stems

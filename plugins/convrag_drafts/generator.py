@@ -19,7 +19,7 @@ from convrag import (
     Report,
     TurnRecord,
 )
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 from convrag_drafts.drafting import Choice, Draft, Drafter, DraftJudges
 from convrag_drafts.evidence_spans import Decision, EvidenceSpan, MarkedSpans, SpanMarker, decide, describe_question
 

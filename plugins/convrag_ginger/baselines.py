@@ -21,7 +21,7 @@ from convrag import (
     Question,
 )
 from convrag.sdk.citations import check_citations
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 from convrag.sdk.sentences import get_first_sentence
 from convrag_ginger.length_limit import LengthLimit, count_words
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
-from convrag.sdk.clauses import shorten_by_clauses
-from convrag.sdk.sentences import get_first_sentence, remove_citations
+from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster
 from convrag_ginger.length_limit import LengthLimit, count_words

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from convrag.sdk.clauses import shorten_by_clauses
-from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.sentences import find_sentence_spans, shorten_by_clauses
 from convrag.sdk.words import GRAMMAR_WORDS, split_words, stem_content_words
 
 WORDS_ONLY = 100

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from convrag import LLM, LLMError, Message, Nugget, Prompt, PromptTemplate, Summarizer
-from convrag.sdk.clauses import shorten_by_clauses
-from convrag.sdk.sentences import get_first_sentence, remove_citations
+from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
 from convrag_ginger.attribution import measure_lexical_support
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)

@@ -10,8 +10,7 @@ from inspect import signature
 from typing import Any
 
 from convrag import LLM, Completion, Dataset, LLMError, Prompt, Store
-from convrag.sdk.clauses import shorten_by_clauses
-from convrag.sdk.sentences import split_sentences
+from convrag.sdk.sentences import shorten_by_clauses, split_sentences
 from convrag.sdk.words import ANAPHORS, find_stems, find_words
 from convrag_offline.answering import History, answer, find_missing_words, rewrite
 from convrag_offline.document_frequencies import (

@@ -8,7 +8,7 @@ from annotated_types import Ge
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 
 
 class MultiQueryRewriter(Rewriter):

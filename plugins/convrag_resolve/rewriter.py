@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 
 if TYPE_CHECKING:
     from convrag_resolve.references import Link

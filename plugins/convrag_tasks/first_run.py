@@ -7,10 +7,10 @@ from rich.table import Table
 
 from convrag import Run, RunSummary, TurnRecord, hookimpl
 from convrag.sdk.console import make_console
-from convrag.sdk.sources import list_sources, name_passage
 from convrag.sdk.tasks.configuration import Command, place_of
 from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.scores import ADVICE, make_score_rows, print_summary
+from convrag.sdk.transcript import list_sources, name_passage
 from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
 
 TURNS = 3

@@ -18,9 +18,8 @@ from convrag import (
 )
 from convrag.api.errors import LLMError
 from convrag.sdk.citations import check_citations
-from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.retry_after import parse_retry_after
-from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.sentences import find_sentence_spans, shorten_by_clauses
 from convrag.testing import LetterEmbedder
 from convrag.testing.samples import passages, question
 from convrag_basics.stages import DirectGenerator

@@ -8,8 +8,7 @@ import pytest
 from chat_toys import Chat
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, PassageSpan, Query, Support
-from convrag.sdk.sources import describe_passage, find_source, list_sources
-from convrag.sdk.transcript import format_transcript
+from convrag.sdk.transcript import describe_passage, find_source, format_transcript, list_sources
 from convrag_tasks.chat.loop import find_cited_spans
 from convrag_tasks.chat.screen import Screen
 from convrag_tasks.turn_trace import explain_query

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from convrag.run.hydra_files import read_choices, read_hydra_config, read_overrides
+from convrag.run.manifest import read_choices, read_hydra_config, read_overrides
 
 
 def test_references_stay_references(tmp_path: Path) -> None:

@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
-from convrag.run.records import from_json, read_records, to_json
-from convrag.run.writers import UNFINISHED, Writers, break_ties, format_beir_line, format_trec_lines, open_run_folder
+from convrag.run.records import (
+    UNFINISHED,
+    Writers,
+    break_ties,
+    format_beir_line,
+    format_trec_lines,
+    from_json,
+    open_run_folder,
+    read_records,
+    to_json,
+)
 from convrag.store.locks import FolderInUse
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from convrag.api.records import RunSummary, TurnRecord, Usage
 from convrag.api.types import Hit, Passage, Query
-from convrag.score.endings import FallbackCounter, describe_gaps, label_state
 from convrag.score.scoring import Scores
-from convrag.score.summary import format_summary, read_summary, summarize
+from convrag.score.summary import FallbackCounter, describe_gaps, format_summary, label_state, read_summary, summarize
 
 TIMINGS = {"rewriter": 0.1, "retriever": 0.1, "reranker": 0.1}
 

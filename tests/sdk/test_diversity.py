@@ -51,16 +51,6 @@ def test_mmr_equals_the_reference(rows: list[list[int]], count: int, lambda_: fl
         assert picked == np.argsort(-relevance, kind="stable")[:count].tolist()
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 60), st.sampled_from([0.3, 0.7, 0.9]))
-def test_mmr_on_random_unit_rows(seed: int, n: int, lambda_: float) -> None:
-    generator = np.random.default_rng(seed)
-    rows = generator.normal(size=(n, 16)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    query = rows[generator.integers(n)]
-    assert select(query, rows, 10, lambda_) == reference_mmr(query.astype(float), rows.astype(float), 10, lambda_)
-
-
 def test_equal_rows_tie_wherever_they_stand() -> None:
     """In BLAS, the same row may give another product in another position."""
     row = np.random.default_rng(0).normal(size=384).astype(np.float32)

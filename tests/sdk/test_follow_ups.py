@@ -1,7 +1,7 @@
 from typing import Any
 
 from convrag import LLM, Answer, Completion, Evidence, EvidenceItem, Passage, PromptTemplate, TurnRecord
-from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.sdk.llm_rewriter import suggest_follow_ups
 
 TEMPLATE = PromptTemplate("suggest", package="convrag.sdk")
 PASSAGES = [Passage("a", "...", "Tides"), Passage("b", "...", "Phases"), Passage("c", "...", "Phases")]

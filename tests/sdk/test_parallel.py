@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -45,10 +44,6 @@ def test_what_was_told_and_paid_is_the_same_however_calls_overtake_each_other() 
     assert [completion.text for _, completion in meter.replies] == [str(n) for n in range(60)]
     assert meter.replies == one_by_one[1].replies
     assert meter.usage == one_by_one[1].usage  # to the last digit of a cent
-
-
-def test_nobody_needs_to_measure() -> None:
-    assert list(map_parallel(ask, range(5), "Asking")) == [0, 2, 4, 6, 8]
 
 
 def test_items_are_taken_as_they_are_needed() -> None:
@@ -154,20 +149,3 @@ def test_what_is_paid_for_is_kept_after_an_error() -> None:
     with pytest.raises(ValueError, match="no"):
         list(map_parallel(call, range(2), "Asking", workers=2))
     assert done == [0]
-
-
-def test_the_meter_of_a_thread_that_was_left_behind_may_still_grow() -> None:
-    """It was iterated over while the thread added to it: a RuntimeError, in a finally."""
-    growing, meter = UsageMeter(), UsageMeter()
-    growing.add("call", Usage(calls=1))
-
-    class Growing(dict[str, Usage]):
-        def values(self) -> Any:
-            for number, each in enumerate(super().values()):
-                if not growing._guard.locked():
-                    self[f"later {number}"] = Usage(calls=1)
-                yield each
-
-    growing.usage = Growing(growing.usage)
-    meter.merge("metrics.x", growing)
-    assert meter.usage == {"metrics.x": Usage(calls=1)}

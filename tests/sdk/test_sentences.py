@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.sdk.sentences import (
-    NUMBERED_REFERENCE,
-    READ_AT_ONCE,
+    _NUMBERED_REFERENCE,
+    _READ_AT_ONCE,
     READ_IN_FULL,
     find_sentence_spans,
     segment_line,
@@ -46,7 +46,7 @@ def measure(call: Callable[[str], object], text: str) -> float:
 
 def test_a_long_line_has_the_sentences_of_its_parts() -> None:
     line = " ".join(FACTS * 60)
-    assert READ_AT_ONCE < len(line) < READ_IN_FULL
+    assert _READ_AT_ONCE < len(line) < READ_IN_FULL
     assert [part.strip() for part in segment_line(line)] == [
         part.strip() for part in segment_line(" ".join(FACTS))
     ] * 60
@@ -94,7 +94,7 @@ REFERENCES = st.lists(st.sampled_from([*"1 23,-.[]∯aA", "[1]", " 456", ", ", "
 def test_references_are_those_that_pysbd_finds(text: str) -> None:
     from pysbd.lang.english import English
 
-    theirs, ours = re.compile(English.NUMBERED_REFERENCE_REGEX), re.compile(NUMBERED_REFERENCE)
+    theirs, ours = re.compile(English.NUMBERED_REFERENCE_REGEX), re.compile(_NUMBERED_REFERENCE)
     for found, expected in zip(ours.finditer(text), theirs.finditer(text), strict=True):
         assert (found.span(), found[2], found[7]) == (expected.span(), expected[2], expected[7])
 

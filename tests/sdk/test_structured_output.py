@@ -113,12 +113,6 @@ class Scripted(LLM):
 PROMPT = Prompt("nuggets", (Message("user", "Which nuggets?"),), {"q": 1}, {"temperature": 0})
 
 
-def test_a_readable_reply_is_asked_for_once() -> None:
-    llm = Scripted(READABLE[0])
-    assert ask_json(llm, PROMPT, Nuggets).nuggets == ["a", "b"]
-    assert llm.prompts == [PROMPT]
-
-
 def test_an_unreadable_one_is_shown_with_the_complaint() -> None:
     llm = Scripted('{"other": 1}', READABLE[0])
     assert ask_json(llm, PROMPT, Nuggets).nuggets == ["a", "b"]

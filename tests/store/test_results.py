@@ -12,8 +12,7 @@ import toys
 from convrag.api.errors import ConvragError
 from convrag.api.stage import remembered
 from convrag.api.types import Answer, Completion
-from convrag.run.records import TurnRecords, read_records, to_json
-from convrag.run.writers import RunFolder, Writers
+from convrag.run.records import RunFolder, TurnRecords, Writers, read_records, to_json
 from convrag.store.files import write_atomically
 from convrag.store.remember import remember
 from convrag.store.store import Store

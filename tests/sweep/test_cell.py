@@ -87,10 +87,6 @@ def test_a_partial_cell_says_what_it_lacks(cells: list[Cell], capsys: pytest.Cap
     assert ended(cell) == ("partial", "the run ended with status 3"), "of another task, which wrote no run"
 
 
-def test_a_same_cell_ends_as_it_began(cells: list[Cell]) -> None:
-    assert read_ending(cells[1], STARTED) == cells[1]
-
-
 def test_the_terminal_and_the_log_hear_how_far_the_grid_is(
     cells: list[Cell],
     capsys: pytest.CaptureFixture[str],

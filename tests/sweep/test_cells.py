@@ -8,8 +8,15 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell
-from convrag.sweep.cells import draw_cells, make_cells, name_cells, order_for_host
-from convrag.sweep.folders import cell_id, params_as_overrides, sweep_id
+from convrag.sweep.cells import (
+    cell_id,
+    draw_cells,
+    make_cells,
+    name_cells,
+    order_for_host,
+    params_as_overrides,
+    sweep_id,
+)
 
 PARSER = OverridesParser.create()
 FOLDER = Path("grid")

@@ -9,8 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from convrag.config.compose import compose
 from convrag.sweep.cells import make_cells
-from convrag.sweep.experiments import Experiment, explain_same, mark_same, read_experiment
-from convrag.turn.wiring import Wiring
+from convrag.sweep.plan import Experiment, explain_same, mark_same, read_experiment
 
 DIRECT = ("generator=none", "limit=1", "tracker=none")
 
@@ -44,14 +43,6 @@ def test_a_chunker_makes_another_experiment_of_documents(here: Path) -> None:
     assert "chunker" in one.groups
 
 
-def test_a_stage_that_is_used_makes_another_experiment(here: Path) -> None:
-    one, other = (read_experiment(compose("generator=ginger", f"clusterer={name}")) for name in ("lsa", "kmeans"))
-    assert one is not None
-    assert other is not None
-    assert one.identity != other.identity
-    assert "clusterer" in one.groups
-
-
 @pytest.mark.parametrize("setting", ["top_k=3", "top_n=1", "history=gold", "limit=2", "metrics.ranking.measures=[R@5]"])
 def test_what_bears_on_results_makes_another_experiment(setting: str, here: Path) -> None:
     assert identity() != identity(setting)
@@ -59,14 +50,6 @@ def test_what_bears_on_results_makes_another_experiment(setting: str, here: Path
 
 def test_matters_of_operation_make_no_other_experiment(here: Path) -> None:
     assert identity() == identity("workers=2", "sweep.metric=R@5", "sweep.sample=3")
-
-
-def test_nothing_is_prepared(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepare(self: Wiring) -> None:
-        raise AssertionError("a stage was prepared")
-
-    monkeypatch.setattr("convrag.turn.wiring.Wiring.prepare", prepare)
-    assert identity("rewriter=mmr", "retriever=bm25")
 
 
 @pytest.mark.parametrize("overrides", [("retriever=run",), ("task=evaluate",), ("task=plugins",)])

@@ -66,9 +66,6 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         convrag.read_grid(tmp_path)
     with pytest.raises(DataError, match="this is no folder of a finished run: it has no metrics.json"):
         convrag.read_run(tmp_path)
-    (tmp_path / "sweep.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(DataError, match=r"sweep\.json: this is no list of the cells of a grid"):
-        convrag.read_grid(tmp_path)
     (tmp_path / "metrics.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match=r"metrics\.json: these are no metrics of a run"):
         convrag.read_run(tmp_path)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +27,7 @@ from convrag.sdk.errors import NotReady
 from convrag.sdk.types import Sweep
 from convrag.store.locks import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
-from convrag.sweep.cells import CellsFailed, CellsPartial
-from convrag.sweep.folders import cell_id, register_folder_names
+from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id, register_folder_names
 from convrag.sweep.plan import ComposedCells, Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring
@@ -344,7 +344,7 @@ def test_a_ready_grid_chooses_a_stage_for_a_stage_by_its_plain_name(here: Path) 
     assert [cell.state for cell in sweep.cells] == ["", ""]
 
 
-@pytest.mark.parametrize("metric", ["nDCG@5", "[R@5,nDCG@5]", "'R@5,nDCG@5'"])
+@pytest.mark.parametrize("metric", ["nDCG@5", "'R@5,nDCG@5'"])
 def test_a_metric_that_no_cell_can_have_is_refused_before_the_first_one(metric: str, watcher: Watcher) -> None:
     grid = make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]", f"sweep.metric={metric}")
     there = "There are R@5, ROUGE-L, token_precision"
@@ -374,8 +374,24 @@ def test_a_metric_that_the_data_set_cannot_have_is_refused_before_the_first_cell
     assert not Path("outputs/sweeps").exists()
 
 
-@pytest.mark.parametrize("wrong", ["[R@5,R@5]", "[1]", "3", "[[R@5]]", "''"])
+@pytest.mark.parametrize("wrong", ["[R@5,R@5]", "3"])
 def test_what_names_no_measures_is_refused(wrong: str, here: Path) -> None:
     with pytest.raises(ConfigError, match=r"it must name measures, each once"):
         run_grid(make_grid("rewriter=none,last_n", f"sweep.metric={wrong}"))
     assert not Path("outputs/sweeps").exists()
+
+
+class PlainLoader:
+    """In place of Hydra's loader."""
+
+    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        return OmegaConf.create({"overrides": sweep_overrides})
+
+
+def test_another_process_composes_its_own_cells() -> None:
+    inner: Any = PlainLoader()
+    loader = ComposedCells(inner)
+    loader.keep(("rewriter=mmr",), OmegaConf.create({"big": "configuration"}))
+    assert b"configuration" not in pickle.dumps(loader)
+    copied = pickle.loads(pickle.dumps(loader))
+    assert copied.load_sweep_config(OmegaConf.create(), ["rewriter=mmr"]) == {"overrides": ["rewriter=mmr"]}

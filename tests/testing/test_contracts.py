@@ -12,7 +12,7 @@ import heavy
 import sound
 from convrag import Hit, testing
 from convrag.api.groups import GROUPS, options_group
-from convrag.testing.network import block_network
+from convrag.testing.libraries import block_network
 
 CONTRACTS: dict[str, type[testing.StageContract]] = {
     contract.group: contract

@@ -14,7 +14,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Message, Passage, Prompt, Question, Turn
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
-from convrag.sdk.profiles import INTRODUCTION, add_profile
+from convrag.sdk.prompts import INTRODUCTION, add_profile
 from convrag.testing import RecordedLLM, TinyDataset, question
 from convrag.testing.samples import make_evidence
 from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter

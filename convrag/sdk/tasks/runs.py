@@ -1,10 +1,8 @@
 """Runs, and the files that they leave."""
 
-from convrag.run.hydra_files import read_choices, read_hydra_config, read_overrides
-from convrag.run.manifest import MANIFEST, list_run_files
-from convrag.run.records import read_records
+from convrag.run.manifest import MANIFEST, list_run_files, read_choices, read_hydra_config, read_overrides
+from convrag.run.records import break_ties, format_trec_lines, read_records, round_to_single_precision
 from convrag.run.runner import evaluate_records, run_experiment
-from convrag.run.writers import break_ties, format_trec_lines, round_to_single_precision
 from convrag.turn.observers import Observers
 
 __all__ = [

@@ -7,16 +7,15 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from convrag import ConvragError, DataError, Passage, TurnRecord
+from convrag.sdk.citations import find_cited_statements
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.printable import count
 from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.sources import find_source, list_sources
-from convrag.sdk.statements import find_cited_statements
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
-from convrag.sdk.transcript import format_transcript
+from convrag.sdk.transcript import find_source, format_transcript, list_sources
 from convrag.sdk.words import stem_words
 from convrag_tasks.chat.conversation import ChatConversation, carry_out
 from convrag_tasks.chat.line_input import Command, PlainReader

@@ -8,8 +8,8 @@ from rich.text import Text
 from convrag import Passage, Query, TurnRecord
 from convrag.sdk.console import make_console
 from convrag.sdk.queries import describe_query
-from convrag.sdk.sources import Source, describe_passage, list_sources
 from convrag.sdk.tasks.scores import list_cut_replies
+from convrag.sdk.transcript import Source, describe_passage, list_sources
 from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay, print_markdown, text_width
 from convrag_tasks.turn_trace import format_turn_trace
 

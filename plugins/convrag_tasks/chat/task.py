@@ -63,7 +63,7 @@ class ChatTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
         from convrag import Conversations, Pipeline
-        from convrag.sdk.follow_ups import suggest_follow_ups
+        from convrag.sdk.llm_rewriter import suggest_follow_ups
         from convrag.sdk.tasks.configuration import check_configuration, settings_of
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id

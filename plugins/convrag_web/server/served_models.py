@@ -25,7 +25,7 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.errors import OtherConfiguration
-from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.sdk.llm_rewriter import suggest_follow_ups
 from convrag.sdk.secrets import redact
 from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.configuration import compose_with, find_differences, settings_of

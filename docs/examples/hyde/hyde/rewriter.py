@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter, use
-from convrag.sdk.profiles import add_profile
+from convrag.sdk.prompts import add_profile
 
 
 class HydeRewriter(Rewriter):
