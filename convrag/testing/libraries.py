@@ -36,7 +36,8 @@ def find_unnamed_libraries(cls: type[Stage], without_results: Iterable[str] = ()
         The library, as pip names it -> the module that imports it.
     """
     declared = collect_libraries(cls)
-    named = {_normalize(name) for name in (*declared, *read_source(cls, declared).libraries, *without_results)}
+    known = (*declared, *read_source(cls, declared).libraries, *without_results, "annotated-types")  # limits alone
+    named = {_normalize(name) for name in known}
     unnamed: dict[str, str] = {}
     for library, module in sorted(find_libraries(cls).items()):
         distributions = _read_distributions().get(library, [library])

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.integration
 
-from convrag_neural.batching import make_batches  # noqa: E402
+from convrag_neural.backends import make_batches  # noqa: E402
 from convrag_neural.duot5 import Aggregation, DuoT5Ranker  # noqa: E402
 
 SPOKEN = "why does a kettle whistle steam copper boils tea green hot lid water sooner than steel and the of in"
@@ -164,7 +164,7 @@ def test_the_prefilter_is_not_asked_for_few_texts(tiny: Path) -> None:
 def test_twelve_clusters_take_132_pairs_in_few_batches_and_none_on_a_repeated_call(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from convrag_neural.t5 import TrueFalseT5
+    from convrag_neural.t5_ranker import TrueFalseT5
 
     passes: list[int] = []
     real = TrueFalseT5._read_batch
@@ -192,7 +192,7 @@ def test_batches_hold_what_fits_longest_first() -> None:
 
 
 def test_long_texts_are_cut_and_the_prompt_stays_whole(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convrag_neural.t5 import TrueFalseT5
+    from convrag_neural.t5_ranker import TrueFalseT5
 
     seen: list[list[int]] = []
     real = TrueFalseT5._read_batch

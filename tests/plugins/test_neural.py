@@ -13,7 +13,7 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.sdk.model_files import find_cached_revision, identify_model
 from convrag.testing import EmbedderContract
 from convrag_neural.embedder import SentenceTransformersEmbedder
-from convrag_neural.model_files import find_model_problem
+from convrag_neural.local_model import find_model_problem
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
 
