@@ -1,4 +1,4 @@
-"""The cluster's address and the credentials: from environment variables, and from nowhere else."""
+"""The cluster's address and credentials, from environment variables alone, and its errors in our words."""
 
 from __future__ import annotations
 

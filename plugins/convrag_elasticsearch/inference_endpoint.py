@@ -1,4 +1,4 @@
-"""The inference endpoint of ELSER: whether it works, and its creation."""
+"""The inference endpoint of ELSER: whether it works, the licence that it needs, and its creation."""
 
 from __future__ import annotations
 

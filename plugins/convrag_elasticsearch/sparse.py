@@ -1,4 +1,4 @@
-"""The sparse subquery: weighted tokens, from ELSER or from files."""
+"""The sparse subquery: weighted tokens, from ELSER or from JSONL files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of subqueries. A subquery is one way to search an index (lexical, dense or sparse); a hybrid has two."""
+"""Ways to search an index (lexical, dense; sparse.py has the third; a hybrid has two), and passages as its documents."""
 
 from __future__ import annotations
 

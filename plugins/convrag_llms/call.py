@@ -1,4 +1,4 @@
-"""One prompt's call: its request, within the stage's limits, repeated where that may help, and what it costs."""
+"""One prompt's call: its request within the limits, repeated where that may help, and what is said when it fails."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +19,12 @@ from convrag.sdk.secrets import redact
 from convrag.sdk.streaming import current_listener
 from convrag_llms.connections import deadline
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint, find_secret_values
-from convrag_llms.errors import (
+from convrag_llms.limits import Limits
+from convrag_llms.reply import (
     ConnectionFailed,
     ConnectionRefused,
     EmptyReply,
+    Reply,
     ReplyTooLong,
     UntrustedServer,
     exceeds_context_window,
@@ -32,8 +34,6 @@ from convrag_llms.errors import (
     read_retry_after,
     read_status,
 )
-from convrag_llms.limits import Limits
-from convrag_llms.reply import Reply
 
 FIRST_WAIT = 1.0
 """Seconds before the second request, and the most that jitter adds to a wait; each wait is twice the one before."""

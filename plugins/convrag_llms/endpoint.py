@@ -1,4 +1,4 @@
-"""Where requests are sent: a model of a provider, at an address, with a key from the environment."""
+"""Where requests are sent, with a key from the environment, and the parameters that a provider takes."""
 
 import logging
 import os

@@ -134,7 +134,7 @@ class HttpLLM(LLM):
             on_piece: is given the pieces of the text as they arrive; None asks for the reply in one piece.
 
         Raises:
-            Exception: one of errors.py, or what a library raises and errors.py can read.
+            Exception: one of reply.py, or what a library raises and reply.py can read.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The limits that all calls of a stage share: what it spends, how many requests at a time and in a minute."""
+"""What all calls of a stage share: prices and what may be spent, how many requests at a time and in a minute."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""`llm=openai_compatible`."""
+"""`llm=openai_compatible`, and what a server sends in OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from convrag import LLMError
 from convrag_llms.endpoint import KEY_VARIABLES
-from convrag_llms.errors import HttpError
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.limits import TokenPrices, compute_listed_cost, find_listed_prices
-from convrag_llms.reply import Chunk, Reply, StreamedReply, TokenCounts, make_reply
+from convrag_llms.reply import Chunk, HttpError, Reply, StreamedReply, TokenCounts, make_reply
 
 if TYPE_CHECKING:
     from convrag_llms.connections import Response

@@ -1,4 +1,4 @@
-"""An experiment in MLflow, used through its client alone: without active runs, and with runs that are found by tags."""
+"""An experiment in MLflow, through its client alone: runs that are found by tags, and grids with a run for each cell."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""A turn as a trace: what is noted while it runs, and the plain data that MLflow's page will show of it."""
+"""A turn as a trace: noted while it runs, kept for the run's end or, in conversations, written in a thread."""
 
 import atexit
 import json

@@ -1,4 +1,4 @@
-"""What computes a model: torch, or on a CPU and faster, OpenVINO; and which of them `auto` chooses."""
+"""What computes a model (torch or OpenVINO), on which device, and in batches of what size."""
 
 from __future__ import annotations
 

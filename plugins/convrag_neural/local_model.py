@@ -1,4 +1,4 @@
-"""The base of this package's stages: a model that runs on this machine, loaded once, used by one thread at a time."""
+"""The base of this package's stages: a model on this machine, loaded once, used by one thread at a time, and its files."""
 
 from __future__ import annotations
 
