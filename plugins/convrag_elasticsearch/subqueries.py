@@ -1,4 +1,4 @@
-"""Ways to search an index (lexical, dense; sparse.py has the third; a hybrid has two), and passages as its documents."""
+"""Ways to search an index (lexical and dense here; sparse.py has a third), and passages as its documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment in MLflow, through its client alone: runs that are found by tags, and grids with a run for each cell."""
+"""An experiment in MLflow, through its client alone: runs that are found by tags; grids with a run for each cell."""
 
 import logging
 import time

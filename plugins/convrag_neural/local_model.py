@@ -1,4 +1,4 @@
-"""The base of this package's stages: a model on this machine, loaded once, used by one thread at a time, and its files."""
+"""The base of this package's stages: a model and its files on this machine, loaded once, used by a thread at a time."""
 
 from __future__ import annotations
 
