@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convrag_elasticsearch.cluster import Cluster
@@ -103,7 +102,7 @@ class InferenceEndpoint:
 
     def _explain_failure(self, cluster: Cluster, failure: ClusterError) -> list[str]:
         """Return all reasons that can be found for a failed test: the licence, the node, the endpoint, the model."""
-        problems = Licence.fetch(cluster).find_machine_learning_problems()
+        problems = find_licence_problems(cluster)
         if "ml node" in str(failure).lower():
             problems.append("it has no node with the role `ml` and memory to spare (about 4 GB for ELSER)")
         if not self._exists(cluster):
@@ -130,31 +129,19 @@ _MACHINE_LEARNING = ("trial", "platinum", "enterprise")
 _START_TRIAL = "start a trial (30 days, once: POST /_license/start_trial?acknowledge=true; compose.yaml does)"
 
 
-@dataclass(frozen=True)
-class Licence:
-    """A licence: its type and its status, by Elasticsearch's names; both are empty where the user may not read it."""
+def find_licence_problems(cluster: Cluster) -> list[str]:
+    """Say why the cluster's licence does not cover ELSER; nothing where it does, or where the user may not read it.
 
-    type: str = ""
-    status: str = ""
-
-    @classmethod
-    def fetch(cls, cluster: Cluster) -> Licence:
-        """Read the cluster's licence. Raises ClusterError only where the cluster is unavailable."""
-        try:
-            found: Mapping[str, Any] = cluster.request(lambda client: client.license.get())["license"]
-        except ClusterError as error:
-            if error.unavailable:
-                raise
-            return cls()
-        return cls(str(found["type"]), str(found["status"]))
-
-    def find_machine_learning_problems(self) -> list[str]:
-        """Say why the licence does not cover ELSER; nothing where it does, or cannot be read."""
-        if not self.type or (self.type in _MACHINE_LEARNING and self._valid):
-            return []
-        expired = "" if self._valid else f" ({self.status})"
-        return [f"its licence is {self.type}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_START_TRIAL}"]
-
-    @property
-    def _valid(self) -> bool:
-        return self.status in ("active", "valid")
+    Raises ClusterError only where the cluster is unavailable.
+    """
+    try:
+        licence: Mapping[str, Any] = cluster.request(lambda client: client.license.get())["license"]
+    except ClusterError as error:
+        if error.unavailable:
+            raise
+        return []
+    kind, valid = str(licence["type"]), licence["status"] in ("active", "valid")
+    if kind in _MACHINE_LEARNING and valid:
+        return []
+    expired = "" if valid else f" ({licence['status']})"
+    return [f"its licence is {kind}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_START_TRIAL}"]

@@ -64,54 +64,30 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
         return self.revision if self.tokenizer == self.model else find_revision(self.tokenizer)
 
     def _load_model(self, source: str) -> TrueFalseT5:
-        return TrueFalseT5(
-            source,
-            str(find_local_folder(self.tokenizer) or self.tokenizer),
-            revision=self.revision,
-            tokenizer_revision=self.tokenizer_revision,
-            device=find_device(self.device),
-            max_length=self.max_length,
-            batch_size=self.batch_size,
-            batch_tokens=self.batch_tokens,
-        )
+        return TrueFalseT5(source, self)
 
 
 class TrueFalseT5:
     """A model with its tokenizer. Not thread-safe: see `LocalModelStage`.
 
     Args:
-        model: folder or name.
-        tokenizer: folder or name.
-        revision: the commit of the model on the hub; None for a folder.
-        tokenizer_revision: likewise of the tokenizer.
-        device: where the model runs.
-        max_length: tokens that are read of a prompt.
-        batch_size: the most prompts that are read at once.
-        batch_tokens: the most tokens that are read at once, padding included; None does not limit them.
+        source: folder or name of the model.
+        ranker: says where the tokenizer is and the model runs, and how much is read at once.
 
     Raises:
         ConvragError: "true" or "false" is not in the tokenizer's vocabulary. The libraries raise errors of their own.
     """
 
-    def __init__(
-        self,
-        model: str,
-        tokenizer: str,
-        *,
-        revision: str | None = None,
-        tokenizer_revision: str | None = None,
-        device: str,
-        max_length: int,
-        batch_size: int,
-        batch_tokens: int | None,
-    ) -> None:
+    def __init__(self, source: str, ranker: T5Ranker) -> None:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-        self.tokenizer = AutoTokenizer.from_pretrained(tokenizer, revision=tokenizer_revision)
-        self.model = AutoModelForSeq2SeqLM.from_pretrained(model, revision=revision).float().to(device).eval()
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.batch_tokens = batch_tokens
+        tokenizer = str(find_local_folder(ranker.tokenizer) or ranker.tokenizer)
+        self.tokenizer = AutoTokenizer.from_pretrained(tokenizer, revision=ranker.tokenizer_revision)
+        model = AutoModelForSeq2SeqLM.from_pretrained(source, revision=ranker.revision)
+        self.model = model.float().to(find_device(ranker.device)).eval()
+        self.max_length = ranker.max_length
+        self.batch_size = ranker.batch_size
+        self.batch_tokens = ranker.batch_tokens
         self._true, self._false = (self._first_token(word) for word in ("true", "false"))
 
     def predict_probabilities(self, prompts: Sequence[str]) -> NDArray[np.float64]:
