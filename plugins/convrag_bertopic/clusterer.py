@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag import Clusterer, ConfigError, Embedder
+from annotated_types import Ge, Interval
+
+from convrag import Clusterer, Embedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,9 +36,6 @@ class BertopicClusterer(Clusterer):
         min_samples: neighbours that make a region dense; more makes more outliers (1: GINGER).
         seed: of UMAP's random start (42: GINGER); with a seed it runs in one thread.
         topic_words: the most words of a topic (10: BERTopic).
-
-    Raises:
-        ConfigError: a number is out of range.
     """
 
     libraries = ("numpy", "scikit-learn")
@@ -45,28 +44,14 @@ class BertopicClusterer(Clusterer):
     def __init__(
         self,
         *,
-        neighbors: int = 50,
-        components: int = 2,
-        min_dist: float = 0.01,
-        min_cluster_size: int = 2,
-        min_samples: int = 1,
-        seed: int = 42,
-        topic_words: int = 10,
+        neighbors: Annotated[int, Ge(2)] = 50,
+        components: Annotated[int, Ge(1)] = 2,
+        min_dist: Annotated[float, Interval(ge=0, le=1)] = 0.01,
+        min_cluster_size: Annotated[int, Ge(2)] = 2,
+        min_samples: Annotated[int, Ge(1)] = 1,
+        seed: Annotated[int, Interval(ge=0, le=4_294_967_295)] = 42,
+        topic_words: Annotated[int, Ge(1)] = 10,
     ) -> None:
-        if neighbors < 2 or components < 1 or not 0 <= min_dist <= 1:
-            raise ConfigError(
-                f"clusterer.neighbors={neighbors} must be at least 2, clusterer.components={components} at least 1, "
-                f"clusterer.min_dist={min_dist} between 0 and 1"
-            )
-        if min_cluster_size < 2 or min_samples < 1:
-            raise ConfigError(
-                f"clusterer.min_cluster_size={min_cluster_size} must be at least 2, "
-                f"clusterer.min_samples={min_samples} at least 1"
-            )
-        if not 0 <= seed < 2**32:
-            raise ConfigError(f"clusterer.seed={seed} must be between 0 and {2**32 - 1}")
-        if topic_words < 1:
-            raise ConfigError(f"clusterer.topic_words={topic_words}: at least 1")
         self.neighbors = neighbors
         self.components = components
         self.min_dist = min_dist

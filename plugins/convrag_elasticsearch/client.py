@@ -10,8 +10,7 @@ from elasticsearch import ApiError, Elasticsearch, helpers
 
 from convrag.sdk.cancelling import waiting
 from convrag.sdk.library_logs import limit_logs
-from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.errors import TRANSIENT_STATUSES
+from convrag_elasticsearch.connection import TRANSIENT_STATUSES, Connection
 from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
 
 CLIENT_ERRORS = (ApiError, TransportError)

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.errors import ClusterError, translate_error
+from convrag_elasticsearch.connection import ClusterError, Connection, translate_error
 from convrag_elasticsearch.retries import RetryPolicy
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from convrag import Passage
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import count_parts
 from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.documents import build_document, build_document_id
-from convrag_elasticsearch.errors import TRANSIENT_STATUSES, ClusterError, build_cluster_error
+from convrag_elasticsearch.connection import TRANSIENT_STATUSES, ClusterError, build_cluster_error
 from convrag_elasticsearch.retries import send_items
-from convrag_elasticsearch.settings import OperationSettings
+from convrag_elasticsearch.subqueries import build_document, build_document_id
 
 META = "convrag"
 """The key under `_meta` of a mapping where an index is described."""
@@ -107,13 +106,17 @@ class IndexBuilder:
     Args:
         cluster: receives all requests but the bulk requests.
         bulk_cluster: the same cluster through a client of its own, for bulk requests alone.
-        operation: how passages are sent.
+        threads: requests at a time.
+        chunk: passages in a request.
+        chunk_bytes: bytes in a request, at most.
     """
 
-    def __init__(self, cluster: Cluster, bulk_cluster: Cluster, operation: OperationSettings) -> None:
+    def __init__(self, cluster: Cluster, bulk_cluster: Cluster, *, threads: int, chunk: int, chunk_bytes: int) -> None:
         self.cluster = cluster
         self.bulk_cluster = bulk_cluster
-        self.operation = operation
+        self.threads = threads
+        self.chunk = chunk
+        self.chunk_bytes = chunk_bytes
 
     def build(self, plan: IndexPlan, passages: Callable[[], Iterator[Passage]], build_fields: FieldBuilder) -> str:
         """Build the index, unless it is there, and say in a sentence what was done.
@@ -175,10 +178,10 @@ class IndexBuilder:
             return len(batch), len(batch) - len(missing)
 
         total = existing = 0
-        batches = iter(lambda: list(islice(passages, self.operation.chunk)), [])
+        batches = iter(lambda: list(islice(passages, self.chunk)), [])
         with (
             count_parts(title, total=None) as advance,
-            call_in_threads(send, batches, self.operation.threads, "bulk") as results,
+            call_in_threads(send, batches, self.threads, "bulk") as results,
         ):
             for passage_count, existing_count in results:
                 total += passage_count
@@ -203,9 +206,7 @@ class IndexBuilder:
         ]
 
         def send(pending: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-            return self.bulk_cluster.request(
-                lambda client: send_bulk(client, pending, index, self.operation.chunk_bytes)
-            )
+            return self.bulk_cluster.request(lambda client: send_bulk(client, pending, index, self.chunk_bytes))
 
         results = send_items(send, actions, self.cluster.policy, lambda result: result["status"] in TRANSIENT_STATUSES)
         if rejected := next((result for result in results if result["status"] not in _CREATED), None):

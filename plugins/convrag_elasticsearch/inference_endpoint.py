@@ -1,4 +1,4 @@
-"""The inference endpoint of ELSER: whether it works, and its creation."""
+"""The inference endpoint of ELSER: whether it works, the licence that it needs, and its creation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.cluster import Cluster
+from convrag_elasticsearch.connection import ClusterError
 
 if TYPE_CHECKING:
     from convrag_elasticsearch.cluster import Cluster
+
 
 TASK_TYPE = "sparse_embedding"
 
@@ -100,9 +102,7 @@ class InferenceEndpoint:
 
     def _explain_failure(self, cluster: Cluster, failure: ClusterError) -> list[str]:
         """Return all reasons that can be found for a failed test: the licence, the node, the endpoint, the model."""
-        from convrag_elasticsearch.licence import Licence
-
-        problems = Licence.fetch(cluster).find_machine_learning_problems()
+        problems = find_licence_problems(cluster)
         if "ml node" in str(failure).lower():
             problems.append("it has no node with the role `ml` and memory to spare (about 4 GB for ELSER)")
         if not self._exists(cluster):
@@ -123,3 +123,25 @@ class InferenceEndpoint:
         why = f": {deployment['reason']}" if deployment.get("reason") else ""
         where = "" if deployment.get("nodes") else ", on no node"
         return [f"the model {self.model} is {state}{where}{why}"]
+
+
+_MACHINE_LEARNING = ("trial", "platinum", "enterprise")
+_START_TRIAL = "start a trial (30 days, once: POST /_license/start_trial?acknowledge=true; compose.yaml does)"
+
+
+def find_licence_problems(cluster: Cluster) -> list[str]:
+    """Say why the cluster's licence does not cover ELSER; nothing where it does, or where the user may not read it.
+
+    Raises ClusterError only where the cluster is unavailable.
+    """
+    try:
+        licence: Mapping[str, Any] = cluster.request(lambda client: client.license.get())["license"]
+    except ClusterError as error:
+        if error.unavailable:
+            raise
+        return []
+    kind, valid = str(licence["type"]), licence["status"] in ("active", "valid")
+    if kind in _MACHINE_LEARNING and valid:
+        return []
+    expired = "" if valid else f" ({licence['status']})"
+    return [f"its licence is {kind}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_START_TRIAL}"]

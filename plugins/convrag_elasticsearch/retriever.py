@@ -1,26 +1,42 @@
-"""`retriever=elasticsearch`: lexical, dense, sparse and hybrid search."""
+"""`retriever=elasticsearch` and `retriever=elser`: lexical, dense, sparse and hybrid search on a cluster."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from uuid import uuid4
+from typing import Annotated, Any, ClassVar, Literal
 
-from convrag import ConfigError, Dataset, Embedder, Passage, Query, Store, operational
-from convrag.sdk.queries import combine_vectors, embed_uncached
-from convrag_elasticsearch.base import ClusterRetriever
-from convrag_elasticsearch.documents import CONTENT
+from annotated_types import Ge, Interval
+
+from convrag import ConfigError, DataError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store, operational
+from convrag.sdk.errors import NotReady, RunStopped
+from convrag.sdk.identity import digest
+from convrag_elasticsearch.cluster import Cluster
+from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES, ClusterError, Connection
+from convrag_elasticsearch.index_builder import IndexBuilder, IndexPlan, build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
-from convrag_elasticsearch.settings import FusionSettings, OnFailure, OperationSettings, check_ranges
-from convrag_elasticsearch.sparse import SparseSubquery
-from convrag_elasticsearch.sparse_vector_files import PassageVectorFile, QueryVectorFile
-from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
+from convrag_elasticsearch.retries import RetryPolicy
+from convrag_elasticsearch.search import IndexSearcher, MultiSearch
+from convrag_elasticsearch.sparse import PassageVectorFile, QueryType, QueryVectorFile, SparseSubquery
+from convrag_elasticsearch.subqueries import (
+    VECTOR_FIELDS,
+    DenseSubquery,
+    LexicalSubquery,
+    Subquery,
+    VectorIndexType,
+    base_mapping_properties,
+)
 
 Mode = Literal["bm25", "dense", "sparse", "hybrid"]
 
+_LAYOUT = 1
+"""The version of the documents' layout: raised when it changes, so that older indexes are not searched."""
 
-class ElasticsearchRetriever(ClusterRetriever):
+_PREFIX = re.compile(r'[^-_+.A-Z\\/*?"<>| ,#:][^A-Z\\/*?"<>| ,#:]*')
+"""How an index's name may begin."""
+
+
+class ElasticsearchRetriever(Retriever):
     """Search on an Elasticsearch cluster: by words, by vectors, by weighted tokens, or by two of them together.
 
     `python -m convrag task=index retriever=elasticsearch` builds the index once; several settings may have theirs side
@@ -49,6 +65,8 @@ class ElasticsearchRetriever(ClusterRetriever):
             {"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}.
         query_vectors: JSONL file with the tokens of each query, instead of an endpoint:
             {"text": "...", "vector": {...}}, or with the turn's "id" where a rewrite is a single query.
+        query: the type of "sparse" queries with an endpoint: "sparse_vector" (one vector for each passage) or
+            "semantic_text" (the cluster splits passages into chunks, and the best one counts).
         prune: leave tokens with small weights out of "sparse" queries: faster, and a little worse.
         create_endpoint: let task=index create the endpoint, with `model`, where it is missing.
         model: Elasticsearch's name of the model that the endpoint is created with.
@@ -76,6 +94,10 @@ class ElasticsearchRetriever(ClusterRetriever):
     """
 
     libraries = ("numpy",)
+    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("elasticsearch", "tenacity"), "convrag[elasticsearch]")
+    env_vars = ENVIRONMENT_VARIABLES
+    option: ClassVar[str] = "elasticsearch"
+    """Its name, for messages."""
 
     def __init__(
         self,
@@ -86,67 +108,200 @@ class ElasticsearchRetriever(ClusterRetriever):
         mode: Mode = "bm25",
         second: Literal["dense", "sparse"] = "dense",
         analyzer: str = "english",
-        k1: float = 1.2,
-        b: float = 0.75,
+        k1: Annotated[float, Ge(0)] = 1.2,
+        b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
         vectors: VectorIndexType = "hnsw",
-        candidates: int = 100,
+        candidates: Annotated[int, Ge(1)] = 100,
         inference_id: str | None = None,
         passage_vectors: Path | None = None,
         query_vectors: Path | None = None,
+        query: QueryType = "sparse_vector",
         prune: bool = False,
         create_endpoint: Annotated[bool, operational] = False,
         model: str = ".elser_model_2",
         endpoint_wait: Annotated[float, operational] = 600.0,
-        rrf_k: int = 60,
-        depth: int = 100,
-        shards: int = 1,
+        rrf_k: Annotated[int, Ge(0)] = 60,
+        depth: Annotated[int, Ge(1)] = 100,
+        shards: Annotated[int, Ge(1)] = 1,
         replicas: Annotated[str, operational] = "0-1",
         prefix: Annotated[str, operational] = "convrag",
-        timeout: Annotated[float, operational] = 30.0,
-        retries: Annotated[int, operational] = 5,
-        retry_seconds: Annotated[float, operational] = 60.0,
-        window: Annotated[float, operational] = 0.005,
-        batch: Annotated[int, operational] = 64,
-        on_failure: Annotated[OnFailure, operational] = "go_on",
-        threads: Annotated[int, operational] = 4,
-        chunk: Annotated[int, operational] = 500,
-        chunk_bytes: Annotated[int, operational] = 5_000_000,
-        index_timeout: Annotated[float, operational] = 120.0,
+        timeout: Annotated[float, operational, Ge(0.001)] = 30.0,
+        retries: Annotated[int, operational, Ge(0)] = 5,
+        retry_seconds: Annotated[float, operational, Ge(0)] = 60.0,
+        window: Annotated[float, operational, Ge(0)] = 0.005,
+        batch: Annotated[int, operational, Ge(1)] = 64,
+        on_failure: Annotated[Literal["go_on", "stop"], operational] = "go_on",
+        threads: Annotated[int, operational, Ge(1)] = 4,
+        chunk: Annotated[int, operational, Ge(1)] = 500,
+        chunk_bytes: Annotated[int, operational, Ge(1)] = 5_000_000,
+        index_timeout: Annotated[float, operational, Ge(0.001)] = 120.0,
     ) -> None:
-        operation = OperationSettings.pick(locals())
-        check_ranges("elasticsearch", k1=(k1, 0), b=(b, 0), candidates=(candidates, 1))
-        if b > 1:
-            raise ConfigError(f"retriever=elasticsearch: b={b} makes no sense; it must be between 0 and 1.")
+        if not _PREFIX.fullmatch(prefix):
+            raise ConfigError(
+                f"retriever.prefix={prefix!r} cannot begin an index's name: take lower-case letters and digits"
+            )
         by_name: dict[str, Subquery] = {
             "bm25": LexicalSubquery(analyzer, k1, b),
             "dense": DenseSubquery(embedder, vectors, candidates),
         }
         names = ["bm25", second] if mode == "hybrid" else [mode]
         if "sparse" in names:
-            endpoint = _make_endpoint(
-                inference_id, passage_vectors, query_vectors, model, create_endpoint, endpoint_wait
-            )
             by_name["sparse"] = SparseSubquery(
-                endpoint,
+                _make_endpoint(
+                    inference_id, query, passage_vectors, query_vectors, model, create_endpoint, endpoint_wait
+                ),
+                query_type=query,
                 prune=prune,
                 passage_file=PassageVectorFile(passage_vectors) if passage_vectors else None,
                 query_file=QueryVectorFile(query_vectors) if query_vectors else None,
             )
-        super().__init__(
-            option="elasticsearch",
-            kind="_".join(names),
-            dataset=dataset,
-            store=store,
-            subqueries=[by_name[name] for name in names],
-            fusion=FusionSettings(rrf_k, depth),
-            operation=operation,
+        self.dataset = dataset
+        self.store = store
+        self.subqueries = tuple(by_name[name] for name in names)
+        self.shards = shards
+        self.replicas = replicas
+        self.prefix = prefix
+        self.on_failure = on_failure
+        self.cluster = Cluster(RetryPolicy(timeout, retries, retry_seconds))
+        self._index_policy = RetryPolicy(index_timeout, retries, retry_seconds)
+        self._sending = {"threads": threads, "chunk": chunk, "chunk_bytes": chunk_bytes}
+        self._searcher = IndexSearcher(self.subqueries, MultiSearch(self.cluster, window, batch), rrf_k, depth)
+        self._kind = "elser" if isinstance(self, ElserRetriever) else "_".join(names)
+        self._lock = threading.Lock()
+        self._aliases: dict[str, str] = {}
+
+    def check(self) -> Iterator[str]:
+        for domain in self.dataset.domains():
+            try:
+                if next(iter(self.dataset.corpus(domain)), None) is None:
+                    yield f"the data set has no passages to search for the domain {domain!r}."
+            except DataError as error:
+                yield str(error)
+        for subquery in self.subqueries:
+            yield from subquery.find_local_problems()
+        yield from self.cluster.find_problems()
+
+    def endpoints(self) -> Sequence[str]:
+        """The cluster's addresses, without users and passwords; none where they are not valid, which `check` says."""
+        connection = Connection.from_environment()
+        return () if any(connection.find_problems()) else (connection.cloud_id or connection.shown_address,)
+
+    def prepare(self) -> None:
+        """Check that the indexes and all that a search needs are on the cluster. Raises NotReady with all problems."""
+        problems = [problem for domain in self.dataset.domains() if (problem := self._find_index_problem(domain))]
+        if missing := [each for subquery in self.subqueries for each in subquery.find_cluster_problems(self.cluster)]:
+            problems.append(_join_problems(missing))
+        if problems:
+            raise NotReady([f"retriever={self.option}: {problem}" for problem in problems])
+
+    def index(self) -> Sequence[str]:
+        """Build the index of each domain, or resume building it. Raises NotReady, ClusterError, DataError."""
+        if missing := [each for subquery in self.subqueries for each in subquery.set_up_cluster(self.cluster)]:
+            raise NotReady([f"retriever={self.option}: {_join_problems(missing)}"])
+        return [self._build_index(domain) for domain in self.dataset.domains()]
+
+    def note(self) -> str:
+        return " ".join(filter(None, (subquery.note() for subquery in self.subqueries)))
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        searched = [query for query in queries if query.weight > 0 and query.text.strip()]
+        if not searched or k < 1:
+            return []
+        try:
+            return self._searcher.search(self._get_alias(searched[0].domain), searched, k)
+        except ClusterError as error:
+            if error.unavailable and self.on_failure == "stop":
+                raise RunStopped(f"{error} The same command goes on from here.") from error
+            raise
+
+    def _find_index_problem(self, domain: str) -> str:
+        """Say why a domain cannot be searched; empty where it can."""
+        index = find_index(self.cluster, self._get_alias(domain))
+        if index is None:
+            return f"the cluster has no index of {domain!r} with these settings: run the same command with task=index"
+        if not index.intact:
+            count = f"{index.current_passages:,} of {index.passages:,}"
+            return f"{index.name} holds only {count} passages: run the same command with task=index to build it anew"
+        return ""
+
+    def _build_index(self, domain: str) -> str:
+        plan = self._plan_index(domain)
+        with Cluster(self._index_policy) as bulk_cluster, self.store.lock([f"elasticsearch/{plan.alias}"]):
+            builder = IndexBuilder(self.cluster, bulk_cluster, **self._sending)
+            return builder.build(plan, lambda: self.dataset.corpus(domain), self._build_fields)
+
+    def _plan_index(self, domain: str) -> IndexPlan:
+        properties = base_mapping_properties()
+        settings: dict[str, Any] = {"refresh_interval": "-1", "auto_expand_replicas": self.replicas}
+        if self.shards != 1:
+            settings["number_of_shards"] = self.shards
+        for subquery in self.subqueries:
+            properties |= subquery.mapping_properties()
+            settings |= subquery.index_settings()
+        return IndexPlan(
+            domain=domain,
+            alias=self._get_alias(domain),
+            latest_alias=build_latest_alias(self.prefix, domain, self._kind),
+            mapping={"dynamic": "false", "_source": {"excludes": VECTOR_FIELDS}, "properties": properties},
+            settings=settings,
+            processors=[processor for subquery in self.subqueries for processor in subquery.ingest_processors()],
+            about={"domain": domain, "settings": self._identity()},
         )
+
+    def _build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+        """Build the fields of all subqueries for each passage."""
+        rows: list[dict[str, Any]] = [{} for _ in passages]
+        for subquery in self.subqueries:
+            for row, fields in zip(rows, subquery.build_fields(passages), strict=True):
+                row |= fields
+        return rows
+
+    def _get_alias(self, domain: str) -> str:
+        with self._lock:
+            if domain not in self._aliases:
+                fingerprint = digest([self._identity(), self.dataset.corpus_fingerprint(domain)])
+                self._aliases[domain] = build_alias(self.prefix, domain, self._kind, fingerprint)
+            return self._aliases[domain]
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what decides what an index holds, beside the corpus.
+
+        It is hashed into the index's name, so its keys stay as they are ("legs" are the subqueries): with others,
+        indexes that exist would not be found.
+        """
+        subqueries = [subquery.identity() for subquery in self.subqueries]
+        return {"layout": _LAYOUT, "shards": self.shards, "legs": subqueries}
+
+
+class ElserRetriever(ElasticsearchRetriever):
+    """Search with ELSER v2 on an Elasticsearch cluster: a model that expands texts into weighted tokens (English).
+
+    `python -m convrag task=index retriever=elser retriever.create_endpoint=true` creates the model's endpoint where it
+    is missing and builds the index; the cluster needs a trial, platinum or enterprise licence and a node for machine
+    learning. It is retriever=elasticsearch with other defaults. Several queries are searched for one by one, and their
+    ranks are fused by weight. A passage counts with its title and text; of a long one ELSER reads the first 512 tokens,
+    or all of it with query=semantic_text.
+
+    Args:
+        inference_id: the cluster's inference endpoint; ".elser-2-elasticsearch" is there by itself.
+        chunk: of task=index: passages in a request; the model reads them all before the cluster answers.
+    """
+
+    option = "elser"
 
 
 def _make_endpoint(
-    inference_id: str | None, passages: Path | None, queries: Path | None, model: str, create: bool, wait: float
+    inference_id: str | None,
+    query: QueryType,
+    passages: Path | None,
+    queries: Path | None,
+    model: str,
+    create: bool,
+    wait: float,
 ) -> InferenceEndpoint | None:
     """Make the endpoint, where files do not have all tokens. Raises ConfigError where neither is set."""
+    if query == "semantic_text" and (passages or queries or not inference_id):
+        raise ConfigError("retriever.query=semantic_text: an endpoint makes all tokens: set inference_id alone")
     if inference_id:
         return InferenceEndpoint(inference_id, model=model, create=create, wait=wait)
     if passages and queries:
@@ -159,89 +314,5 @@ def _make_endpoint(
     )
 
 
-_SIMILARITY = "passages"
-
-
-class LexicalSubquery(Subquery):
-    """Searches by words. Several queries add up: a passage's score is the sum of weight times score.
-
-    Args:
-        analyzer: the analyzer that makes words of texts.
-        k1: saturation of term frequency.
-        b: normalisation by passage length.
-    """
-
-    searches_by = "lexical"
-
-    def __init__(self, analyzer: str, k1: float, b: float) -> None:
-        self.analyzer = analyzer
-        self.k1 = k1
-        self.b = b
-
-    def identity(self) -> Mapping[str, Any]:
-        return {"leg": "bm25", "analyzer": self.analyzer, "k1": self.k1, "b": self.b}
-
-    def mapping_properties(self) -> dict[str, Any]:
-        return {CONTENT: {"type": "text", "analyzer": self.analyzer, "similarity": _SIMILARITY}}
-
-    def index_settings(self) -> dict[str, Any]:
-        return {"similarity": {_SIMILARITY: {"type": "BM25", "k1": self.k1, "b": self.b}}}
-
-    def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
-        matches = [{"match": {CONTENT: {"query": query.text, "boost": query.weight}}} for query in queries]
-        if not matches:
-            return []
-        return [WeightedSearch({"query": matches[0] if len(matches) == 1 else {"bool": {"should": matches}}})]
-
-
-VectorIndexType = Literal["hnsw", "int8_hnsw", "flat"]
-
-
-class DenseSubquery(Subquery):
-    """Searches by vectors. Several queries become one: the sum of weight times vector, scaled to unit length.
-
-    Scores are cosines.
-
-    Args:
-        embedder: makes the vectors of passages and queries.
-        vectors: how they are indexed: a graph ("hnsw"), a graph of quantised vectors ("int8_hnsw"), or none ("flat").
-        candidates: nearest neighbours that each shard considers (num_candidates).
-    """
-
-    def __init__(self, embedder: Embedder, vectors: VectorIndexType, candidates: int) -> None:
-        self.embedder = embedder
-        self.vectors = vectors
-        self.candidates = candidates
-        # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
-        self._unique_id = uuid4().hex
-
-    def identity(self) -> Mapping[str, Any]:
-        return {"leg": "dense", "embedder": self.embedder.fingerprint or self._unique_id, "vectors": self.vectors}
-
-    def mapping_properties(self) -> dict[str, Any]:
-        vector = {
-            "type": "dense_vector",
-            "dims": int(self.embedder.embed(["dimensions"]).shape[1]),
-            "index": True,
-            "similarity": "cosine",
-            "index_options": {"type": self.vectors},
-        }
-        return {"vector": vector}
-
-    def build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
-        """Embed passages. A passage of which the embedder knows nothing gets no vector, and is not found by one."""
-        rows = embed_uncached(self.embedder, [passage.content for passage in passages])
-        return [{"vector": row.tolist()} if row.any() else {} for row in rows]
-
-    def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
-        vector = combine_vectors(self.embedder, queries)
-        if vector is None:
-            return []
-        knn = {"field": "vector", "query_vector": vector.tolist(), "k": size}
-        return [WeightedSearch({"knn": knn | {"num_candidates": max(self.candidates, size)}})]
-
-    def convert_score(self, score: float) -> float:
-        return 2 * score - 1  # Elasticsearch has no negative scores: it returns (1 + cosine) / 2
-
-    def note(self) -> str:
-        return "" if self.vectors == "flat" else f"The vector search is approximate ({self.vectors})."
+def _join_problems(problems: Sequence[str]) -> str:
+    return "\n  - ".join(["the cluster cannot make the tokens that this needs:", *dict.fromkeys(problems)])

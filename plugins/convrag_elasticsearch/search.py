@@ -12,11 +12,9 @@ from convrag.sdk.cancelling import waiting
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.sdk.queries import choose_queries
 from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.documents import SOURCE_FIELDS, build_passage
-from convrag_elasticsearch.errors import TRANSIENT_STATUSES, ClusterError, build_cluster_error
+from convrag_elasticsearch.connection import TRANSIENT_STATUSES, ClusterError, build_cluster_error
 from convrag_elasticsearch.retries import send_items
-from convrag_elasticsearch.settings import FusionSettings
-from convrag_elasticsearch.subqueries import Body, Subquery, WeightedSearch
+from convrag_elasticsearch.subqueries import SOURCE_FIELDS, Body, Subquery, WeightedSearch, build_passage
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -166,19 +164,16 @@ class IndexSearcher:
 
     Args:
         subqueries: the ways to search.
-        fusion: how rankings are fused.
         multi_search: sends the searches.
+        rrf_k: the constant of reciprocal rank fusion.
+        depth: passages of each ranking that is fused.
     """
 
-    def __init__(
-        self,
-        subqueries: Sequence[Subquery],
-        fusion: FusionSettings,
-        multi_search: MultiSearch,
-    ) -> None:
+    def __init__(self, subqueries: Sequence[Subquery], multi_search: MultiSearch, rrf_k: int, depth: int) -> None:
         self.subqueries = subqueries
-        self.fusion = fusion
         self.multi_search = multi_search
+        self.rrf_k = rrf_k
+        self.depth = depth
 
     def search(self, alias: str, queries: Sequence[Query], k: int) -> list[Hit]:
         """Return at most k hits, best first.
@@ -191,7 +186,7 @@ class IndexSearcher:
         Raises:
             ClusterError: the cluster did not answer, or replied with an error.
         """
-        depth = max(self.fusion.depth, k)
+        depth = max(self.depth, k)
         hybrid = len(self.subqueries) > 1
         chosen = [choose_queries(queries, each.searches_by) for each in self.subqueries]
         sizes = [
@@ -211,7 +206,7 @@ class IndexSearcher:
             self._rank(subquery, own, [next(results) for _ in own])
             for subquery, own in zip(self.subqueries, searches, strict=True)
         ]
-        best = fuse_rankings(rankings, [1.0] * len(rankings), self.fusion.rrf_k) if hybrid else rankings[0]
+        best = fuse_rankings(rankings, [1.0] * len(rankings), self.rrf_k) if hybrid else rankings[0]
         return best[:k]
 
     def _rank(
@@ -220,7 +215,7 @@ class IndexSearcher:
         """Make one ranking of the results of a subquery's searches."""
         if len(results) == 1:
             return [Hit(hit.passage, subquery.convert_score(hit.score)) for hit in results[0]]
-        return fuse_rankings(results, [search.weight for search in searches], self.fusion.rrf_k)
+        return fuse_rankings(results, [search.weight for search in searches], self.rrf_k)
 
 
 def fuse_rankings(rankings: Sequence[Sequence[Hit]], weights: Sequence[float], rrf_k: int) -> list[Hit]:

@@ -1,9 +1,10 @@
 """Language models at servers: those that speak OpenAI's protocol are asked directly, all others through litellm.
 
-What both options share: http_llm.py (the stage), call.py (a prompt's requests, repeated where that may help),
-limits.py (money, requests at a time and in a minute), prices.py, endpoint.py (address and key), parameters.py,
-connections.py (HTTP, deadlines, cancellation, the limit on a reply's size), reply.py, errors.py, error_messages.py. The
-options send a request in their own way: openai_compatible.py with openai_protocol.py, litellm_llm.py with _litellm.py.
+http_llm.py is the stage that both options share. Its parts: call.py (a prompt's requests, repeated where that may
+help, and what is said when they fail), limits.py (money and prices, requests at a time and in a minute), endpoint.py
+(address, key, parameters), connections.py (HTTP, deadlines, cancellation, the limit on a reply's size), and reply.py
+(with the errors of a request). The options send a request in their own way: openai_compatible.py, litellm_llm.py with
+_litellm.py.
 """
 
 import os
@@ -19,4 +20,10 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 def convrag_register(register: Register) -> None:
     """Register `llm=litellm` and `llm=openai_compatible`."""
     register("llm", "litellm", "convrag_llms.litellm_llm:LiteLLM")
-    register("llm", "openai_compatible", "convrag_llms.openai_compatible:OpenAICompatible")
+    register(
+        "llm",
+        "openai_compatible",
+        "convrag_llms.openai_compatible:OpenAICompatible",
+        model="default",
+        api_base="http://localhost:8000/v1",
+    )

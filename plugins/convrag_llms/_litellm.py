@@ -17,7 +17,7 @@ import httpx
 
 from convrag.sdk.library_logs import owns_logs
 from convrag_llms.connections import CONNECTIONS, Response, quieten
-from convrag_llms.errors import ConnectionFailed, HttpError, ReplyTooLong, UntrustedServer, list_causes
+from convrag_llms.reply import ConnectionFailed, HttpError, ReplyTooLong, UntrustedServer, list_causes
 
 _lock = threading.Lock()
 

@@ -25,7 +25,8 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from convrag.sdk.cancelling import check_cancelled, when_cancelled
 from convrag.sdk.secrets import redact
-from convrag_llms.errors import (
+from convrag_llms.reply import (
+    MAX_REPLY_BYTES,
     ConnectionFailed,
     ConnectionRefused,
     HttpError,
@@ -33,7 +34,6 @@ from convrag_llms.errors import (
     UntrustedServer,
     list_causes,
 )
-from convrag_llms.reply import MAX_REPLY_BYTES
 
 MAX_STREAM_BYTES = 64 * 2**20
 """The longest streamed reply: servers send some 300 bytes with each token."""

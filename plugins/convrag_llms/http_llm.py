@@ -6,16 +6,16 @@ import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from convrag import LLM, Completion, Prompt
+from annotated_types import Ge
+
+from convrag import LLM, Completion, ConfigError, Prompt, operational
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
-from convrag_llms.endpoint import Endpoint
-from convrag_llms.limits import Budget, Limits, RateLimiter
-from convrag_llms.parameters import check_at_least, check_extra, format_messages, translate_sampling
-from convrag_llms.prices import ModelPrices, TokenPrices, read_given_prices
+from convrag_llms.endpoint import Endpoint, check_extra, format_messages, translate_sampling
+from convrag_llms.limits import Budget, Limits, ModelPrices, RateLimiter, TokenPrices, read_given_prices
 
 if TYPE_CHECKING:
     from convrag_llms.call import Call
@@ -25,45 +25,92 @@ if TYPE_CHECKING:
 class HttpLLM(LLM):
     """A language model at a server: retries, limits, costs and error messages; an option sends the requests.
 
+    Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty replies) are repeated
+    with exponential backoff, or when the server says (Retry-After). A stage that asks may override temperature, top_p,
+    max_tokens, seed and stop.
+
     Args:
-        endpoint: where the model is.
-        extra: and all others: as in the options. A sampling parameter that is None is not sent.
+        model: as the option names it.
+        api_base: the server's address, such as http://localhost:8000/v1; None is the provider's own. It is written into
+            the run's files: one with a password goes into a variable that api_base_env names.
+        api_base_env: the NAME of an environment variable that holds the address instead.
+        api_key_env: the NAME of the environment variable that holds the key. None takes the provider's usual one
+            (OPENAI_API_KEY) or, with an address of your own, none at all (azure: AZURE_API_KEY).
+        temperature: 0 gives the likeliest reply, more gives more varied ones; None leaves it to the model.
+        top_p: share of the likeliest tokens to draw from, 0 to 1; None leaves it to the model.
+        max_tokens: the longest reply, in tokens; None leaves it to the model.
+        seed: for servers that can repeat a draw; None sends none.
+        stop: texts at which a reply ends; None or none at all sends none.
+        extra: what else litellm or this provider takes, by name (num_ctx, api_version, reasoning_effort, ...), sent
+            as it is. Prices of a model that litellm does not know go here as well: input_cost_per_token and
+            output_cost_per_token, in US dollars.
+        cache_prompts: marks prompts of Claude as worth caching at the provider, so that a conversation's next turn pays
+            a tenth for what it repeats, where that is 1,024 tokens or more (writing costs a quarter more). Others
+            cache by themselves.
+        timeout: seconds for each try, from the request to the last byte of the reply.
+        concurrency: requests in flight at a time; None does not limit them.
+        requests_per_minute: requests begun in any 60 seconds; None does not limit them.
+        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each with up to a second
+            of jitter, outlast an outage of half a minute. Where nothing listens at the address, 2 waits of a second.
+        retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
+            asks for a longer wait.
+        max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
+            kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
 
     Raises:
         ConfigError: a parameter makes no sense, or would put a key into the configuration.
     """
 
     streams = True
+    endpoint_class: ClassVar[type[Endpoint]] = Endpoint
+    prefix: ClassVar[str] = ""
+    """Stands before the model's name where that is not the user's to write."""
 
     def __init__(
         self,
-        endpoint: Endpoint,
-        extra: Mapping[str, Any],
         *,
-        stop: Sequence[str] | None,
-        timeout: float,
-        concurrency: int | None,
-        requests_per_minute: int | None,
-        retries: int,
-        retry_seconds: float,
-        max_cost_usd: float | None,
-        **sampling: Any,
+        model: str,
+        api_base: str | None = None,
+        api_base_env: str | None = None,
+        api_key_env: str | None = None,
+        temperature: float | None = 0.0,
+        top_p: float | None = None,
+        max_tokens: int | None = 512,
+        seed: int | None = None,
+        stop: list[str] | None = None,
+        extra: dict[str, Any] = {},  # noqa: B006 - read only
+        cache_prompts: Annotated[bool, operational] = False,
+        timeout: Annotated[float, operational, Ge(0.001)] = 60.0,
+        concurrency: Annotated[int | None, operational, Ge(1)] = None,
+        requests_per_minute: Annotated[int | None, operational, Ge(1)] = None,
+        retries: Annotated[int, operational, Ge(0)] = 5,
+        retry_seconds: Annotated[float, operational, Ge(0)] = 120.0,
+        max_cost_usd: Annotated[float | None, operational, Ge(0)] = None,
     ) -> None:
         check_extra(extra)
-        check_at_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
-        check_at_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
-        check_at_least(0.001, timeout=timeout)
-        self.endpoint = endpoint
+        if cache_prompts and "claude" not in model:
+            raise ConfigError(f"llm.cache_prompts=true is for Claude: {model} has no such marks")
+        self.model = model
+        self.endpoint = self.endpoint_class(
+            f"{self.prefix}{model.removeprefix(self.prefix)}", api_base, api_base_env, api_key_env
+        )
         self.given_prices = read_given_prices(extra)
-        self.sampling = {**sampling, "stop": list(stop) if stop else None}
+        self.sampling: Mapping[str, Any] = {
+            "temperature": temperature,
+            "top_p": top_p,
+            "max_tokens": max_tokens,
+            "seed": seed,
+            "stop": list(stop) if stop else None,
+        }
         self.extra = dict(extra)
+        self.cache_prompts = cache_prompts
         self.limits = Limits(
             timeout,
             retries,
             retry_seconds,
             RateLimiter(concurrency, requests_per_minute),
-            Budget(max_cost_usd, endpoint.model),
-            ModelPrices(endpoint.model, self.find_prices),
+            Budget(max_cost_usd, self.endpoint.model),
+            ModelPrices(self.endpoint.model, self.find_prices),
         )
 
     def check(self) -> Iterable[str]:
@@ -87,7 +134,7 @@ class HttpLLM(LLM):
             on_piece: is given the pieces of the text as they arrive; None asks for the reply in one piece.
 
         Raises:
-            Exception: one of errors.py, or what a library raises and errors.py can read.
+            Exception: one of reply.py, or what a library raises and reply.py can read.
         """
 
     @abstractmethod
@@ -106,19 +153,21 @@ class HttpLLM(LLM):
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask, at most 1 + `retries` times. Raises LLMError, and RunStopped at the cost limit."""
-        return self.send(self.build_body(prompt), prompt)
+        body = self.build_body(prompt)
+        if self.cache_prompts:
+            body["messages"] = format_messages(prompt.messages, cache_control=True)
+        return self.send(body, prompt)
 
     def build_body(self, prompt: Prompt) -> dict[str, Any]:
         """Build the request, without address and key."""
-        sampling = {name: value for name, value in (self.sampling | dict(prompt.sampling)).items() if value is not None}
+        sampling = {name: value for name, value in {**self.sampling, **prompt.sampling}.items() if value is not None}
         params = translate_sampling(sampling, self.endpoint.provider, self.endpoint.is_self_hosted())
         messages = format_messages(prompt.messages)
         return {"model": self.endpoint.model, "messages": messages, **copy.deepcopy(self.extra), **params}
 
     def send(self, body: Mapping[str, Any], prompt: Prompt) -> Completion:
         """Send a prompt's request as often as it takes. Raises as `complete`."""
-        from convrag_llms.call import Call
-        from convrag_llms.error_messages import explain_error
+        from convrag_llms.call import Call, explain_error
 
         self.load_libraries()  # that takes seconds, which are not the server's
         call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits)

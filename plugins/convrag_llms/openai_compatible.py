@@ -1,4 +1,4 @@
-"""`llm=openai_compatible`."""
+"""`llm=openai_compatible`, and what a server sends in OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import json
 import os
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from convrag import LLMError, operational
-from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
+from convrag import LLMError
+from convrag_llms.endpoint import KEY_VARIABLES
 from convrag_llms.http_llm import HttpLLM
-from convrag_llms.prices import TokenPrices, compute_listed_cost, find_listed_prices
-from convrag_llms.reply import Reply, StreamedReply, TokenCounts, make_reply
+from convrag_llms.limits import TokenPrices, compute_listed_cost, find_listed_prices
+from convrag_llms.reply import Chunk, HttpError, Reply, StreamedReply, TokenCounts, make_reply
 
 if TYPE_CHECKING:
     from convrag_llms.connections import Response
+
 
 PREFIX = "openai/"
 """Stands before the server's own name of a model: "openai/qwen"."""
@@ -48,80 +49,27 @@ class OpenAICompatible(HttpLLM):
         model: as the server names it; openai/ before the name is left out.
         api_base: the server's address. None is OpenAI's own, or what OPENAI_BASE_URL says. It is written into the run's
             files: one with a password goes into a variable that api_base_env names.
-        api_base_env: the NAME of an environment variable that holds the address instead.
         api_key_env: the NAME of the environment variable that holds the key. None sends no key (OPENAI_API_KEY, where
             api_base is None).
-        temperature: 0 gives the likeliest reply, more gives more varied ones; None leaves it to the model.
-        top_p: share of the likeliest tokens to draw from, 0 to 1; None leaves it to the model.
-        max_tokens: the longest reply, in tokens; None leaves it to the model.
-        seed: for servers that can repeat a draw; None sends none.
-        stop: texts at which a reply ends; None or none at all sends none.
         extra: what else the server takes, by name (top_k, guided_json, ...), sent as it is. extra_headers are sent as
             headers. Prices go here as well: input_cost_per_token and output_cost_per_token, in US dollars.
-        timeout: seconds for each try, from the request to the last byte of the reply.
-        concurrency: requests in flight at a time; None does not limit them.
-        requests_per_minute: requests begun in any 60 seconds; None does not limit them.
-        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each with up to a second
-            of jitter, outlast an outage of half a minute. Where nothing listens at the address, 2 waits of a second.
-        retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
-            asks for a longer wait.
-        max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
-            kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
 
     Raises:
         ConfigError: a parameter makes no sense, or would put a key into the configuration.
     """
 
     env_vars = ("OPENAI_API_KEY",)
-
-    def __init__(
-        self,
-        *,
-        model: str = "default",
-        api_base: str | None = "http://localhost:8000/v1",
-        api_base_env: str | None = None,
-        api_key_env: str | None = None,
-        temperature: float | None = 0.0,
-        top_p: float | None = None,
-        max_tokens: int | None = 512,
-        seed: int | None = None,
-        stop: list[str] | None = None,
-        extra: dict[str, Any] = {},  # noqa: B006 - read only
-        timeout: Annotated[float, operational] = 60.0,
-        concurrency: Annotated[int | None, operational] = None,
-        requests_per_minute: Annotated[int | None, operational] = None,
-        retries: Annotated[int, operational] = 5,
-        retry_seconds: Annotated[float, operational] = 120.0,
-        max_cost_usd: Annotated[float | None, operational] = None,
-    ) -> None:
-        self.model = model
-        self.model_name = model.removeprefix(PREFIX)
-        super().__init__(
-            Endpoint(f"{PREFIX}{self.model_name}", api_base, api_base_env, api_key_env),
-            extra,
-            temperature=temperature,
-            top_p=top_p,
-            max_tokens=max_tokens,
-            seed=seed,
-            stop=stop,
-            timeout=timeout,
-            concurrency=concurrency,
-            requests_per_minute=requests_per_minute,
-            retries=retries,
-            retry_seconds=retry_seconds,
-            max_cost_usd=max_cost_usd,
-        )
+    prefix = PREFIX
 
     def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
         """Send one request. Raises HttpError and ConnectionFailed, too."""
         from convrag_llms.connections import CONNECTIONS
-        from convrag_llms.openai_protocol import read_error
 
         url, headers = self._find_target()
         headers |= {"content-type": "application/json"}
         headers |= {name.lower(): value for name, value in (body.get("extra_headers") or {}).items()}
         sent = {name: value for name, value in body.items() if name not in _NOT_SENT}
-        sent |= {"model": self.model_name, **(body.get("extra_body") or {})}
+        sent |= {"model": self._model_name(), **(body.get("extra_body") or {})}
         if on_piece:
             sent |= {"stream": True, "stream_options": {"include_usage": True}}
         with closing(CONNECTIONS.send("POST", url, json.dumps(sent).encode(), headers)) as response:
@@ -139,7 +87,10 @@ class OpenAICompatible(HttpLLM):
         """The user's prices; else nothing for a server on this machine or in a private network; else listed ones."""
         if self.given_prices or is_private(self._find_address()):
             return self.given_prices or TokenPrices(0.0, 0.0, None)
-        return find_listed_prices(self.model_name, self._find_address())
+        return find_listed_prices(self._model_name(), self._find_address())
+
+    def _model_name(self) -> str:
+        return self.endpoint.model.removeprefix(PREFIX)
 
     def _find_address(self) -> str:
         return self.endpoint.address() or self.endpoint.address_in_environment() or _OPENAI
@@ -161,7 +112,6 @@ class OpenAICompatible(HttpLLM):
         return url, {"authorization": f"Bearer {key.strip()}"} if key else {}
 
     def _read_whole(self, response: Response, body: Mapping[str, Any]) -> Reply:
-        from convrag_llms.openai_protocol import find_error, parse_object, read_usage
 
         data = parse_object(b"".join(response.read_pieces()), response.headers)
         choices = data.get("choices")
@@ -176,7 +126,6 @@ class OpenAICompatible(HttpLLM):
         return make_reply(text, finish_reason, tokens, cost, data.get("model") or self.endpoint.model)
 
     def _read_stream(self, response: Response, body: Mapping[str, Any], on_piece: Callable[[str], None]) -> Reply:
-        from convrag_llms.openai_protocol import read_chunks, read_usage
 
         streamed = StreamedReply(on_piece, self.endpoint.model)
         streamed.read(read_chunks(response))
@@ -186,13 +135,13 @@ class OpenAICompatible(HttpLLM):
 
     def _compute_cost(self, tokens: TokenCounts, body: Mapping[str, Any], text: Any) -> float | None:
         """US dollars; None where no price is known. Tokens that the server does not count are estimated."""
-        asked = tokens.prompt or sum(estimate_tokens(message["content"]) for message in body["messages"])
+        asked = tokens.prompt or sum(estimate_tokens(str(message["content"])) for message in body["messages"])
         written = tokens.completion or (estimate_tokens(text) if isinstance(text, str) else 0)
         if prices := self.given_prices:
             return asked * prices.input_price + written * prices.output_price
         if is_private(address := self._find_address()):
             return 0.0
-        return compute_listed_cost(self.model_name, address, asked, written, tokens.cached)
+        return compute_listed_cost(self._model_name(), address, asked, written, tokens.cached)
 
 
 def is_private(address: str) -> bool:
@@ -217,3 +166,119 @@ def _count_tokens(piece: str) -> int:
     if piece[0].isdigit():
         return -(-len(piece) // 3)
     return 1 if piece.isspace() else -(-len(piece) // 2)
+
+
+class Event(NamedTuple):
+    """An event: its type ("message" unless it says otherwise) and its lines of data, joined."""
+
+    type: str
+    data: bytes
+
+
+def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events of a stream that arrives in pieces of any size (WHATWG HTML, section 9.2).
+
+    At the stream's end, an event that no empty line ends is one, too.
+    """
+    kind, data = "message", list[bytes]()
+    for line in _read_lines(pieces):
+        if not line:
+            if data:
+                yield Event(kind, b"\n".join(data))
+            kind, data = "message", []
+            continue
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            data.append(value)
+        elif name == b"event":
+            kind = value.decode(errors="replace")
+    if data:
+        yield Event(kind, b"\n".join(data))
+
+
+def _read_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines without their ends, which are LF, CR or CRLF; a CR at the end of a piece waits for its LF."""
+    started: list[bytes] = []
+    for piece in pieces:
+        if b"\n" not in piece and b"\r" not in piece and not (started and started[-1].endswith(b"\r")):
+            started.append(piece)  # joined once, when the line ends: it may be long
+            continue
+        lines = b"".join([*started, piece]).splitlines(keepends=True)
+        started = [] if lines[-1].endswith(b"\n") else [lines.pop()]
+        yield from (line.rstrip(b"\r\n") for line in lines)
+    if started:
+        yield b"".join(started).rstrip(b"\r")
+
+
+def read_chunks(response: Response) -> Iterator[Chunk]:
+    """Yield what the events of a streamed reply hold. Raises HttpError for one that is an error, or no JSON object."""
+    for event in read_events(response.read_pieces()):
+        if event.data.strip() == b"[DONE]":
+            response.drain()
+            return
+        chunk = parse_object(event.data, response.headers)
+        if (event.type == "error" or "choices" not in chunk) and (error := find_error(chunk)):
+            raise error
+        choices = chunk.get("choices")
+        firsts = [each for each in choices if isinstance(each, dict)] if isinstance(choices, list) else []
+        found = [(_read_piece(each), each.get("finish_reason")) for each in firsts if not each.get("index")]
+        yield Chunk(found, chunk.get("usage"), chunk.get("model"))
+
+
+def _read_piece(choice: Mapping[str, Any]) -> Any:
+    delta = choice.get("delta")
+    return delta.get("content") if isinstance(delta, dict) else None
+
+
+def parse_object(data: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
+    """Parse a JSON object. Raises HttpError (502) for anything else."""
+    parsed = _parse(data)
+    if not isinstance(parsed, dict):
+        raise HttpError(502, f"what it sent is no JSON object: {data.decode(errors='replace')}", headers)
+    return parsed
+
+
+def read_usage(usage: Any) -> TokenCounts:
+    """Read the tokens that a server has counted, as far as it says."""
+    if not isinstance(usage, dict):
+        return TokenCounts()
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    return TokenCounts.read(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
+
+
+def read_error(response: Response) -> HttpError:
+    """The error that a response with an error's status is."""
+    data = b"".join(response.read_pieces())
+    message = _find_message(_parse(data)) or data.decode(errors="replace").strip() or "it says nothing more"
+    return HttpError(response.status, message, response.headers)
+
+
+def find_error(data: Mapping[str, Any]) -> HttpError | None:
+    """The error that came in place of a reply, with the status that it names; None where the data are none."""
+    if (message := _find_message(data)) is None:
+        return None
+    error = data.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return HttpError(code if isinstance(code, int) and 400 <= code <= 599 else 502, message)
+
+
+def _parse(data: bytes) -> Any:
+    """Parse JSON; None for what is none."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _find_message(data: Any) -> str | None:
+    """The message of an error in the protocol's form, or in vLLM's or FastAPI's; None where there is none."""
+    if not isinstance(data, dict):
+        return None
+    error = data.get("error", data.get("message", data.get("detail")))
+    if not isinstance(error, dict):
+        return None if error is None else str(error)
+    code = error.get("code")
+    said = str(error.get("message") or error)
+    return f"{said} ({code})" if isinstance(code, str) and code and code not in said else said

@@ -1,16 +1,12 @@
 """Keeps runs and grids in MLflow.
 
 tracker              what is logged at which event
-connection           whether MLflow can log here, and an experiment that is connected to at its first use
-addresses            tracking addresses, and how to look at what is logged there
-database             creates MLflow's database
-experiment           the runs of an experiment
-grid_runs            a grid's parent run and the runs of its cells
+connection           addresses, whether MLflow can log here, and an experiment that is connected to at its first use
+experiment           the runs of an experiment; a grid's parent run and the runs of its cells
 run_data             parameters, metrics, tags, names and data sets of runs
-turn_trace           a turn while it runs, and as a trace
+turn_trace           a turn while it runs, and as a trace; those of chats, servers and programs, written in a thread
 stage_spans          the spans of a turn: its stages and their calls of language models
 trace_log            writes traces, and deletes those of a run
-conversation_traces  the turns of chats, servers and programs, written in the background
 """
 
 import os

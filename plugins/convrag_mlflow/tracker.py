@@ -11,8 +11,7 @@ from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hook
 from convrag.sdk.files import writing
 from convrag.sdk.types import Sweep
 from convrag_mlflow.connection import MODULES, Connection, find_problem, make_folder, redact_uri, resolve_uri
-from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter
-from convrag_mlflow.turn_trace import RunTurns, TurnTrace
+from convrag_mlflow.turn_trace import SUFFIX, ConversationTraces, RunTurns, TraceWriter, TurnTrace
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +144,7 @@ class MlflowTracker(Tracker):
     def convrag_sweep_started(self, sweep: Sweep) -> None:
         """Create the grid's parent run, or go on in the one that an earlier start of the same grid has made."""
         if not self._problem:
-            from convrag_mlflow.grid_runs import GridRuns
+            from convrag_mlflow.experiment import GridRuns
 
             with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
                 GridRuns(self._connection.open(), sweep, files=self.files).start()
@@ -156,7 +155,7 @@ class MlflowTracker(Tracker):
         if self._problem:
             return f"Not logged to MLflow: {self._problem}. The same command logs what is there, then."
         try:
-            from convrag_mlflow.grid_runs import GridRuns
+            from convrag_mlflow.experiment import GridRuns
 
             GridRuns(self._connection.open(), sweep, files=self.files).finish()
         except Exception as error:

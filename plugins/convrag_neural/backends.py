@@ -1,16 +1,23 @@
-"""What computes a model: torch, or on a CPU and faster, OpenVINO; and which of them `auto` chooses."""
+"""What computes a model (torch or OpenVINO), on which device, and in batches of what size."""
+
+from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from convrag import ConfigError
+from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.libraries import is_installed, missing_extra
 from convrag.sdk.model_files import find_local_folder
-from convrag_neural.devices import find_device
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 Backend = Literal["auto", "torch", "openvino", "openvino_bf16"]
 Computing = Literal["torch", "openvino", "openvino_bf16"]
@@ -91,3 +98,111 @@ def _read_config(model: str, revision: str | None) -> dict[str, Any]:
     except Exception:  # offline, no such model, no JSON: loading the model says what is wrong
         return {}
     return config if isinstance(config, dict) else {}
+
+
+_NAME = re.compile(r"auto|cpu|mps|(cuda|xpu)(:\d+)?")
+
+
+def check_device_name(group: str, device: str) -> None:
+    """Raise ConfigError for a name that is no device's, whatever machine it is meant for."""
+    if not _NAME.fullmatch(device):
+        raise ConfigError(
+            f"{group}.device={device!r} is no device: choose auto, cpu, cuda (a GPU of Nvidia, or of AMD with ROCm), "
+            "cuda:1 (the second one), mps (Apple) or xpu (Intel)"
+        )
+
+
+def find_device_problem(device: str) -> str:
+    """Say why a model cannot run on a device of this machine; empty where it can. `auto` and `cpu` always can."""
+    if device in ("auto", "cpu"):
+        return ""
+    import torch
+
+    kind, _, number = device.partition(":")
+    count = _count_devices(kind)
+    if not count:
+        return f"device={device}: torch {torch.__version__} finds no {kind} device on this machine"
+    if int(number or 0) >= count:
+        names = ", ".join(f"{kind}:{each}" for each in range(count))
+        return f"device={device}: torch {torch.__version__} finds only {names} on this machine"
+    return ""
+
+
+def find_device(device: str) -> str:
+    """Return the device to run on, as torch names it; for `auto` the fastest that this machine has.
+
+    Raises:
+        ConvragError: the machine has no such device.
+    """
+    if problem := find_device_problem(device):
+        raise ConvragError(f"{problem}; device=auto takes the fastest that there is")
+    if device != "auto":
+        return device
+    return next((kind for kind in ("cuda", "mps", "xpu") if _count_devices(kind)), "cpu")
+
+
+def _count_devices(kind: str) -> int:
+    import torch
+
+    if kind == "mps":
+        return int(torch.backends.mps.is_available())
+    module = getattr(torch, kind)
+    return int(module.device_count()) if module.is_available() else 0
+
+
+T = TypeVar("T", str, tuple[str, str])
+
+CPU_TOKENS = 1024
+"""Tokens of a batch on a CPU, padding included: more do not fit into its caches, and fewer cost calls."""
+
+
+def compute_in_batches(
+    texts: Sequence[T],
+    compute: Callable[[list[T]], NDArray[np.float32]],
+    model: Any,
+    batch_size: int,
+) -> NDArray[np.float32]:
+    """Compute rows for texts or pairs of texts, sorted by length, in batches: one row for each, in the given order.
+
+    Args:
+        texts: what to compute rows for; at least one.
+        compute: computes the rows of a batch.
+        model: of sentence-transformers: its tokenizer and device.
+        batch_size: the most texts in a batch.
+    """
+    import numpy as np
+
+    tokens = _count_tokens(texts, model)
+    most = CPU_TOKENS if model.device.type == "cpu" else None
+    rows: list[Any] = [None] * len(texts)
+    for batch in make_batches(tokens, batch_size, most):
+        for place, row in zip(batch, compute([texts[place] for place in batch]), strict=True):
+            rows[place] = row
+    return np.asarray(rows, dtype=np.float32)
+
+
+def make_batches(lengths: Sequence[int], batch_size: int, most_tokens: int | None) -> Iterator[list[int]]:
+    """Yield the places of texts in batches, the longest first, so that memory runs out at once or never.
+
+    Args:
+        lengths: tokens of each text.
+        batch_size: the most texts in a batch.
+        most_tokens: of a batch, with every text padded to the longest; a longer text is a batch of its own.
+    """
+    order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    while order:
+        fitting = most_tokens // max(lengths[order[0]], 1) if most_tokens else batch_size
+        size = max(1, min(batch_size, fitting))
+        yield order[:size]
+        order = order[size:]
+
+
+def _count_tokens(texts: Sequence[T], model: Any) -> list[int]:
+    """Count the tokens of each text that the model reads; with another kind of tokenizer, guess them."""
+    from transformers import PreTrainedTokenizerBase
+
+    tokenizer = model.tokenizer
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        return [sum(map(len, (text,) if isinstance(text, str) else text)) // 4 for text in texts]
+    encoded = tokenizer(list(texts), truncation=True, return_attention_mask=False, return_token_type_ids=False)
+    return [len(ids) for ids in encoded["input_ids"]]

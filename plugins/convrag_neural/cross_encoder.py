@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+from annotated_types import Ge
+
 from convrag import ConvragError, Ranker, Store, operational
-from convrag_neural.backends import Backend
-from convrag_neural.batching import compute_in_batches
-from convrag_neural.local_model import BackendStage, check_sizes, score_distinct
+from convrag_neural.backends import Backend, compute_in_batches
+from convrag_neural.local_model import BackendStage, score_distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +37,7 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             the model's own limit.
 
     Raises:
-        ConfigError: batch_size or max_length is below 1.
+        ConfigError: a backend other than torch on another device than the CPU.
         ConvragError: when it is used, the model cannot be loaded.
     """
 
@@ -44,13 +45,12 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
         self,
         *,
         model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2",
-        batch_size: Annotated[int, operational] = 32,
+        batch_size: Annotated[int, operational, Ge(1)] = 32,
         device: Annotated[str, operational] = "auto",
         backend: Backend = "torch",
         store: Store | None = None,
-        max_length: int | None = None,
+        max_length: Annotated[int | None, Ge(1)] = None,
     ) -> None:
-        check_sizes("ranker", batch_size, max_length)
         super().__init__(model, device, backend, store)
         self.batch_size = batch_size
         self.max_length = max_length

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from convrag import ConfigError, Ranker, operational, use
+from annotated_types import Ge
+
+from convrag import Ranker, operational, use
 from convrag.sdk.types import remembered
 from convrag_neural.t5_ranker import T5Ranker
 
@@ -13,11 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from convrag_neural.t5 import TrueFalseT5
+    from convrag_neural.t5_ranker import TrueFalseT5
 
 Aggregation = Literal["sym_sum", "sym_sum_log", "copeland"]
 
-_MIN_LENGTH = 64
 _MIN_PROBABILITY = 1e-12  # a probability of 0 has no logarithm
 
 
@@ -45,7 +46,6 @@ class DuoT5Ranker(T5Ranker):
             never the rest of the prompt. A query may take a quarter (1024: GINGER's code).
 
     Raises:
-        ConfigError: a number is out of range.
         ConvragError: when it is used, the model cannot be loaded.
     """
 
@@ -56,16 +56,11 @@ class DuoT5Ranker(T5Ranker):
         model: str = "castorini/duot5-base-msmarco",
         tokenizer: str | None = None,
         aggregation: Aggregation = "sym_sum",
-        max_candidates: int = 20,
-        batch_tokens: Annotated[int, operational] = 16_384,
+        max_candidates: Annotated[int, Ge(2)] = 20,
+        batch_tokens: Annotated[int, operational, Ge(1)] = 16_384,
         device: Annotated[str, operational] = "auto",
-        max_length: int = 1024,
+        max_length: Annotated[int, Ge(64)] = 1024,
     ) -> None:
-        if max_candidates < 2 or batch_tokens < 1 or max_length < _MIN_LENGTH:
-            raise ConfigError(
-                f"ranker.max_candidates={max_candidates} must be at least 2, ranker.batch_tokens={batch_tokens} "
-                f"at least 1, ranker.max_length={max_length} at least {_MIN_LENGTH}"
-            )
         super().__init__(
             model=model,
             tokenizer=tokenizer,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+from annotated_types import Ge
+
 from convrag import Embedder, Store, operational
-from convrag_neural.backends import Backend
-from convrag_neural.batching import compute_in_batches
-from convrag_neural.local_model import BackendStage, check_sizes
+from convrag_neural.backends import Backend, compute_in_batches
+from convrag_neural.local_model import BackendStage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +34,7 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
         max_length: tokens of a text that are read; the rest is cut off. None takes the model's own limit.
 
     Raises:
-        ConfigError: batch_size or max_length is below 1.
+        ConfigError: a backend other than torch on another device than the CPU.
         ConvragError: when it is used, the model cannot be loaded.
     """
 
@@ -42,13 +43,12 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
         *,
         model: str,
         query_prefix: str = "",
-        batch_size: Annotated[int, operational] = 32,
+        batch_size: Annotated[int, operational, Ge(1)] = 32,
         device: Annotated[str, operational] = "auto",
         backend: Backend = "torch",
         store: Store | None = None,
-        max_length: int | None = None,
+        max_length: Annotated[int | None, Ge(1)] = None,
     ) -> None:
-        check_sizes("embedder", batch_size, max_length)
         super().__init__(model, device, backend, store)
         self.query_prefix = query_prefix
         self.batch_size = batch_size

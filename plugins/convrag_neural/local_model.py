@@ -1,4 +1,4 @@
-"""The base of this package's stages: a model that runs on this machine, loaded once, used by one thread at a time."""
+"""The base of this package's stages: a model and its files on this machine, loaded once, used by a thread at a time."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from convrag import ConfigError, ConvragError, Ranker, Store
-from convrag.sdk.model_files import find_local_folder, identify_model
+from convrag import ConvragError, Ranker, Store
+from convrag.sdk.model_files import find_cached_revision, find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
 from convrag.sdk.types import Stage
 from convrag_neural.backends import (
     Backend,
     Computing,
     check_backend,
+    check_device_name,
     choose_backend,
     describe_backend,
+    find_device,
+    find_device_problem,
     find_missing_extra,
     identify_backend,
 )
-from convrag_neural.devices import check_device_name, find_device, find_device_problem
-from convrag_neural.model_files import find_model_problem, find_revision, is_local
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 log = logging.getLogger(__name__)
 
@@ -164,12 +166,6 @@ class BackendStage(LocalModelStage[M]):
         return model
 
 
-def check_sizes(group: str, batch_size: int, max_length: int | None) -> None:
-    """Raise ConfigError where one of the parameters is below 1; `max_length` may be None."""
-    if batch_size < 1 or (max_length is not None and max_length < 1):
-        raise ConfigError(f"{group}.batch_size={batch_size} and {group}.max_length={max_length} must be at least 1")
-
-
 def score_distinct(texts: Sequence[str], score: Callable[[list[str]], NDArray[np.floating]]) -> NDArray[np.float64]:
     """Score texts with a function that gets each distinct text once: (n,) scores, in the order of `texts`.
 
@@ -182,3 +178,73 @@ def score_distinct(texts: Sequence[str], score: Callable[[list[str]], NDArray[np
     distinct = list(dict.fromkeys(texts))
     scores = dict(zip(distinct, score(distinct).tolist(), strict=True))
     return np.array([scores[text] for text in texts], dtype=np.float64)
+
+
+TOKENIZER_FILES = "tokenizer.json", "spiece.model"
+"""The files that a T5 tokenizer may be kept in: converted for the library tokenizers, or in its own format."""
+
+_HUB_TIMEOUT = 10  # seconds
+
+
+def is_local(model: str) -> bool:
+    """Whether a model is on this machine, in a folder or in the cache, so that nothing is downloaded."""
+    if find_local_folder(model) is not None:
+        return True
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(model, "config.json"), str)
+
+
+def find_model_problem(model: str) -> str:
+    """Say why a model cannot be loaded, and what to do; empty where it can. Asks the hub for what is not local."""
+    if (folder := find_local_folder(model)) is not None:
+        return (
+            ""
+            if (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+            else f"{folder} holds no model"
+        )
+    if Path(model).is_absolute() or model.startswith(("~", ".")):
+        return f"there is no folder {model}: give the path of a model's folder, or a name on the Hugging Face hub"
+    from huggingface_hub import HfApi
+
+    try:
+        if not is_local(model):
+            HfApi().model_info(model, timeout=_HUB_TIMEOUT)
+    except Exception as error:  # offline, no such model, no access: no common exception is documented
+        why = str(error).partition("\n")[0]
+        return (
+            f"the model {model!r} is no folder, not in the local cache, and cannot be downloaded ({why}): "
+            "give the path of a model's folder, or download it where there is a network"
+        )
+    return ""
+
+
+def find_tokenizer_problem(tokenizer: str, model: str) -> str:
+    """Say why a tokenizer cannot be loaded, and what to do; empty where it can. A folder needs no model beside it.
+
+    Args:
+        tokenizer: folder or name.
+        model: folder or name of the model that it is for. What is wrong with the model itself is not repeated.
+    """
+    folder = find_local_folder(tokenizer)
+    if tokenizer == model and (folder is None or find_model_problem(model)):
+        return ""  # on the hub it comes with the model; a folder without a model has a message of its own
+    if folder is None:
+        return find_model_problem(tokenizer)
+    present = any((folder / name).is_file() for name in TOKENIZER_FILES)
+    return "" if present else f"{folder} holds no tokenizer: name one with tokenizer=..."
+
+
+def find_revision(model: str) -> str | None:
+    """Find the commit of a model on the hub: of the local cache, or else the newest; None for a folder, and offline."""
+    if find_local_folder(model) is not None:
+        return None
+    if cached := find_cached_revision(model):
+        return cached
+    from huggingface_hub import HfApi
+
+    try:
+        sha: str | None = HfApi().model_info(model, timeout=_HUB_TIMEOUT).sha
+    except Exception:  # offline, no such model, no access, which `find_model_problem` says
+        return None
+    return sha

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from convrag import ConfigError, operational
+from annotated_types import Ge
+
+from convrag import operational
 from convrag_neural.local_model import score_distinct
 from convrag_neural.t5_ranker import T5Ranker
 
@@ -13,9 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from convrag_neural.t5 import TrueFalseT5
-
-_MIN_LENGTH = 32
+    from convrag_neural.t5_ranker import TrueFalseT5
 
 
 class MonoT5Ranker(T5Ranker):
@@ -34,7 +34,6 @@ class MonoT5Ranker(T5Ranker):
             Default: that of the model's training.
 
     Raises:
-        ConfigError: batch_size is below 1, or max_length below 32.
         ConvragError: when it is used, the model cannot be loaded.
     """
 
@@ -43,15 +42,10 @@ class MonoT5Ranker(T5Ranker):
         *,
         model: str = "castorini/monot5-base-msmarco",
         tokenizer: str | None = None,
-        batch_size: Annotated[int, operational] = 16,
+        batch_size: Annotated[int, operational, Ge(1)] = 16,
         device: Annotated[str, operational] = "auto",
-        max_length: int = 512,
+        max_length: Annotated[int, Ge(32)] = 512,
     ) -> None:
-        if batch_size < 1 or max_length < _MIN_LENGTH:
-            raise ConfigError(
-                f"ranker.batch_size={batch_size} must be at least 1, "
-                f"ranker.max_length={max_length} {_MIN_LENGTH} or more"
-            )
         super().__init__(model=model, tokenizer=tokenizer, device=device, max_length=max_length, batch_size=batch_size)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from convrag import Pipeline
-from convrag.api.errors import ConfigError, MissingExtra
+from convrag.api.errors import MissingExtra
 from convrag.api.stage import Embedder
 from convrag.testing import ClustererContract
 from convrag_bertopic.clusterer import BertopicClusterer
@@ -180,15 +180,3 @@ def test_few_texts_need_no_library() -> None:
 def test_what_is_missing_is_said(here: Path) -> None:
     with pytest.raises(MissingExtra, match=r"bertopic.*pip install .*'convrag\[bertopic\]'"):
         Pipeline.compose("clusterer=bertopic", "generator=ginger")
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        *({"neighbors": 1}, {"components": 0}, {"min_dist": 2.0}, {"min_cluster_size": 1}, {"min_samples": 0}),
-        *({"seed": -1}, {"topic_words": 0}),
-    ],
-)
-def test_impossible_parameters(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(parameters))):
-        BertopicClusterer(**parameters)

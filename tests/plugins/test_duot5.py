@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.errors import ConfigError
 from convrag.api.stages import Ranker
 from convrag.store.remember import remember
 from convrag.store.store import Store
@@ -20,7 +19,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.integration
 
-from convrag_neural.batching import make_batches  # noqa: E402
+from convrag_neural.backends import make_batches  # noqa: E402
 from convrag_neural.duot5 import Aggregation, DuoT5Ranker  # noqa: E402
 
 SPOKEN = "why does a kettle whistle steam copper boils tea green hot lid water sooner than steel and the of in"
@@ -164,7 +163,7 @@ def test_the_prefilter_is_not_asked_for_few_texts(tiny: Path) -> None:
 def test_twelve_clusters_take_132_pairs_in_few_batches_and_none_on_a_repeated_call(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from convrag_neural.t5 import TrueFalseT5
+    from convrag_neural.t5_ranker import TrueFalseT5
 
     passes: list[int] = []
     real = TrueFalseT5._read_batch
@@ -192,7 +191,7 @@ def test_batches_hold_what_fits_longest_first() -> None:
 
 
 def test_long_texts_are_cut_and_the_prompt_stays_whole(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convrag_neural.t5 import TrueFalseT5
+    from convrag_neural.t5_ranker import TrueFalseT5
 
     seen: list[list[int]] = []
     real = TrueFalseT5._read_batch
@@ -210,12 +209,6 @@ def test_what_is_missing_is_said(tmp_path: Path, tiny: Path) -> None:
     (problem,) = DuoT5Ranker(prefilter=Lengths(), model=str(tmp_path)).check()
     assert str(tmp_path) in problem or "sentencepiece" in problem
     assert list(ranker(tiny).check()) == []
-
-
-@pytest.mark.parametrize("parameters", [{"max_candidates": 1}, {"batch_tokens": 0}, {"max_length": 10}])
-def test_impossible_parameters(tiny: Path, parameters: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(parameters))):
-        ranker(tiny, **parameters)
 
 
 def test_another_model_is_another_ranker(tiny: Path, tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag_elasticsearch.elser import ElserRetriever
-from convrag_elasticsearch.retriever import ElasticsearchRetriever
+from convrag_elasticsearch.retriever import ElasticsearchRetriever, ElserRetriever
 from convrag_tasks.run import IndexTask
 from elasticsearch_engine import Engine
 from elasticsearch_server import Server, expand, read_specification, running_server
@@ -58,7 +57,10 @@ def made(store: Store, *texts: Passage, **options: Any) -> ElasticsearchRetrieve
 
 
 def elser(store: Store, **options: Any) -> ElserRetriever:
-    stage = ElserRetriever(dataset=Corpora(default=passages()), store=store, **{"create_endpoint": True, **options})
+    defaults = {"mode": "sparse", "inference_id": "convrag-elser", "create_endpoint": True}
+    stage = ElserRetriever(
+        dataset=Corpora(default=passages()), embedder=Hashed(), store=store, **{**defaults, **options}
+    )
     stage.index()
     return stage
 
@@ -337,10 +339,7 @@ def test_a_file_that_is_not_there(server: Server, store: Store, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"b": 1.5}, "b=1.5 makes no sense"),
-        ({"k1": -1}, "k1=-1 makes no sense"),
-        ({"batch": 0}, "batch=0 makes no sense; it must be at least 1"),
-        ({"retries": -1}, "retries=-1"),
+        ({"mode": "sparse", "query": "semantic_text"}, "an endpoint makes all tokens"),
         ({"prefix": "My Index"}, "prefix='My Index' cannot begin an index's name"),
         ({"prefix": ""}, "prefix=''"),
         ({"mode": "sparse"}, "tokens come from an endpoint or from files: set retriever.inference_id"),

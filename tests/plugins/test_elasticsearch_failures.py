@@ -27,11 +27,9 @@ from convrag.run.records import read_records
 from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing.samples import passages
-from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.elser import ElserRetriever
-from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.connection import ClusterError, Connection
 from convrag_elasticsearch.index_builder import build_alias, build_index_name, parse_generation
-from convrag_elasticsearch.retriever import ElasticsearchRetriever
+from convrag_elasticsearch.retriever import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.search import Batcher
 from convrag_tasks.run import IndexTask
 from elasticsearch_server import Fault, Server, read_specification, running_server
@@ -476,7 +474,13 @@ def test_a_real_cluster_searches_with_elser(query: Any, store: Store, monkeypatc
     prefix = f"convrag-test-{os.urandom(4).hex()}"
     endpoint = os.environ.get("CONVRAG_TEST_ELSER", ".elser-2-elasticsearch")
     stage = ElserRetriever(
-        dataset=Corpora(default=passages()), store=store, inference_id=endpoint, query=query, prefix=prefix
+        dataset=Corpora(default=passages()),
+        embedder=Hashed(),
+        store=store,
+        mode="sparse",
+        inference_id=endpoint,
+        query=query,
+        prefix=prefix,
     )
     if problems := stage.subqueries[0].find_cluster_problems(stage.cluster):
         pytest.skip("; ".join(problems))

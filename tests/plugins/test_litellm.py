@@ -264,12 +264,6 @@ class TestRequest:
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [
-        ({"timeout": 0}, r"llm\.timeout=0"),
-        ({"retries": -1}, r"llm\.retries=-1"),
-        ({"retry_seconds": -1}, r"llm\.retry_seconds=-1"),
-        ({"concurrency": 0}, r"llm\.concurrency=0"),
-        ({"requests_per_minute": 0}, r"llm\.requests_per_minute=0"),
-        ({"max_cost_usd": -1}, r"llm\.max_cost_usd=-1"),
         ({"api_key_env": KEY}, r"llm\.api_key_env"),
         ({"api_key_env": "deadbeef" * 8}, r"llm\.api_key_env"),
         ({"api_base_env": "http://u:p@h/"}, r"llm\.api_base_env"),

@@ -10,8 +10,8 @@ from convrag.api.errors import LLMError
 from convrag.api.secrets import is_public_address, redact, redact_address
 from convrag.api.types import Message, Prompt
 from convrag_llms.connections import RedactingFilter
-from convrag_llms.errors import HttpError, exceeds_context_window
-from convrag_llms.parameters import find_secret_values
+from convrag_llms.endpoint import find_secret_values
+from convrag_llms.reply import HttpError, exceeds_context_window
 from llm_client import every_option, make_client
 from llm_server import Server, make_error
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from commands import run_convrag
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
-from convrag_llms.error_messages import MAX_LENGTH, shorten_error
+from convrag_llms.call import MAX_LENGTH, shorten_error
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client
 from llm_server import Server, Step, make_reply

@@ -19,9 +19,9 @@ import pytest
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag import Conversations, Pipeline
 from convrag.sdk.errors import NotReady
-from convrag_mlflow import conversation_traces, tracker
+from convrag_mlflow import tracker, turn_trace
 from convrag_mlflow.connection import Connection
-from convrag_mlflow.conversation_traces import TraceWriter, describe_options
+from convrag_mlflow.turn_trace import TraceWriter, describe_options
 from llm_server import Server, Step, make_error
 from mlflow_database import ENVIRONMENT, copy_database
 from served import QUESTION, serve_command
@@ -250,7 +250,7 @@ def add(writer: TraceWriter, *turns: Any) -> None:
 def test_nobody_waits_for_a_target_that_hangs_and_what_does_not_fit_is_dropped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(conversation_traces, "MOST", 5)
+    monkeypatch.setattr(turn_trace, "MOST", 5)
     writer = TraceWriter(target := Target())
     began = time.monotonic()
     add(writer, *range(10))
@@ -285,6 +285,6 @@ def test_the_end_waits_a_moment_for_turns_that_were_just_stopped(monkeypatch: py
     threading.Timer(0.1, writer.add, [7]).start()
     assert writer.flush(30) == 0
     assert target.written == [7]
-    monkeypatch.setattr(conversation_traces, "STOPPED_SECONDS", 0.05)
+    monkeypatch.setattr(turn_trace, "STOPPED_SECONDS", 0.05)
     writer.begin()  # and never ends
     assert writer.flush(30) == 0

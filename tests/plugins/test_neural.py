@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import yaml
 
-from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.errors import ConvragError
 from convrag.sdk.model_files import find_cached_revision, identify_model
 from convrag.testing import EmbedderContract
 from convrag_neural.embedder import SentenceTransformersEmbedder
-from convrag_neural.model_files import find_model_problem
+from convrag_neural.local_model import find_model_problem
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
 
@@ -134,12 +134,6 @@ def test_a_broken_model_is_one_message(tmp_path: Path) -> None:
     stage = SentenceTransformersEmbedder(model=str(broken))
     with pytest.raises(ConvragError, match="cannot be loaded"):
         stage.prepare()
-
-
-@pytest.mark.parametrize("parameters", [{"batch_size": 0}, {"max_length": 0}])
-def test_impossible_parameters(parameters: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=f"embedder.{next(iter(parameters))}=0"):
-        SentenceTransformersEmbedder(model=FOLDER, **parameters)
 
 
 @pytest.mark.parametrize(("name", "tokens"), [("minilm", 256), ("bge", 512)])

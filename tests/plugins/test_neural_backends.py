@@ -17,10 +17,9 @@ from convrag.config.compose import compose
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract
 from convrag.turn.wiring import Wiring
-from convrag_neural import backends, batching, exporting
-from convrag_neural.batching import compute_in_batches
+from convrag_neural import backends, exporting
+from convrag_neural.backends import compute_in_batches, find_device, find_device_problem
 from convrag_neural.cross_encoder import CrossEncoderRanker
-from convrag_neural.devices import find_device, find_device_problem
 from convrag_neural.embedder import SentenceTransformersEmbedder
 from convrag_neural.monot5 import MonoT5Ranker
 
@@ -367,8 +366,8 @@ def test_a_cross_encoder_has_backends_too(tmp_path: Path) -> None:
 
 
 def test_batches_have_texts_of_one_length_and_few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batching, "_count_tokens", lambda texts, model: [len(text) for text in texts])
-    monkeypatch.setattr(batching, "CPU_TOKENS", 12)
+    monkeypatch.setattr(backends, "_count_tokens", lambda texts, model: [len(text) for text in texts])
+    monkeypatch.setattr(backends, "CPU_TOKENS", 12)
     texts = ["a", "bbbbbb", "cc", "d" * 20, "eeeeee", "f", "gg", "hhh"]
     batches: list[list[str]] = []
 
@@ -389,8 +388,8 @@ def test_lengths_are_counted_in_tokens_that_are_read() -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(FOLDER, model_max_length=16)
-    counts = batching._count_tokens(["dog", "dog " * 100], SimpleNamespace(tokenizer=tokenizer))
+    counts = backends._count_tokens(["dog", "dog " * 100], SimpleNamespace(tokenizer=tokenizer))
     assert counts == [3, 16]
     pairs = [("dog", "a dog"), ("dog", "dog " * 100)]
-    assert batching._count_tokens(pairs, SimpleNamespace(tokenizer=tokenizer)) == [6, 16]
-    assert batching._count_tokens([("dog", "a dog"), ("dog", "")], SimpleNamespace(tokenizer=None)) == [2, 0]
+    assert backends._count_tokens(pairs, SimpleNamespace(tokenizer=tokenizer)) == [6, 16]
+    assert backends._count_tokens([("dog", "a dog"), ("dog", "")], SimpleNamespace(tokenizer=None)) == [2, 0]

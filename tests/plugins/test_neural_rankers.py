@@ -3,12 +3,11 @@ import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.errors import ConvragError
 from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose
 from convrag.testing import RankerContract
@@ -246,13 +245,6 @@ def test_the_example_of_late_interaction_tells_the_meaning(monkeypatch: pytest.M
 
 
 # Both -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("cls", [CrossEncoderRanker, MonoT5Ranker])
-@pytest.mark.parametrize("parameters", [{"batch_size": 0}, {"max_length": 0}])
-def test_impossible_parameters(cls: Any, parameters: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=f"ranker.{next(iter(parameters))}=0"):
-        cls(**parameters)
 
 
 @pytest.mark.parametrize("group", ["ranker", "reranker"])

@@ -23,8 +23,7 @@ from convrag.store.streaming import listen_with
 from convrag.testing import LLMContract
 from convrag_llms.connections import CONNECTIONS
 from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.openai_compatible import OpenAICompatible, estimate_tokens, is_private
-from convrag_llms.openai_protocol import Event, read_events
+from convrag_llms.openai_compatible import Event, OpenAICompatible, estimate_tokens, is_private, read_events
 from llm_client import make_client
 from llm_server import Server, Step, make_reply
 
