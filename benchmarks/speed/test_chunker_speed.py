@@ -16,7 +16,7 @@ from convrag_chunkers.page_chunker import PageChunker
 from convrag_chunkers.section_chunker import SectionChunker
 from convrag_chunkers.sentence_chunker import SentenceChunker
 from convrag_chunkers.token_chunker import TokenChunker
-from convrag_datasets.sample import SampleDataset
+from convrag_datasets.jsonl import SampleDataset
 
 CHARACTERS = 50_000_000
 DOCS = Path(__file__).parents[2] / "docs"

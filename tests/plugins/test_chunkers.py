@@ -17,7 +17,7 @@ from convrag_chunkers.sentence_chunker import SentenceChunker
 from convrag_chunkers.sentence_spans import find_sentences
 from convrag_chunkers.token_chunker import TokenChunker
 from convrag_chunkers.token_spans import count_tokens
-from convrag_datasets.sample import SampleDataset
+from convrag_datasets.jsonl import SampleDataset
 
 
 class TestSectionChunkerContract(ChunkerContract):
