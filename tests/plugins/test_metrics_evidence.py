@@ -47,6 +47,8 @@ class Judged(Dataset):
 
 
 class TestContract(MetricsContract):
+    without_results = ("annotated-types",)
+
     def make(self) -> EvidenceMetrics:
         return EvidenceMetrics(dataset=TinyDataset(), store=STORE)
 
