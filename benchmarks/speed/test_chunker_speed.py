@@ -15,7 +15,7 @@ from convrag.sdk.types import Heading
 from convrag_chunkers.section_chunker import SectionChunker
 from convrag_chunkers.sentences import PageChunker, SentenceChunker
 from convrag_chunkers.tokens import TokenChunker
-from convrag_datasets.sample import SampleDataset
+from convrag_datasets.jsonl import SampleDataset
 
 CHARACTERS = 50_000_000
 DOCS = Path(__file__).parents[2] / "docs"

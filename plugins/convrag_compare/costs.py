@@ -54,12 +54,9 @@ def format_costs_files(
         parts += [
             "## Each distinct call once",
             check_call_counts(board, states, stored),
-            _make_stored_table(stored).markdown(),
+            Table(["result", "gained"], [[kind, str(count)] for kind, count in stored.items()]).markdown(),
         ]
     return {"costs.md": "\n\n".join(parts) + "\n", "costs.csv": table.csv()}
-
-
-_NO_CALLS = "No cell had to be run, and no call was made"
 
 
 def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int]) -> str:
@@ -70,44 +67,24 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
         states: how each cell ended, by name.
         stored: the results that the store gained, by stage method.
     """
-    gained = sum(stored.values())
-    if not _has_run(states):
-        others = f"; other commands on this store made {gained:,}" if gained else ""
-        return f"{_NO_CALLS}{others}."
     ended, usage = _count_calls(board, states)
-    made = usage.calls - usage.failed
-    failed = f", {usage.failed:,} calls failed" if usage.failed else ""
-    counted = (
-        f"In the {count(ended, 'cell')} that this command ran to the end, stages and metrics asked "
-        f"{usage.calls + usage.reused:,} times: {made:,} calls were made, {usage.reused:,} results were "
-        f"reused{failed}. "
-        if ended
-        else "No cell ran to the end. "
+    made, gained = usage.calls - usage.failed, sum(stored.values())
+    once = ": each was made once" if made == gained else ""
+    return (
+        f"In the {count(ended, 'cell')} that this command ran to the end, stages and metrics made {usage.calls:,} "
+        f"calls, {usage.failed:,} of which failed, and reused {usage.reused:,} results. Meanwhile the store gained "
+        f"{gained:,} results, one for each distinct call that has a result{once}."
     )
-    if uncounted := list(states.values()).count("failed"):
-        counted += f"The calls of {count(uncounted, 'cell')} that failed are not counted. "
-    if not made and not gained:
-        return counted.rstrip()
-    counted += f"Meanwhile the store gained {gained:,} results, one for each distinct call that has a result"
-    if made == gained:
-        return f"{counted}: each was made once."
-    if made > gained:
-        return f"{counted}: {made - gained:,} of the calls made were made before."
-    return f"{counted}: none was made twice, and {gained - made:,} were made beside the turns counted here."
 
 
 def describe_calls(board: Leaderboard, states: Mapping[str, str]) -> str:
     """A line on the calls of the cells that ran: "Calls of stages and metrics: 17 made, 19 reused (costs.md)."."""
-    if not _has_run(states):
-        return f"{_NO_CALLS}."
+    if {"ok", "partial", "failed"}.isdisjoint(states.values()):
+        return "No cell had to be run, and no call was made."
     _, usage = _count_calls(board, states)
     failed = f" ({usage.failed:,} of them failed)" if usage.failed else ""
     spent = f", ${usage.spent_usd:.4f} spent" if usage.spent_usd else ""
     return f"Calls of stages and metrics: {usage.calls:,} made{failed}, {usage.reused:,} reused{spent} (costs.md)."
-
-
-def _has_run(states: Mapping[str, str]) -> bool:
-    return not {"ok", "partial", "failed"}.isdisjoint(states.values())
 
 
 def _count_calls(board: Leaderboard, states: Mapping[str, str]) -> tuple[int, Usage]:
@@ -154,7 +131,3 @@ def _make_stage_table(board: Leaderboard) -> Table:
 def _format_calls(summary: RunSummary | None, stages: Sequence[str]) -> list[str]:
     usage = summary.usage if summary else {}
     return [f"{usage[stage].calls} / {usage[stage].reused}" if stage in usage else "" for stage in stages]
-
-
-def _make_stored_table(stored: Mapping[str, int]) -> Table:
-    return Table(["result", "gained"], [[kind, str(count)] for kind, count in stored.items()])

@@ -5,11 +5,16 @@ from math import nan
 from statistics import fmean
 
 from convrag.sdk.tasks.scores import TOO_FEW
-from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard
-from convrag_compare.movements import Pair, pair_runs
-from convrag_compare.paired_differences import Difference, correct_by_holm, estimate_differences, subtract_scores
-from convrag_compare.run_result import PARTIAL, RunResult, Scores
+from convrag_compare.paired_differences import (
+    Difference,
+    Pair,
+    correct_by_holm,
+    estimate_differences,
+    pair_runs,
+    subtract_scores,
+)
+from convrag_compare.run_result import PARTIAL, RunResult, Scores, get_level
 from convrag_compare.tables import Table, format_interval, format_number, format_p, format_signed
 
 _EXPLAINED = (

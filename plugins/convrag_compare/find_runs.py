@@ -13,8 +13,7 @@ from convrag.sdk.errors import MissingExtra
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.grids import CELL_FILE, read_json, read_sweep
 from convrag.sdk.tasks.runs import MANIFEST, read_choices, read_hydra_config, read_overrides
-from convrag_compare.factors import find_factors, get_levels
-from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
+from convrag_compare.run_result import RunResult, find_factors, get_levels, parse_overrides, read_run_result
 
 _MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
 _NEEDED = ("metrics.json", "scores.jsonl", ".hydra")

@@ -46,10 +46,10 @@ class CompareTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the runs, write the files and print the leaderboard."""
         from convrag.sdk.console import make_console
-        from convrag_compare.factors import find_baseline, settle_baseline
         from convrag_compare.find_runs import find_runs, name_runs
         from convrag_compare.report import announce_comparison, compare_runs, find_missing_metrics, find_unknown_columns
-        from convrag_compare.terminal import print_tables
+        from convrag_compare.run_result import find_baseline, settle_baseline
+        from convrag_compare.tables import print_tables
 
         results = find_runs(self.runs, folder / "mlflow", self.tracking_uri)
         metrics = read_metric_names(config.sweep.metric)

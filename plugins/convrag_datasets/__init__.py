@@ -2,12 +2,12 @@
 
 Most options stand on file_dataset (what files say, once; the corpus of a domain by streaming). What they read with:
 
-* rows: fields of a row, checked, with the place in each error; row_files: rows of JSONL, JSON arrays, CSV and Parquet
-  (tables); rows_of_turns: rows that each hold one turn and its context
-* conversations, turns: rows that become conversations; corpus: passages and their fingerprints; qrels
+* rows: fields of a row, checked, with the place in each error, and rows that each hold one turn and its context;
+  row_files: rows of JSONL, JSON arrays, CSV and Parquet
+* conversations: rows that become conversations; corpus: passages, their fingerprints, and qrels
 
-The options: sample, jsonl, beir, questions, ir_datasets, huggingface, mtrag; and the published sets cast (cast_topics),
-ikat, topiocqa, qrecc, coral, chatrag, doc2dial and multidoc2dial.
+The options: jsonl (sample too), beir, questions, ir_datasets, huggingface, mtrag; and the published sets cast, ikat,
+topiocqa, qrecc, coral, chatrag, doc2dial and multidoc2dial.
 """
 
 from convrag import Register, hookimpl
@@ -16,7 +16,7 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("dataset", "sample", "convrag_datasets.sample:SampleDataset")
+    register("dataset", "sample", "convrag_datasets.jsonl:SampleDataset")
     register("dataset", "jsonl", "convrag_datasets.jsonl:JsonlDataset")
     register("dataset", "beir", "convrag_datasets.beir:BeirDataset")
     register("dataset", "huggingface", "convrag_datasets.huggingface:HuggingfaceDataset")

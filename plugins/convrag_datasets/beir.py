@@ -7,9 +7,8 @@ from typing import Literal
 from convrag import DataError, UnknownName
 from convrag.sdk.identity import digest
 from convrag_datasets.conversations import read_queries
-from convrag_datasets.corpus import hash_content
+from convrag_datasets.corpus import Qrels, hash_content
 from convrag_datasets.file_dataset import Contents, FileDataset, find_file
-from convrag_datasets.qrels import Qrels
 
 _PACKED = ("", ".gz", ".zip")
 

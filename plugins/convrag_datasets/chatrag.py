@@ -5,10 +5,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 from convrag import Conversation, Passage, Turn
+from convrag_datasets.conversations import pair_turns
 from convrag_datasets.file_dataset import Contents, PublishedDataset, choose_domains, grade_passages
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
-from convrag_datasets.turns import pair_turns
 
 _FILES = {
     "coqa": "coqa/dev.json",

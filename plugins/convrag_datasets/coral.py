@@ -8,8 +8,7 @@ from typing import Literal
 from convrag import Conversation, Passage, Turn
 from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages, read_grades
 from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, with_ids
-from convrag_datasets.rows_of_turns import format_row_id
+from convrag_datasets.rows import Row, format_row_id, with_ids
 
 _CORPUS = "passage_corpus.json"
 

@@ -11,11 +11,10 @@ from convrag import Conversation, Document, Passage, Turn
 from convrag.sdk.document_passages import cut_passages
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.types import Heading
+from convrag_datasets.conversations import pair_turns
 from convrag_datasets.file_dataset import Contents, PublishedDataset, choose_domains, grade_passages
 from convrag_datasets.row_files import read_json_fields
-from convrag_datasets.rows import Row, UniqueIds
-from convrag_datasets.rows_of_turns import format_row_id
-from convrag_datasets.turns import pair_turns
+from convrag_datasets.rows import Row, UniqueIds, format_row_id
 
 
 class Doc2dialDataset(PublishedDataset):

@@ -10,8 +10,7 @@ from typing import ClassVar
 from convrag import Conversation, ConvragError, DataError, Dataset, Passage, Turn, UnknownName
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_datasets.corpus import fingerprint_corpus, hash_content, read_passages
-from convrag_datasets.qrels import Qrels
+from convrag_datasets.corpus import Qrels, fingerprint_corpus, hash_content, read_passages
 from convrag_datasets.row_files import Columns
 
 Grades = Mapping[str, Mapping[str, int]]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag import ConfigError, Conversation, Passage, Turn
-from convrag_datasets.cast_topics import find_number, format_turn
+from convrag_datasets.cast import find_number, format_turn
 from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts, read_grades
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row, with_ids

@@ -1,6 +1,7 @@
-"""dataset=jsonl: the user's own files."""
+"""dataset=jsonl: the user's own files; and dataset=sample, the bundled ones."""
 
 from collections.abc import Iterable
+from importlib import resources
 from pathlib import Path
 
 from convrag import ConfigError, Conversation
@@ -69,3 +70,19 @@ class JsonlDataset(FileDataset):
         elif path := self._files["queries"]:
             found = read_queries(path, self._domain, self._columns)
         return Contents(found, read_grades(self._files["qrels"], found))
+
+
+class SampleDataset(JsonlDataset):
+    """A small bundled data set about the Moon and spaceflight: for a first run, with no download.
+
+    It has topic switches, pronouns, ellipsis and unanswerable questions, with qrels and reference answers. It is too
+    small to compare systems on.
+    """
+
+    def __init__(self) -> None:
+        folder = Path(str(resources.files(__package__).joinpath("sample")))
+        super().__init__(
+            conversations=folder / "conversations.jsonl",
+            corpus=folder / "corpus.jsonl",
+            qrels=folder / "qrels" / "dev.tsv",
+        )

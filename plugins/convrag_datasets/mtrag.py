@@ -8,13 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from convrag import Conversation, ConvragError, DataError, Passage, Turn
 from convrag.sdk.identity import digest
-from convrag_datasets.conversations import read_queries
-from convrag_datasets.corpus import hash_content
+from convrag_datasets.conversations import TurnRow, group_turns, pair_messages, read_queries, split_turn_id
+from convrag_datasets.corpus import Qrels, hash_content
 from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file
-from convrag_datasets.qrels import Qrels
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
-from convrag_datasets.turns import TurnRow, group_turns, pair_messages, split_turn_id
 
 
 class MtragDataset(FileDataset):

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from convrag import Turn
 from convrag_datasets.file_dataset import Contents, PublishedDataset
 from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
-from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows
+from convrag_datasets.rows import Row, TurnNode, format_row_id, group_rows
 
 _NAMES = {
     "test": ("scai-qrecc21-test-turns.json", "qrecc_test.json"),

@@ -12,8 +12,7 @@ from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.sdk.types import CorpusPart
 from convrag_datasets.conversations import read_conversations
-from convrag_datasets.corpus import hash_content
-from convrag_datasets.qrels import Qrels
+from convrag_datasets.corpus import Qrels, hash_content
 from convrag_datasets.row_files import read_json_rows
 
 

@@ -9,8 +9,7 @@ from convrag import Conversation, Passage, Turn
 from convrag.sdk.jsonl import data_suffix, read_lines
 from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages
 from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
-from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows
+from convrag_datasets.rows import Row, TurnNode, format_row_id, group_rows
 
 _NAMES = {"dev": ("topiocqa_valid", "topiocqa_dev"), "train": ("topiocqa_train",)}
 _UNANSWERABLE = "UNANSWERABLE"

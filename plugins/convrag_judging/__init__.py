@@ -19,7 +19,7 @@ def convrag_register(register: Register) -> None:
     register("metrics", "nuggets", "convrag_judging.nuggets:NuggetMetrics")
     register("metrics", "judge", "convrag_judging.judge:JudgeMetrics")
     register("task", "agreement", "convrag_judging.agreement:AgreementTask")
-    register("task", "score_nuggets", "convrag_judging.score_task:ScoreNuggetsTask")
+    register("task", "score_nuggets", "convrag_judging.nugget_scores:ScoreNuggetsTask")
 
 
 def __getattr__(name: str) -> Any:

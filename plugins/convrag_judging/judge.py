@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from convrag import LLM, ConfigError, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord, operational
+from annotated_types import Ge
+
+from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord, operational
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.parallel import map_parallel
-from convrag_judging.answers import has_answer, shown_passages
+from convrag_judging.answers import References, has_answer, shown_passages
 from convrag_judging.assessors import check_tasks, name_llms
-from convrag_judging.references import References
 
 if TYPE_CHECKING:
     from convrag_judging.judgement_files import Rating
-    from convrag_judging.rating_aggregate import TurnRatings
-    from convrag_judging.rubric import Rubric
+    from convrag_judging.rating_aggregate import Rubric, TurnRatings
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,6 @@ class JudgeMetrics(Metrics):
         workers: answers that are judged in parallel.
 
     Raises:
-        ConfigError: workers is below 1.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -68,13 +67,11 @@ class JudgeMetrics(Metrics):
         judgements: list[Path] = [],  # noqa: B006 - read only
         human: list[Path] = [],  # noqa: B006 - read only
         temperature: float | None = 0.0,
-        workers: Annotated[int, operational] = 4,
+        workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
         from convrag_judging.judgement_files import read_ratings
-        from convrag_judging.rubric import RubricJudge, read_rubric, rubric_path
+        from convrag_judging.rating_aggregate import RubricJudge, read_rubric, rubric_path
 
-        if workers < 1:
-            raise ConfigError(f"metrics.judge.workers={workers}: at least 1")
         self.references = References(dataset)
         self.reference = reference
         self.workers = workers

@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+from annotated_types import Ge
+
 from convrag import (
     LLM,
     ConfigError,
@@ -23,6 +25,8 @@ from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
 from convrag_judging.answers import (
     PairedAnswers,
+    References,
+    ReferenceTurn,
     has_answer,
     rests_on_few_nuggets,
     shown_passages,
@@ -33,7 +37,6 @@ from convrag_judging.assessors import check_tasks, find_rule_based, name_llms
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
 from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PAIR, NO_PASSAGES, NuggetAggregate, TurnJudgement
 from convrag_judging.nugget_scores import SCORES, NuggetLabels, NuggetSet
-from convrag_judging.references import References, ReferenceTurn
 
 log = logging.getLogger(__name__)
 _TASKS = ("nuggetise", "importance", "assign")
@@ -79,7 +82,7 @@ class NuggetMetrics(Metrics):
         workers: turns that are judged in parallel.
 
     Raises:
-        ConfigError: a number is out of range, or judgements are combined with max_words, equal_length or nuggets.
+        ConfigError: judgements are combined with max_words, equal_length or nuggets.
         DataError: a prompt's file is missing or is no template.
     """
 
@@ -97,23 +100,19 @@ class NuggetMetrics(Metrics):
         passages: Literal["reference", "evidence"] = "reference",
         nuggets: Path | None = None,
         judgements: list[Path] = [],  # noqa: B006 - read only
-        max_words: int | None = None,
+        max_words: Annotated[int | None, Ge(1)] = None,
         equal_length: Path | None = None,
         min_nuggets: int = 0,
-        window: int = 10,
-        batch: int = 10,
-        max_nuggets: int = 30,
-        nugget_words: int = 12,
+        window: Annotated[int, Ge(1)] = 10,
+        batch: Annotated[int, Ge(1)] = 10,
+        max_nuggets: Annotated[int, Ge(1)] = 30,
+        nugget_words: Annotated[int, Ge(1)] = 12,
         nuggetise_prompt: Path | None = None,
         importance_prompt: Path | None = None,
         assign_prompt: Path | None = None,
         temperature: float | None = 0.0,
-        workers: Annotated[int, operational] = 4,
+        workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
-        limits = {"window": window, "batch": batch, "max_nuggets": max_nuggets, "nugget_words": nugget_words}
-        for name, value in (limits | {"max_words": max_words, "workers": workers}).items():
-            if value is not None and value < 1:
-                raise ConfigError(f"metrics.nuggets.{name}={value}: at least 1")
         if judgements and (max_words or equal_length or nuggets):
             other = "max_words" if max_words else "equal_length" if equal_length else "nuggets"
             raise ConfigError(

@@ -10,7 +10,7 @@ def convrag_register(register: Register) -> None:
     register("metrics", "evidence", "convrag_metrics.evidence:EvidenceMetrics")
     register("metrics", "answers", "convrag_metrics.answers:AnswerMetrics")
     register("metrics", "bertscore", "convrag_metrics.bertscore:BertScoreMetrics")
-    register("metrics", "rb_agg", "convrag_metrics.rb_agg:RbAggMetrics")
+    register("metrics", "rb_agg", "convrag_metrics.bertscore:RbAggMetrics")
     register("metrics", "grounding", "convrag_metrics.grounding:GroundingMetrics")
     register("metrics", "reference_free", "convrag_metrics.reference_free:ReferenceFreeMetrics")
     register("metrics", "answerability", "convrag_metrics.answerability:AnswerabilityMetrics")

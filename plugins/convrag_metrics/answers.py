@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import exp, log
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
-from convrag import ConfigError, Dataset, Metrics, TurnRecord
-from convrag_metrics.record_texts import evidence_texts, lacks_part, prepare_answer
-from convrag_metrics.references import References
+from annotated_types import Ge
+
+from convrag import Dataset, Metrics, TurnRecord
+from convrag_metrics.record_texts import References, evidence_texts, lacks_part, prepare_answer
 from convrag_metrics.token_overlap import (
     measure_overlap,
     measure_subsequence,
@@ -39,9 +40,6 @@ class AnswerMetrics(Metrics):
         citations: remove takes marks like [1] out of answers before anything is compared; keep leaves them in.
         min_nuggets: leaves out turns whose answer rests on fewer nuggets (generator=ginger; its paper leaves out those
             with fewer than 2). few_nuggets is the share of turns that were left out.
-
-    Raises:
-        ConfigError: max_words is below 1, min_nuggets below 0.
     """
 
     libraries = ("rapidfuzz", "rouge-score", "sacrebleu")
@@ -51,16 +49,12 @@ class AnswerMetrics(Metrics):
         self,
         *,
         dataset: Dataset,
-        max_words: int | None = None,
+        max_words: Annotated[int | None, Ge(1)] = None,
         stem: bool = False,
         bleu_tokenize: Tokenize = "13a",
         citations: Literal["remove", "keep"] = "remove",
-        min_nuggets: int = 0,
+        min_nuggets: Annotated[int, Ge(0)] = 0,
     ) -> None:
-        if min_nuggets < 0:
-            raise ConfigError(f"metrics.answers.min_nuggets={min_nuggets}: it must be at least 0")
-        if max_words is not None and max_words < 1:
-            raise ConfigError(f"metrics.answers.max_words={max_words}: it must be at least 1")
         self.dataset = dataset
         self.references = References(dataset)
         self.max_words = max_words

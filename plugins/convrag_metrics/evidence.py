@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import log2
 from pathlib import Path
+from typing import Annotated
 
-from convrag import LLM, ConfigError, DataError, Dataset, Metrics, Passage, Store, TurnRecord
+from annotated_types import Interval
+
+from convrag import LLM, DataError, Dataset, Metrics, Passage, Store, TurnRecord
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_metrics.judged_passages import open_corpus
 from convrag_metrics.record_texts import lacks_part
-from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
+from convrag_metrics.trec_eval import BATCH, evaluate_rankings, open_corpus, parse_measure, rank_ids
 
 _TREC = {"nDCG": "evidence_nDCG", "SetP": "evidence_precision", "SetR": "evidence_recall"}
 _ALPHA = "evidence_alpha_nDCG"
@@ -39,9 +40,6 @@ class EvidenceMetrics(Metrics):
             documents that its relevant passages are from.
         alpha: how much a repeated subtopic loses in alpha-nDCG, 0 to 1. Default: as in ndeval.
         llm: counts tokens; without it, only words are counted.
-
-    Raises:
-        ConfigError: alpha is out of range.
     """
 
     libraries = ("ir-measures",)
@@ -53,11 +51,9 @@ class EvidenceMetrics(Metrics):
         dataset: Dataset,
         store: Store,
         subtopics: Path | None = None,
-        alpha: float = 0.5,
+        alpha: Annotated[float, Interval(ge=0, le=1)] = 0.5,
         llm: LLM | None = None,
     ) -> None:
-        if not 0 <= alpha <= 1:
-            raise ConfigError(f"metrics.evidence.alpha={alpha}: between 0 (repetitions lose nothing) and 1")
         self.dataset = dataset
         self.store = store
         self.subtopics = subtopics
@@ -213,21 +209,14 @@ def _sum_gains(ranking: Sequence[Collection[str]], alpha: float) -> float:
 
 
 def _rank_ideally(relevant: Sequence[Collection[str]], alpha: float) -> list[Collection[str]]:
-    """The passage with the greatest gain first, of equal ones the first, and so on.
-
-    Gains only fall, so one that was computed earlier is a bound: only those at the head of the queue are computed anew.
-    """
+    """The passage with the greatest gain first, of equal ones the first, and so on."""
     seen: Counter[str] = Counter()
-    queue = [(-_gain(subtopics, seen, alpha), place, 0) for place, subtopics in enumerate(relevant)]
-    heapify(queue)
-    ranked: list[Collection[str]] = []
-    while queue:
-        _, place, computed = heappop(queue)
-        if computed < len(ranked):
-            heappush(queue, (-_gain(relevant[place], seen, alpha), place, len(ranked)))
-        else:
-            ranked.append(relevant[place])
-            seen.update(relevant[place])
+    left, ranked = list(relevant), list[Collection[str]]()
+    while left:
+        best = max(left, key=lambda subtopics: _gain(subtopics, seen, alpha))
+        left.remove(best)
+        ranked.append(best)
+        seen.update(best)
     return ranked
 
 

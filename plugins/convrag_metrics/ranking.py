@@ -4,9 +4,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
 from convrag import ConfigError, Dataset, Measurement, Metrics, Store, TurnRecord
-from convrag_metrics.judged_passages import fold_passage, report_absent_passages, report_unjudged_passages
 from convrag_metrics.record_texts import lacks_part
-from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
+from convrag_metrics.trec_eval import (
+    BATCH,
+    evaluate_rankings,
+    fold_passage,
+    parse_measure,
+    rank_ids,
+    report_absent_passages,
+    report_unjudged_passages,
+)
 
 _MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
 _MAIN = "nDCG@5"

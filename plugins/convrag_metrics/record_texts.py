@@ -1,9 +1,11 @@
-"""The texts of a record that metrics compare: the answer, with or without citation marks, and the evidence."""
+"""The texts that metrics compare: the answer and the evidence of a record, and the data set's reference answer."""
 
 import re
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from convrag import TurnRecord
+from convrag import Dataset, Turn, TurnRecord
+from convrag.sdk.lazy import Lazy
 
 Citations = Literal["remove", "keep"]
 
@@ -48,3 +50,42 @@ def evidence_texts(record: TurnRecord) -> list[str]:
     """The full texts of the passages in the evidence, each once; for a hint the passage that it stands for."""
     texts = (item.passage.text or item.text for item in record.evidence.items)
     return list(dict.fromkeys(text for text in texts if text.strip()))
+
+
+class References:
+    """The turns of a data set by id, read when the first is looked up."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._turns = Lazy(self._read)
+
+    def find_answer(self, record: TurnRecord) -> str:
+        """The reference answer to a turn; empty where there is none."""
+        turn = self._turns().get(record.turn_id)
+        return turn.answer.strip() if turn else ""
+
+    def has_answers(self) -> bool:
+        """Whether any turn has a reference answer."""
+        return any(turn.answer.strip() for turn in self._turns().values())
+
+    def find_label(self, record: TurnRecord, name: str) -> str:
+        """A label of the turn in upper case, from the record or else from the data set; empty where neither has it.
+
+        Args:
+            record: the turn.
+            name: in lower case with underscores ("question_type"), however the data set writes it.
+        """
+        if found := _get_label(record.labels, name):
+            return found
+        turn = self._turns().get(record.turn_id)
+        return _get_label(turn.labels, name) if turn else ""
+
+    def _read(self) -> dict[str, Turn]:
+        return {turn.id: turn for each in self._dataset.conversations() for turn in each.turns}
+
+
+def _get_label(labels: Mapping[str, Any], name: str) -> str:
+    for key, value in labels.items():
+        if key.casefold().replace(" ", "_").replace("-", "_") == name:
+            return str(value[0] if isinstance(value, list | tuple) and value else value or "").strip().upper()
+    return ""

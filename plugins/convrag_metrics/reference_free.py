@@ -7,8 +7,7 @@ from convrag import Dataset, Measurement, Metrics, Report, TurnRecord
 from convrag.sdk.lazy import Lazy
 from convrag_metrics.grounding import GROUNDED, GroundingMetrics
 from convrag_metrics.idk import detect_idk_answer
-from convrag_metrics.record_texts import lacks_part
-from convrag_metrics.references import References
+from convrag_metrics.record_texts import References, lacks_part
 
 _ANSWERED = "answered"
 _MEANING = (

@@ -19,12 +19,11 @@ from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep
 from convrag_compare.run_result import read_scores
 from convrag_datasets.conversations import read_conversations, read_queries
-from convrag_datasets.corpus import read_passages
+from convrag_datasets.corpus import Qrels, read_passages
 from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_datasets.mtrag import read_reference
-from convrag_datasets.qrels import Qrels
 from convrag_judging.judgement_files import read_nugget_labels, read_nuggets, read_ratings
-from convrag_judging.rubric import read_rubric
+from convrag_judging.rating_aggregate import read_rubric
 from convrag_metrics.bert_encoder import read_baseline
 from convrag_metrics.rewrites import read_reference_rewrites
 from convrag_replay.recorded_files import RecordedRankings, read_rewrites

@@ -33,10 +33,10 @@ from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.summarizer import LlmSummarizer
+from convrag_judging.answers import ReferenceTurn
 from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
-from convrag_judging.references import ReferenceTurn
-from convrag_judging.rubric import RubricJudge, read_rubric, rubric_path
+from convrag_judging.rating_aggregate import RubricJudge, read_rubric, rubric_path
 
 Check = Callable[[str], Any]
 

@@ -14,7 +14,7 @@ from convrag.testing import ChunkerContract
 from convrag_chunkers.section_chunker import SectionChunker
 from convrag_chunkers.sentences import NoChunker, PageChunker, SentenceChunker, find_sentences
 from convrag_chunkers.tokens import TokenChunker, count_tokens
-from convrag_datasets.sample import SampleDataset
+from convrag_datasets.jsonl import SampleDataset
 
 
 class TestSectionChunkerContract(ChunkerContract):

@@ -17,14 +17,12 @@ from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell, Sweep, Usage
 from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
-from convrag_compare.factors import find_baseline, format_run
 from convrag_compare.find_runs import find_runs
 from convrag_compare.leaderboard import build_leaderboard
-from convrag_compare.plot_scatter import has_costs
+from convrag_compare.plots import has_costs
 from convrag_compare.report import compare_runs
-from convrag_compare.run_result import FAILED, RunResult, Scores
-from convrag_compare.tables import Table, format_number, format_p, format_signed
-from convrag_compare.terminal import make_tables, print_tables
+from convrag_compare.run_result import FAILED, RunResult, Scores, find_baseline, format_run
+from convrag_compare.tables import Table, format_number, format_p, format_signed, make_tables, print_tables
 
 
 @pytest.fixture(autouse=True)
@@ -144,60 +142,26 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert "Partial" not in compare_runs(grid(), ["nDCG@5"], None, tmp_path).files["effects.md"]
 
 
-CALLS = {"generator": Usage(calls=6, reused=1, failed=2)}
-
-
-@pytest.mark.parametrize(
-    ("states", "usage", "stored", "said"),
-    [
-        (["reused", "reused"], CALLS, 0, "No cell had to be run, and no call was made."),
-        (
-            ["reused", "reused"],
-            CALLS,
-            3,
-            "No cell had to be run, and no call was made; other commands on this store made 3.",
-        ),
-        (["failed", "failed"], CALLS, 0, "No cell ran to the end. The calls of 2 cells that failed are not counted."),
-        (
-            ["reused", "partial"],
-            CALLS,
-            4,
-            "In the 1 cell that this command ran to the end, stages and metrics asked 7 times: 4 calls were made, 1 "
-            "results were reused, 2 calls failed. Meanwhile the store gained 4 results, one for each distinct call "
-            "that has a result: each was made once.",
-        ),
-        (
-            ["failed", "ok"],
-            {"generator": Usage(calls=4), "metrics.judge": Usage(calls=5)},
-            9,
-            "In the 1 cell that this command ran to the end, stages and metrics asked 9 times: 9 calls were made, 0 "
-            "results were reused. The calls of 1 cell that failed are not counted. Meanwhile the store gained 9 "
-            "results, one for each distinct call that has a result: each was made once.",
-        ),
-        (
-            ["partial", "ok"],
-            {"generator": Usage(calls=1, reused=4, failed=1)},
-            0,
-            "In the 2 cells that this command ran to the end, stages and metrics asked 10 times: 0 calls were made, 8 "
-            "results were reused, 2 calls failed.",
-        ),
-    ],
-)
-def test_what_is_said_of_calls_is_true(
-    states: list[str], usage: dict[str, Usage], stored: int, said: str, tmp_path: Path
-) -> None:
+def test_the_calls_of_the_cells_that_ran_are_compared_with_what_the_store_gained(tmp_path: Path) -> None:
+    usage = {"generator": Usage(calls=6, reused=1, failed=2), "metrics.judge": Usage(calls=5)}
     results = [run_result("rewriter=a", BAD, usage=usage), run_result("rewriter=b", GOOD, usage=usage)]
-    results = [
-        RunResult(each.name, each.choices, FAILED) if state == "failed" else each
-        for each, state in zip(results, states, strict=True)
-    ]
-    ended = dict(zip((each.name for each in results), states, strict=True))
-    made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=ended, stored={"LLM.complete": stored})
-    assert said in made.files["costs.md"]
-    ran = sum(state in ("ok", "partial") for state in states)
-    calls = sum(each.calls for each in usage.values()) * ran
-    told = f"Calls of stages and metrics: {calls} made" if ran or "failed" in states else "No cell had to be run"
-    assert any(line.startswith(told) for line in made.lines)
+    for states, stored, said in (
+        (
+            ("reused", "ok"),
+            9,
+            "In the 1 cell that this command ran to the end, stages and metrics made 11 calls, 2 of which failed, and "
+            "reused 1 results. Meanwhile the store gained 9 results, one for each distinct call that has a result: "
+            "each was made once.",
+        ),
+        (("partial", "ok"), 9, "the store gained 9 results, one for each distinct call that has a result.\n"),
+    ):
+        ended = dict(zip((each.name for each in results), states, strict=True))
+        made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=ended, stored={"LLM.complete": stored})
+        assert said in made.files["costs.md"]
+        assert any(line.startswith("Calls of stages and metrics: ") for line in made.lines)
+    reused = dict.fromkeys(ended, "reused")
+    made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=reused, stored={})
+    assert "No cell had to be run, and no call was made." in made.lines
 
 
 def test_several_domains_have_a_table(tmp_path: Path) -> None:
@@ -305,8 +269,7 @@ def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     convrag_sweep_started(sweep)
     made = convrag_sweep_report(sweep)
     assert made is not None
-    assert "6 calls were made, 2 results were reused. The calls of 1 cell that failed" in made.files["costs.md"]
-    assert "6 of the calls made were made before" in made.files["costs.md"]
+    assert "made 6 calls, 0 of which failed, and reused 2 results" in made.files["costs.md"]
     assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
     assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)

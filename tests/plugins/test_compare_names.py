@@ -8,11 +8,10 @@ import pytest
 from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag_compare.find_runs import name_runs
-from convrag_compare.latex_table import escape_latex
-from convrag_compare.plot_style import shorten_all
+from convrag_compare.leaderboard_files import escape_latex
 from convrag_compare.report import compare_runs, find_unknown_columns
 from convrag_compare.run_result import RunResult
-from convrag_compare.terminal import print_tables
+from convrag_compare.tables import print_tables, shorten_all
 
 
 @pytest.fixture(autouse=True)

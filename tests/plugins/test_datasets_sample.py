@@ -2,7 +2,7 @@ import pytest
 
 from convrag.api.errors import ConvragError
 from convrag.testing import DatasetContract
-from convrag_datasets.sample import SampleDataset
+from convrag_datasets.jsonl import SampleDataset
 
 
 @pytest.fixture(scope="module")

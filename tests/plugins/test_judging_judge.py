@@ -21,7 +21,7 @@ from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
-from convrag_judging.rubric import read_rubric, rubric_path
+from convrag_judging.rating_aggregate import read_rubric, rubric_path
 
 NA = None
 # K. Krippendorff, Computing Krippendorff's alpha-reliability: example C, four observers of twelve units.
@@ -159,6 +159,8 @@ def report_of(measured: Measurement) -> Report:
 
 
 class TestJudgeMetricsContract(MetricsContract):
+    without_results = ("annotated-types",)
+
     def make(self) -> JudgeMetrics:
         return judge(Scripted(reply(3, 3, 3)))
 

@@ -16,8 +16,7 @@ from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import scores
 from convrag_judging.judgement_files import read_nugget_labels, read_nuggets
-from convrag_judging.nugget_scores import LabelPairs, parse_assignment, parse_importance
-from convrag_judging.score_task import ScoreNuggetsTask
+from convrag_judging.nugget_scores import LabelPairs, ScoreNuggetsTask, parse_assignment, parse_importance
 
 IMPORTANCE = st.sampled_from(["vital", "okay"])
 ASSIGNMENT = st.sampled_from(["support", "partial", "none"])

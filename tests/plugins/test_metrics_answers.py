@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
 from convrag.api.stage import Embedder
 from convrag.api.stages import Dataset, Metrics
@@ -50,6 +49,8 @@ def measured(answer: str, reference: str, *passages: str, **parameters: Any) -> 
 
 
 class TestContract(MetricsContract):
+    without_results = ("annotated-types",)
+
     def make(self) -> AnswerMetrics:
         turns = (Turn("tea<::>1", "?", "Steam escapes."), Turn("tea<::>2", "?", "It is cooler."))
         dataset = Answered()
@@ -115,8 +116,6 @@ def test_answers_are_truncated_after_citations_are_stripped() -> None:
     assert truncate_words("a\n b  c", 2) == "a\n b"
     assert truncate_words(" \n", 3) == ""
     assert measured("one", "one", max_words=5)["scored_words"] == 1.0
-    with pytest.raises(ConfigError, match=r"max_words=0"):
-        AnswerMetrics(dataset=Answered(), max_words=0)
 
 
 TEXTS = st.text(alphabet="abAB .,1é-\n", max_size=60)
@@ -214,5 +213,3 @@ def test_turns_with_few_nuggets_are_left_out_and_their_share_is_reported() -> No
     values = metric.measure(records)
     assert values["c<::>1"] == values["c<::>3"] == {"few_nuggets": 1.0}
     assert (values["c<::>2"]["token_F1"], values["c<::>2"]["few_nuggets"]) == (1.0, 0.0)
-    with pytest.raises(ConfigError, match="min_nuggets=-1"):
-        AnswerMetrics(dataset=Answered("x"), min_nuggets=-1)
