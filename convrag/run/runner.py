@@ -28,7 +28,7 @@ from convrag.score.measuring import check_measures_differ, join_reports, keep_so
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
-from convrag.sdk.progress import show_preparation
+from convrag.sdk.progress import show_step
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically
 from convrag.store.folders import describe_files
@@ -85,7 +85,7 @@ def run_experiment(
     if reuse and (summary := read_finished_summary(run)):
         return replace(run, reused=True), summary
     qrels = dataset.qrels()
-    wiring.prepare(show_preparation)
+    wiring.prepare(show_step)
     source = ConversationWorkers(pipeline, conversations, settings, qrels)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
@@ -118,7 +118,7 @@ def evaluate_records(
     wiring.get("tracker")
     wiring.check()
     check_measures_differ(metrics)
-    wiring.prepare(show_preparation)
+    wiring.prepare(show_step)
     conversations = len({record.conversation_id for record in records})
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
     run = replace(

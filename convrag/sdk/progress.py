@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-__all__ = ["count_parts", "hide_transformers_bars", "show_preparation", "show_step", "track"]
+__all__ = ["count_parts", "hide_transformers_bars", "show_step", "track"]
 
 T = TypeVar("T")
 
@@ -103,10 +103,6 @@ def show_step(description: str) -> Iterator[None]:
     """Show that a step runs which has no parts to count, with the time that it has taken so far."""
     with count_parts(description, None):
         yield
-
-
-show_preparation = show_step
-"""Show that a stage is prepared."""
 
 
 @contextmanager

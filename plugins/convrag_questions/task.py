@@ -84,7 +84,7 @@ class QuestionsTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the files and say what is in them; 3 where there are fewer conversations than wanted, 1 without any."""
         from convrag.sdk.console import make_console
-        from convrag.sdk.progress import show_preparation
+        from convrag.sdk.progress import show_step
         from convrag.sdk.storage import UsageMeter
         from convrag.sdk.tasks.turns import Wiring
         from convrag_questions.conversation import ConversationWriter, check_folder, write_files
@@ -101,7 +101,7 @@ class QuestionsTask(Task):
             wiring.get(group)
         self._check_tasks(wiring)
         wiring.check()
-        wiring.prepare(show_preparation)
+        wiring.prepare(show_step)
         outlines = self._read_outlines(wiring)
         questions = QuestionWriter(wiring.get("llm"), Prompts(*self.templates), {"temperature": self.temperature})
         writer = ConversationWriter(questions, wiring.get("retriever"), outlines, self.turns)

@@ -10,7 +10,6 @@ from convrag.sdk.printable import format_duration
 from convrag.sdk.progress import (
     StepProgress,
     count_parts,
-    show_preparation,
     show_step,
     tell_now_and_then,
     track,
@@ -86,7 +85,7 @@ def test_a_step_in_another_thread_stands_below_the_turns(monkeypatch: pytest.Mon
 
 def test_a_cell_has_its_bar_before_the_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = watched(monkeypatch)
-    with within_grid(2, 4, alone=True), show_preparation("Preparing embedder=lsa"):
+    with within_grid(2, 4, alone=True), show_step("Preparing embedder=lsa"):
         pass
     assert "2/4" in terminal.getvalue()
     assert "Preparing embedder=lsa" in terminal.getvalue()

@@ -150,17 +150,17 @@ def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max
     router = APIRouter(prefix="/v1", responses=ERRORS, tags=["OpenAI"])
     started = int(time.time())
 
-    @router.get("/models", response_class=JsonReply)
+    @router.get("/models", response_model=dict[str, Any])
     async def list_models() -> Response:
         """List the models."""
         return JsonReply({"object": "list", "data": [format_model(name, started) for name in models]})
 
-    @router.get("/models/{model:path}", response_class=JsonReply)
+    @router.get("/models/{model:path}", response_model=dict[str, Any])
     async def show_model(model: str) -> Response:
         """Show a model."""
         return JsonReply(format_model(models.find(model).name, started))
 
-    @router.post("/chat/completions", response_class=JsonReply)
+    @router.post("/chat/completions", response_model=dict[str, Any])
     async def complete(request: CompletionRequest) -> Response:
         """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
         check_lengths(request.messages, max_messages, max_characters)

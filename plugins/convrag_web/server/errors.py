@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
@@ -155,7 +156,11 @@ def install_error_handlers(app: FastAPI) -> None:
 
     async def handle_http_error(request: Request, error: HTTPException) -> JsonReply:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
-        return RequestError(error.status_code, str(error.detail), code=code, headers=error.headers).to_reply()
+        headers = error.headers
+        if error.status_code == 405:  # Starlette names the methods of the path's first route alone
+            routes = [route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE]
+            headers = {"Allow": ", ".join(sorted({name for each in routes for name in getattr(each, "methods", ())}))}
+        return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
 
     async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
         return describe_invalid_request(error).to_reply()
