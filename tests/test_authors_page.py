@@ -20,7 +20,7 @@ from convrag.sdk import errors, types
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/authors.md").read_text(encoding="utf-8")
-INTERFACE = ("documents", "errors", "models", "records", "stage", "stages", "types")
+INTERFACE = ("documents", "errors", "records", "stage", "stages", "types")
 """The modules of convrag.api with what authors touch."""
 
 HELPERS = sorted(path.stem for path in (ROOT / "convrag/sdk").glob("*.py") if path.stem != "__init__")

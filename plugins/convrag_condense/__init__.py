@@ -1,7 +1,7 @@
 """A rewriter and a generator in the manner of Perplexity: follow-ups are condensed where a gate says so, and answered
 in a chat.
 
-`rewriter=condense`: rewriter, gate, drift_check. `generator=chat`: chat, chat_history, meta_responses.
+`rewriter=condense`: rewriter, gate. `generator=chat`: chat, chat_history.
 """
 
 from convrag import Register, hookimpl

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from commands import run_convrag
-from convrag.api.errors import ConfigError, PluginError
+from convrag.api.errors import ConfigError, ConvragError, PluginError
 from convrag.config.choices import Command
 from convrag.config.compose import compose_command, settings_of
+from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.yaml_files import cite, user_folder
+from convrag.registry.plugins import load
 from convrag.turn.wiring import Wiring
 
 PRESET = """# @package _global_
@@ -116,9 +118,12 @@ def wire(override: str) -> None:
 
 def check(override: str, file: Path) -> None:
     """Choose a file as the command does: one line that names it is said."""
-    with pytest.raises((ConfigError, PluginError)) as raised:
+    with pytest.raises((ConfigError, PluginError, *HYDRA_ERRORS)) as raised:
         wire(override)
-    said = str(cite(raised.value, Command.of([override])))
+    error = (
+        raised.value if isinstance(raised.value, ConvragError) else explain(raised.value, load().registry, [override])
+    )
+    said = str(cite(error, Command.of([override])))
     assert said.count(str(file)) == 1, said
     assert "\n" not in said
 
