@@ -40,3 +40,10 @@ def test_each_file_that_the_page_names_is_there() -> None:
             path = root / name if name.startswith(("convrag/", "plugins/")) else folder / name
             assert path.exists(), f"{row}: {name}"
             folder = path.parent
+
+
+def test_the_page_names_each_package_of_plugins() -> None:
+    root = PACKAGE.parent
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    packages = [path.parent.name for path in root.glob("plugins/convrag_*/__init__.py")]
+    assert [name for name in packages if f"`{name}`" not in page] == []
