@@ -21,7 +21,7 @@ from functools import cache, wraps
 from typing import Any
 from weakref import WeakSet
 
-from convrag.api.errors import ConvragError, UnidentifiedValue, locate_function
+from convrag.api.errors import ConvragError, locate_function
 from convrag.api.records import Usage
 from convrag.api.stage import LLM, Stage
 from convrag.api.types import Completion
@@ -98,12 +98,7 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
     if isinstance(stage, LLM):
         prompt = arguments["prompt"]
         return digest([stage.request(prompt), prompt.attempt, *again], f"{type(stage).__name__}: the request")
-    try:
-        return digest([stage.fingerprint, method, arguments, *again])
-    except UnidentifiedValue:
-        for name, value in arguments.items():
-            digest(value, f"{type(stage).__name__}.{method}: argument {name}")
-        raise
+    return digest([stage.fingerprint, method, arguments, *again], f"{type(stage).__name__}.{method}: an argument")
 
 
 class _Results:

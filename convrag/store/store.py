@@ -43,14 +43,11 @@ class Store:
         if url:
             assert open_database is not None, "a store with an address needs what opens it"
             self.entries = open_database(url, "store.url").open_entries()
+        self.name = self.entries.name
+        """What messages call the place of the values."""
         self._locks = get_locks(self.path)
         self.folders = BuiltFolders(self.path, self._locks)
         """The built folders; `folder` returns one."""
-
-    @property
-    def name(self) -> str:
-        """What messages call the place of the values."""
-        return self.entries.name
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""

@@ -87,10 +87,7 @@ class Wiring:
         """Return the stages of a group that allows several options, by name. Raises ConfigError."""
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
-            raise ConfigError(
-                f"{group}.{unplaced[0]}: this is no option; a YAML file in the group {group} begins with the line "
-                f"'# @package {group}.<name>', since several may be chosen"
-            )
+            raise ConfigError(f"{group}.{unplaced[0]}: a YAML file of {group} begins with '# @package {group}.<name>'")
         places = {name: f"{group}.{name}" for name in chosen}
         return {
             name: self.stages.get(place) or self._build(chosen[name], group, place) for name, place in places.items()
@@ -233,13 +230,6 @@ class Wiring:
             stage: Stage = self.get(group)
             return stage
         self._injected.setdefault(place, []).append(inner)
-        return self._build_given({OPTION_KEY: parameter.default.option} if given is None else given, group, inner)
-
-    def _build_given(self, given: Any, group: str, place: str) -> Stage:
-        """Build the stage that a configuration gives a parameter: by a node, or by the name of an option."""
-        if isinstance(given, Mapping):
-            return self._build(given, group, place)
-        if isinstance(given, str):
-            return self._build(option_node(group, given), group, place)
-        choices = ", ".join(self.registry.options(group))
-        raise ConfigError(f"{place}={given}: this is no option of {group}; choose from: {choices}")
+        if given is None:
+            given = {OPTION_KEY: parameter.default.option}
+        return self._build(given if isinstance(given, Mapping) else option_node(group, str(given)), group, inner)
