@@ -175,14 +175,8 @@ class SqliteEntries(ForkAware):
             for suffix in ("-wal", "-shm", ""):  # the log first: a new database would take it for its own
                 with suppress(FileNotFoundError):
                     self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
-        log.warning(
-            "%s was damaged (%s), and is begun anew. The damaged file is now %s. What can be read there, such as "
-            "replies of models, is taken over by task=record task.damaged_store=%s",
-            self._file,
-            error,
-            aside.name,
-            aside,
-        )
+        said = "%s was damaged (%s), and is begun anew. task=record task.damaged_store=%s takes over what can be read"
+        log.warning(said, self._file, error, aside)
 
     def _warn(self) -> None:
         if not self._has_warned:

@@ -91,9 +91,6 @@ log = logging.getLogger(__name__)
 LOCK_FILE = "keys.lock"
 """The file whose bytes are locked, in the folder that the locks are about."""
 
-_PAUSES = 0.001, 0.05
-"""Seconds until it is asked again whether another process has freed a key: at first, and at most."""
-
 
 class KeyLocks(ForkAware):
     """The locks of a folder, one for each key. Get them with `get_locks`: a process has one object per folder."""
@@ -126,10 +123,10 @@ class KeyLocks(ForkAware):
                     check_cancelled()
         try:
             for key in sorted(wanted):
-                pause, longest = _PAUSES
-                while not self._try_byte(key, locked=True):
+                pause = 0.001
+                while not self._try_byte(key, locked=True):  # another process has it
                     sleep(pause)
-                    pause = min(1.5 * pause, longest)
+                    pause = min(1.5 * pause, 0.05)
             yield
         finally:
             if process == os.getpid():
@@ -207,11 +204,8 @@ def _warn_without_locks(folder: Path, error: OSError) -> None:
     """Warn, once for each folder, that locks do not work there."""
     if folder not in _warned:
         _warned.add(folder)
-        log.warning(
-            "%s cannot be locked (%s): two processes may compute the same result, or write the same files",
-            folder,
-            error.strerror or error,
-        )
+        said = "%s cannot be locked (%s): two processes may compute the same result, or write the same files"
+        log.warning(said, folder, error.strerror or error)
 
 
 _locks: WeakValueDictionary[Path, KeyLocks] = WeakValueDictionary()

@@ -185,8 +185,9 @@ class _Results:
         with self._explained():
             split = self.codec.split(rows)
         if len(split) != count:
-            said = f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
-            raise ConvragError(said)
+            raise ConvragError(
+                f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
+            )
         return split
 
     def join(self, rows: list[Any]) -> Any:
@@ -210,13 +211,8 @@ class _Results:
     def _warn(self, error: Exception) -> None:
         if self.store.name not in _warned:
             _warned.add(self.store.name)
-            log.warning(
-                "%s: an entry of %s cannot be read (%s: %s); it is computed again, as are others like it",
-                self.store.name,
-                self.name,
-                type(error).__name__,
-                error,
-            )
+            said = "%s: an entry of %s cannot be read (%r); it is computed again, as are others like it"
+            log.warning(said, self.store.name, self.name, error)
 
 
 def _remember_call(stage: Stage, method: Callable[..., Any], results: _Results) -> Callable[..., Any]:

@@ -39,8 +39,6 @@ class StageFinished(NamedTuple):
     record: TurnRecord
 
 
-_NO_FALLBACK = (RunStopped, ImportError)  # a library that cannot be imported is a defect, whichever stage needs it
-
 Listener = Callable[[Any], None]
 """Is called with each piece of the answer, a str, and with each StageFinished where these are wanted."""
 
@@ -105,11 +103,11 @@ class TurnInProgress:
             self._run_stages(asked)
         except BaseException as error:
             reason = redact(str(error)) if isinstance(error, RunStopped) else "stopped before its end"
-            record = replace(self.make_record(), error=f"{self.stage}: {reason}")
-            observers.notify("convrag_turn_ended", question=asked, record=record)
+            self.error = f"{self.stage}: {reason}"
             raise
-        record = self.make_record()
-        observers.notify("convrag_turn_ended", question=asked, record=record)
+        finally:
+            record = self.make_record()
+            observers.notify("convrag_turn_ended", question=asked, record=record)
         return record
 
     def _run_stages(self, asked: Question) -> None:
@@ -261,7 +259,7 @@ class TurnInProgress:
         """Note an error of the block as the reason why a stage fell back."""
         try:
             yield
-        except _NO_FALLBACK:
+        except (RunStopped, ImportError):  # a library that cannot be imported is a defect, whichever stage needs it
             raise
         except Exception as error:  # a plugin's own: it costs this stage
             self.fallbacks[stage] = self._log_failure(error, stage)

@@ -77,9 +77,8 @@ class Wiring:
         """
         if group not in self.stages:
             if not isinstance(node := self.config.get(group), Mapping):
-                raise ConfigError(
-                    f"{group}: no {group} is chosen; {group}=... ({', '.join(self.registry.options(group))})"
-                )
+                options = ", ".join(self.registry.options(group))
+                raise ConfigError(f"{group}: no {group} is chosen; {group}=... ({options})")
             self._build(node, group, group)
         return self.stages[group]
 
@@ -182,10 +181,8 @@ class Wiring:
 
     def _list_distinct(self) -> list[tuple[str, Stage]]:
         """List the built stages, each with the first of its places."""
-        seen: dict[int, tuple[str, Stage]] = {}
-        for place, stage in self.stages.items():
-            seen.setdefault(id(stage), (place, stage))
-        return list(seen.values())
+        first = {id(stage): place for place, stage in reversed(self.stages.items())}
+        return [(place, stage) for place, stage in self.stages.items() if first[id(stage)] == place]
 
     def _build(self, node: Mapping[str, Any], group: str, place: str) -> Stage:
         """Build the stage that a configuration node describes, after the stages that are injected into it."""
