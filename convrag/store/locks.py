@@ -227,7 +227,7 @@ FOLDER_LOCK = ".convrag.lock"
 class FolderInUse(ConvragError):
     """Another process holds a folder; the message says which one, as far as it has said so."""
 
-    def __init__(self, folder: Path, holder: str) -> None:
+    def __init__(self, folder: Path, holder: str = "another process") -> None:
         super().__init__(
             f"{folder} is in use by {holder}. Wait until it has ended, or stop it: the same command then goes on from "
             "what is remembered. Or choose another folder: hydra.run.dir=..., for a grid hydra.sweep.dir=..."

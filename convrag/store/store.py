@@ -83,14 +83,6 @@ class Store:
         """
         self.entries.put(kind, entries, float(seconds))
 
-    def get_last_row(self) -> int:
-        """Return the row number of the newest entry; see `count_entries_since`."""
-        return self.entries.get_last_row()
-
-    def count_entries_since(self, row: int) -> dict[str, int]:
-        """Count by kind the entries that any process has added after a row (see `get_last_row`)."""
-        return self.entries.count_since(row)
-
     def folder(self, kind: str, key: str, build: Callable[[Path], None], *, series: str = "") -> Path:
         """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder.
 

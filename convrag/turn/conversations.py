@@ -188,12 +188,10 @@ class Conversations(ForkAware):
 
     def _drop_unused(self) -> None:
         """Drop the conversations that have been unused for too long from memory."""
-        now = time.monotonic()
-        while self._in_memory and self.ttl is not None:
-            oldest, (_, used) = next(iter(self._in_memory.items()))
-            if now - used <= self.ttl:
-                break
-            del self._in_memory[oldest]
+        if self.ttl is not None:
+            since = time.monotonic() - self.ttl
+            for unused in [key for key, (_, used) in self._in_memory.items() if used < since]:
+                del self._in_memory[unused]
 
     def _keep(self, session: Session) -> Session:
         """Keep a conversation in memory, and return it; where another thread was first, return the one that it kept."""

@@ -112,7 +112,7 @@ class TurnInProgress:
 
     def _run_stages(self, asked: Question) -> None:
         observers, listener = self.watch.observers, self.options.listener if self.options.stages else None
-        watched = observers.listen_to("convrag_stage_finished")
+        watched = "convrag_stage_finished" in observers.heard
         for name, step in self._list_steps():
             self.stage = name
             check_cancelled()
