@@ -18,7 +18,7 @@ from convrag.api.records import Run, RunSummary
 from convrag.score.summary import read_summary
 from convrag.store.fingerprint import digest
 from convrag.store.folders import check_files
-from convrag.store.source import hash_convrag
+from convrag.store.source import hash_package
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def read_finished_summary(run: Run) -> RunSummary | None:
 def compute_identity(run: Run) -> str:
     """Compute a hash of all that the results of a run depend on: convrag, the stages and some of the settings."""
     settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
-    return digest([__version__, hash_convrag(), run.fingerprints, settings])
+    return digest([__version__, hash_package(__name__), run.fingerprints, settings])
 
 
 def read_hydra_config(folder: Path) -> Mapping[str, Any]:

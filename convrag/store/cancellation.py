@@ -17,7 +17,7 @@ then never comes; the cleanups of `if_abandoned` do.
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 
 
@@ -120,10 +120,8 @@ def hold(lock: threading.Lock) -> Iterator[None]:
 @contextmanager
 def when_cancelled(callback: Callable[[], None]) -> Iterator[None]:
     """Call a function where the calls of this thread are cancelled during the block, or were before."""
-    if current := _current.get():
-        with current.call_when_cancelled(callback):
-            yield
-    else:
+    current = _current.get()
+    with current.call_when_cancelled(callback) if current else nullcontext():
         yield
 
 
@@ -156,9 +154,7 @@ def clean_up_abandoned(*, slow: bool = True) -> None:
         slow: whether to call the slow ones, too.
     """
     for key, (cleanup, is_slow) in reversed(list(_open.items())):
-        if is_slow and not slow:
-            continue
-        if _open.pop(key, None):
+        if (slow or not is_slow) and _open.pop(key, None) is not None:
             with suppress(Exception):  # the process ends now: there is nobody to tell
                 cleanup()
 

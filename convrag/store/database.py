@@ -63,6 +63,7 @@ class SqliteEntries(ForkAware):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = path / FILE
+        self.name = str(self._file)
         self._opened: FileIdentity | None = None
         self._locks = get_locks(path)
         self._has_warned = False
@@ -71,11 +72,6 @@ class SqliteEntries(ForkAware):
     def __del__(self) -> None:
         if self._connection is not None:
             self._connection.close()  # and nothing else: at the end of a process, the names of modules are gone
-
-    @property
-    def name(self) -> str:
-        """The database's file."""
-        return str(self._file)
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist."""
@@ -142,7 +138,8 @@ class SqliteEntries(ForkAware):
                     return self._connect(file).execute(sql, values).fetchall()
             except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if damage or not _is_damage(error):
-                    raise self._make_error(error) from damage or error
+                    reason = describe_disk_error(error, self._file) or f"{error}. Choose a folder to write to."
+                    raise StoreUnusable(f"store.path={self.path} cannot be used: {reason}") from damage or error
                 damage = error
 
     def _connect(self, file: FileIdentity | None) -> sqlite3.Connection:
@@ -178,23 +175,13 @@ class SqliteEntries(ForkAware):
             for suffix in ("-wal", "-shm", ""):  # the log first: a new database would take it for its own
                 with suppress(FileNotFoundError):
                     self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
-        log.warning(
-            "%s was damaged (%s), and is begun anew. The damaged file is now %s. What can be read there, such as "
-            "replies of models, is taken over by task=record task.damaged_store=%s",
-            self._file,
-            error,
-            aside.name,
-            aside,
-        )
+        said = "%s was damaged (%s), and is begun anew. task=record task.damaged_store=%s takes over what can be read"
+        log.warning(said, self._file, error, aside)
 
     def _warn(self) -> None:
         if not self._has_warned:
             self._has_warned = True
             log.warning("%s: an entry is damaged; it is computed again, as are others like it", self._file)
-
-    def _make_error(self, error: Exception) -> StoreUnusable:
-        reason = describe_disk_error(error, self._file) or f"{error}. Choose a folder to write to."
-        return StoreUnusable(f"store.path={self.path} cannot be used: {reason}")
 
 
 def identify(file: Path) -> FileIdentity | None:

@@ -18,7 +18,7 @@ from convrag.api.errors import UnidentifiedValue
 from convrag.api.stage import Stage
 from convrag.store.source import read_source
 
-_TOLD_BY_REPR = (date, time, timedelta, Decimal, Fraction, complex, range, UUID)
+_TOLD_BY_REPR = (bytes, date, time, timedelta, Decimal, Fraction, complex, range, UUID)
 
 
 def digest(value: Any, place: str = "this value") -> str:
@@ -114,8 +114,6 @@ def _to_plain(value: Any) -> Any:
         return [type(value).__qualname__, value.name]
     if isinstance(value, PurePath):
         return str(value)
-    if isinstance(value, bytes | bytearray):
-        return {"bytes": value.hex()}
     if isinstance(value, _TOLD_BY_REPR):
         return {type(value).__name__: repr(value)}
     if hasattr(value, "dtype") and hasattr(value, "tolist"):

@@ -134,8 +134,10 @@ class FolderHolds(ForkAware):
             return folder.is_dir()  # it can be read, perhaps, and not be locked: on Windows, say
         with suppress(OSError):  # a file system without locks: nobody can remove it either
             fcntl.flock(file, fcntl.LOCK_SH)
+        is_there = False
         with self._guard:
-            is_there = _is_same(file, folder)
+            with suppress(OSError):
+                is_there = os.path.samestat(os.fstat(file), folder.stat())
             unwanted = self._files.get(folder) if is_there else file
             if is_there:
                 self._files[folder] = file
@@ -173,14 +175,6 @@ def try_removing(folder: Path) -> bool:
     return True
 
 
-def _is_same(file: int, folder: Path) -> bool:
-    """Whether an open folder is the one that has this path now."""
-    try:
-        return os.path.samestat(os.fstat(file), folder.stat())
-    except OSError:
-        return False
-
-
 def _close_all(files: dict[Path, int]) -> None:
     for file in files.values():
         os.close(file)
@@ -194,13 +188,12 @@ def _is_name(key: str) -> bool:
 
 def _build(folder: Path, build: Callable[[Path], None]) -> None:
     """Build a folder beside its place, and rename it; the lock of its key must be held."""
-    unfinished, damaged = (folder.with_name(f"{folder.name}.{suffix}") for suffix in ("unfinished", "damaged"))
-    for left in (unfinished, damaged):  # by a process that was killed: we hold the lock
-        shutil.rmtree(left, ignore_errors=True)
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
 
     def discard() -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
+    discard()  # what a process left that was killed: we hold the lock
     with if_abandoned(discard):
         try:
             with writing(folder):
@@ -210,10 +203,8 @@ def _build(folder: Path, build: Callable[[Path], None]) -> None:
         except BaseException:
             discard()
             raise
-    if folder.exists():
-        folder.rename(damaged)
+    shutil.rmtree(folder, ignore_errors=True)  # if it was there, it was damaged
     unfinished.rename(folder)
-    shutil.rmtree(damaged, ignore_errors=True)
 
 
 def describe_files(folder: Path) -> dict[str, dict[str, int]]:

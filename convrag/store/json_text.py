@@ -18,7 +18,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from math import isfinite
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
@@ -57,17 +57,13 @@ def _refuse_constant(name: str) -> None:
 def _parse_finite_float(text: str) -> float:
     if isfinite(number := float(text)):
         return number
-    raise ValueError(f"the number {_shorten(text)} is too large")
+    raise ValueError(f"the number {text:.20} is too large")
 
 
 def _parse_short_integer(text: str) -> int:
     if len(text) <= MOST_DIGITS:
         return int(text)
-    raise ValueError(f"the number {_shorten(text)} is too large")
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 20 else f"{text[:10]}... ({len(text)} characters)"
+    raise ValueError(f"the number {text:.20}... is too large")
 
 
 _RULES: dict[str, Any] = {
@@ -83,13 +79,7 @@ _FIRST_BYTE = b"1"
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 """The types whose values are written as they are."""
-_PLAIN: Mapping[type, Callable[[Any], Any]] = {
-    str: str.__str__,
-    int: int.__int__,
-    float: float.__float__,
-    list: list,
-    tuple: tuple,
-}
+_PLAIN: tuple[type, ...] = (str, int, float, list, tuple)
 
 
 class CannotBeKept(Exception):
@@ -178,8 +168,6 @@ class _Converter:
         return [self._convert_at(number, item) for number, item in enumerate(items)]
 
     def _convert_at(self, place: Any, value: Any) -> Any:
-        if type(value) in _SCALARS:
-            return value
         self.place.append(place)
         converted = self.convert(value)
         self.place.pop()
@@ -211,9 +199,9 @@ class _Converter:
             return {"~path": ["Path" if isinstance(value, Path) else "PurePosixPath", str(value)]}
         if isinstance(value, Enum) or is_dataclass(value) or hasattr(value, "_fields"):
             self._refuse(f"an object of {type(value).__name__}, a class that the return annotation does not name")
-        for plain, make in _PLAIN.items():
+        for plain in _PLAIN:
             if isinstance(value, plain):
-                return self.convert(make(value))
+                return self.convert(plain(value))
         if isinstance(value, Mapping):
             return self._convert_dict(value)
         return self._refuse(f"an object of {type(value).__module__}.{type(value).__qualname__}")
@@ -253,9 +241,7 @@ def _make_reader(cls: Any) -> Callable[[Any], Any]:
         return lambda value: cls(value)
     if issubclass(cls, tuple):
         return lambda items: cls(*items)
-    listed = _list_fields(cls)
-    names = {name for name, _ in listed} if all(init for _, init in listed) else None
-    return lambda row: cls(**row) if row.keys() == names else _make_dataclass(cls, row)
+    return partial(_make_dataclass, cls)
 
 
 def _make_dataclass(cls: type, row: Mapping[str, Any]) -> Any:

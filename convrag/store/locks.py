@@ -19,7 +19,6 @@ call or one turn needs neither, since no child goes on with another thread's tur
 """
 
 import errno
-import json
 import logging
 import os
 import platform
@@ -30,7 +29,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from convrag.api.errors import ConvragError
@@ -93,9 +91,6 @@ log = logging.getLogger(__name__)
 LOCK_FILE = "keys.lock"
 """The file whose bytes are locked, in the folder that the locks are about."""
 
-_PAUSES = 0.001, 0.05
-"""Seconds until it is asked again whether another process has freed a key: at first, and at most."""
-
 
 class KeyLocks(ForkAware):
     """The locks of a folder, one for each key. Get them with `get_locks`: a process has one object per folder."""
@@ -128,7 +123,10 @@ class KeyLocks(ForkAware):
                     check_cancelled()
         try:
             for key in sorted(wanted):
-                self._wait_for_byte(_compute_offset(key))
+                pause = 0.001
+                while not self._try_byte(key, locked=True):  # another process has it
+                    sleep(pause)
+                    pause = min(1.5 * pause, 0.05)
             yield
         finally:
             if process == os.getpid():
@@ -147,25 +145,20 @@ class KeyLocks(ForkAware):
     def _free(self, keys: set[str]) -> None:
         with self._freed:
             for key in keys:
-                self._try_byte(_compute_offset(key), locked=False)
+                self._try_byte(key, locked=False)
             self._claimed -= keys
             if not self._claimed:
                 self._close()
             self._freed.notify_all()
 
-    def _wait_for_byte(self, offset: int) -> None:
-        pause, longest = _PAUSES
-        while not self._try_byte(offset, locked=True):
-            sleep(pause)
-            pause = min(1.5 * pause, longest)
-
-    def _try_byte(self, offset: int, *, locked: bool) -> bool:
-        """Lock or unlock a byte of the lock file; False where another process has it.
+    def _try_byte(self, key: str, *, locked: bool) -> bool:
+        """Lock or unlock the byte of a key in the lock file; False where another process has it.
 
         Where that cannot be done, warn and go on with the claims of threads alone.
         """
         if self._file is None:
             return True
+        offset = int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "big")
         try:
             _lock_byte(self._file, fcntl.F_WRLCK if locked else fcntl.F_UNLCK, offset)
         except OSError as error:
@@ -195,10 +188,6 @@ class KeyLocks(ForkAware):
             self._file = None
 
 
-def _compute_offset(key: str) -> int:
-    return int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "big")
-
-
 def _lock_byte(file: int, kind: int, offset: int) -> None:
     """Lock or unlock a byte of a file, for this open file (OFD lock); for this process where these are not known."""
     if hasattr(fcntl, "F_OFD_SETLK"):  # struct flock
@@ -215,11 +204,8 @@ def _warn_without_locks(folder: Path, error: OSError) -> None:
     """Warn, once for each folder, that locks do not work there."""
     if folder not in _warned:
         _warned.add(folder)
-        log.warning(
-            "%s cannot be locked (%s): two processes may compute the same result, or write the same files",
-            folder,
-            error.strerror or error,
-        )
+        said = "%s cannot be locked (%s): two processes may compute the same result, or write the same files"
+        log.warning(said, folder, error.strerror or error)
 
 
 _locks: WeakValueDictionary[Path, KeyLocks] = WeakValueDictionary()
@@ -239,11 +225,9 @@ FOLDER_LOCK = ".convrag.lock"
 
 
 class FolderInUse(ConvragError):
-    """Another process holds a folder. `pid`, `host` and `since` say which one, as far as it has said so."""
+    """Another process holds a folder; the message says which one, as far as it has said so."""
 
-    def __init__(self, folder: Path, pid: int | None = None, host: str = "", since: str = "") -> None:
-        self.folder, self.pid, self.host, self.since = folder, pid, host, since
-        holder = f"process {pid} on {host}, since {since}" if pid else "another process"
+    def __init__(self, folder: Path, holder: str = "another process") -> None:
         super().__init__(
             f"{folder} is in use by {holder}. Wait until it has ended, or stop it: the same command then goes on from "
             "what is remembered. Or choose another folder: hydra.run.dir=..., for a grid hydra.sweep.dir=..."
@@ -274,7 +258,7 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         lock.acquire(timeout=-1 if wait else 0, cancel_check=is_cancelled)
     except Timeout:
         check_cancelled()
-        raise FolderInUse(folder, **_read_holder(folder)) from None
+        raise FolderInUse(folder, _read_holder(path)) from None
     except OSError as error:
         _warn_without_locks(folder, error)
     is_held = lock.is_locked  # which another thread could not ask
@@ -295,17 +279,14 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
 
 def _write_holder(file: int) -> None:
     """Write who holds the folder into its lock file, after a first byte that others cannot read on Windows."""
-    holder = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    holder = f"process {os.getpid()} on {platform.node()}, since {time.strftime('%Y-%m-%d %H:%M:%S')}"
     os.ftruncate(file, 0)
-    os.write(file, f"\n{json.dumps(holder)}".encode())
+    os.write(file, f"\n{holder}".encode())
 
 
-def _read_holder(folder: Path) -> dict[str, Any]:
-    """Read who holds a folder; empty where that is not written yet, or not any more."""
-    try:
-        with (folder / FOLDER_LOCK).open("rb") as file:
-            file.seek(1)
-            holder = json.loads(file.read())
-        return {name: holder[name] for name in ("pid", "host", "since")}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+def _read_holder(path: Path) -> str:
+    """Read who holds a folder, where that is written already, and still."""
+    with suppress(OSError), path.open("rb") as file:
+        file.seek(1)
+        return file.read().decode(errors="replace") or "another process"
+    return "another process"

@@ -21,7 +21,7 @@ from functools import cache, wraps
 from typing import Any
 from weakref import WeakSet
 
-from convrag.api.errors import ConvragError, UnidentifiedValue, locate_function
+from convrag.api.errors import ConvragError, locate_function
 from convrag.api.records import Usage
 from convrag.api.stage import LLM, Stage
 from convrag.api.types import Completion
@@ -98,12 +98,7 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
     if isinstance(stage, LLM):
         prompt = arguments["prompt"]
         return digest([stage.request(prompt), prompt.attempt, *again], f"{type(stage).__name__}: the request")
-    try:
-        return digest([stage.fingerprint, method, arguments, *again])
-    except UnidentifiedValue:
-        for name, value in arguments.items():
-            digest(value, f"{type(stage).__name__}.{method}: argument {name}")
-        raise
+    return digest([stage.fingerprint, method, arguments, *again], f"{type(stage).__name__}.{method}: an argument")
 
 
 class _Results:
@@ -190,8 +185,9 @@ class _Results:
         with self._explained():
             split = self.codec.split(rows)
         if len(split) != count:
-            said = f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
-            raise ConvragError(said)
+            raise ConvragError(
+                f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
+            )
         return split
 
     def join(self, rows: list[Any]) -> Any:
@@ -215,13 +211,8 @@ class _Results:
     def _warn(self, error: Exception) -> None:
         if self.store.name not in _warned:
             _warned.add(self.store.name)
-            log.warning(
-                "%s: an entry of %s cannot be read (%s: %s); it is computed again, as are others like it",
-                self.store.name,
-                self.name,
-                type(error).__name__,
-                error,
-            )
+            said = "%s: an entry of %s cannot be read (%r); it is computed again, as are others like it"
+            log.warning(said, self.store.name, self.name, error)
 
 
 def _remember_call(stage: Stage, method: Callable[..., Any], results: _Results) -> Callable[..., Any]:

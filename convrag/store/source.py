@@ -66,13 +66,6 @@ def read_source(cls: type, libraries: Iterable[str] = ()) -> Source:
     return Source(_combine(hashes), tuple(sorted({*named})))
 
 
-@cache
-def hash_convrag() -> str:
-    """Hash the source of convrag itself."""
-    return _hash_files(_list_files(_find_places(CONVRAG)))
-
-
-@cache
 def hash_package(module: str) -> str:
     """Hash the package that a module belongs to; the hash is empty if it has no file."""
     return _read_package(places)[0] if (places := _find_places(module.partition(".")[0])) else ""

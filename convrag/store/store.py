@@ -43,14 +43,11 @@ class Store:
         if url:
             assert open_database is not None, "a store with an address needs what opens it"
             self.entries = open_database(url, "store.url").open_entries()
+        self.name = self.entries.name
+        """What messages call the place of the values."""
         self._locks = get_locks(self.path)
         self.folders = BuiltFolders(self.path, self._locks)
         """The built folders; `folder` returns one."""
-
-    @property
-    def name(self) -> str:
-        """What messages call the place of the values."""
-        return self.entries.name
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
@@ -85,14 +82,6 @@ class Store:
             seconds: the time that computing each of them took; 0 if not known.
         """
         self.entries.put(kind, entries, float(seconds))
-
-    def get_last_row(self) -> int:
-        """Return the row number of the newest entry; see `count_entries_since`."""
-        return self.entries.get_last_row()
-
-    def count_entries_since(self, row: int) -> dict[str, int]:
-        """Count by kind the entries that any process has added after a row (see `get_last_row`)."""
-        return self.entries.count_since(row)
 
     def folder(self, kind: str, key: str, build: Callable[[Path], None], *, series: str = "") -> Path:
         """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder.

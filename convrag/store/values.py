@@ -77,12 +77,11 @@ class ArrayCodec:
             array, dtype = np.asarray(value), np.dtype(self.dtype)
         except Exception as error:  # rows of different lengths; a tensor on another device
             raise CannotBeKept("", f"no array ({error})") from error
-        if array.dtype.kind not in "biufc":
+        if array.dtype.kind not in "biuf":
             raise CannotBeKept("", f"{array.dtype} values, which are no {self.dtype}")
         with np.errstate(all="ignore"):
-            converted = array.real.astype(dtype) if dtype.kind != "c" else array.astype(dtype)
-        is_exact = dtype.kind in "biu" or array.dtype.kind == "c"
-        if is_exact and not np.array_equal(converted, array, equal_nan=dtype.kind == "c"):
+            converted = array.astype(dtype)
+        if dtype.kind in "biu" and not np.array_equal(converted, array):
             raise CannotBeKept("", f"{array.dtype} values, some of which are no {self.dtype}")
         return converted
 

@@ -17,7 +17,6 @@ from convrag.api.errors import ConfigError, ConversationChanged, OtherConfigurat
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import TurnRecord
 from convrag.api.session import ConversationInfo, Session, to_turn
-from convrag.config.settings import Settings
 from convrag.registry import plugins
 from convrag.store.cancellation import hold
 from convrag.store.locks import ForkAware
@@ -26,7 +25,8 @@ MAX_CONVERSATIONS = 10_000
 """How many conversations are kept in memory by default."""
 
 SETTINGS = "settings"
-_RESULT_SETTINGS = ("top_k", "top_n", "history")
+RESULT_SETTINGS = ("top_k", "top_n", "history")
+"""The settings that bear on results."""
 
 
 class Conversations(ForkAware):
@@ -53,7 +53,12 @@ class Conversations(ForkAware):
     ) -> None:
         self.limit = limit
         self.ttl = ttl
-        self._database = None if database is None else _open(str(database))
+        self._database: ConversationStore | None = None
+        if database is not None:
+            opened = plugins.load().manager.hook.convrag_open_conversations(database=str(database))
+            if opened is None:
+                raise ConfigError("conversations: no installed plugin keeps them in a database")
+            self._database = opened
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are still referenced. A turn in progress keeps its conversation if memory drops it."""
@@ -120,8 +125,7 @@ class Conversations(ForkAware):
         self._check_kept(session)
         if self._database:
             self._database.append(session, record)
-        session.add_turn(to_turn(record))
-        session.attempt, session.updated = record.attempt, datetime.now(UTC)
+        self._add_turn(session, record)
 
     def replace_last(self, session: Session, record: TurnRecord) -> None:
         """Put another turn in the place of a conversation's last one. Hold its lock. Raises ConversationChanged."""
@@ -129,9 +133,8 @@ class Conversations(ForkAware):
         if self._database:
             self._database.replace_last(session, record)
         del session.history[-1:]
-        session.add_turn(to_turn(record))
         session.stage_state.clear()  # stages may keep notes on the turn that is removed
-        session.attempt, session.updated = record.attempt, datetime.now(UTC)
+        self._add_turn(session, record)
 
     def ids(self) -> builtins.list[str]:
         """Return the ids of all conversations, in memory and in the database, sorted."""
@@ -175,18 +178,20 @@ class Conversations(ForkAware):
         if self._database:
             self._database.close()
 
+    def _add_turn(self, session: Session, record: TurnRecord) -> None:
+        session.add_turn(to_turn(record))
+        session.attempt, session.updated = record.attempt, datetime.now(UTC)
+
     def _check_kept(self, session: Session) -> None:
         if session.dropped:
             raise ConversationChanged(session.id)
 
     def _drop_unused(self) -> None:
         """Drop the conversations that have been unused for too long from memory."""
-        now = time.monotonic()
-        while self._in_memory and self.ttl is not None:
-            oldest, (_, used) = next(iter(self._in_memory.items()))
-            if now - used <= self.ttl:
-                break
-            del self._in_memory[oldest]
+        if self.ttl is not None:
+            since = time.monotonic() - self.ttl
+            for unused in [key for key, (_, used) in self._in_memory.items() if used < since]:
+                del self._in_memory[unused]
 
     def _keep(self, session: Session) -> Session:
         """Keep a conversation in memory, and return it; where another thread was first, return the one that it kept."""
@@ -212,27 +217,13 @@ class Conversations(ForkAware):
             return session
 
 
-def _open(database: str) -> ConversationStore:
-    """Open a path or an address, by the plugin that does. Raises ConfigError."""
-    opened: ConversationStore | None = plugins.load().manager.hook.convrag_open_conversations(database=database)
-    if opened is None:
-        raise ConfigError("conversations: no installed plugin keeps them in a database")
-    return opened
-
-
-def describe_settings(settings: Settings) -> dict[str, Any]:
-    """Describe the settings that bear on results."""
-    return {name: getattr(settings, name) for name in _RESULT_SETTINGS}
-
-
 def check_configuration(session: Session, configuration: Mapping[str, Any]) -> None:
     """Raise OtherConfiguration unless a conversation was begun with this configuration.
 
     What is not known (of a pipeline that was built by hand) differs from nothing.
     """
-    if not session.configuration or not configuration or session.configuration == configuration:
-        return
-    if differences := find_differences(session.configuration, configuration):
+    known = session.configuration and configuration
+    if known and (differences := find_differences(session.configuration, configuration)):
         raise OtherConfiguration(session.id, differences)
 
 

@@ -7,22 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from convrag.api import types
 from convrag.api.errors import ConvragError, StageFault, find_package, locate_error, locate_function
 from convrag.api.stage import Stage
-from convrag.api.types import (
-    Answer,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    MemoryView,
-    Passage,
-    PassageSpan,
-    Query,
-    Rewrite,
-    Selection,
-    Support,
-    Turn,
-)
 from convrag.registry.option import Option
 
 _origins: WeakKeyDictionary[Stage, tuple[str, Option]] = WeakKeyDictionary()
@@ -60,9 +47,9 @@ def describe_stage(stage: Stage) -> str:
     return f"{place}={option.name}, plugin {option.plugin!r} of {option.distribution}"
 
 
-def make_error(stage: Stage, problem: str, method: str = "") -> StageFault:
+def make_error(stage: Stage, problem: str, method: str) -> StageFault:
     """Make the error for a defect of a stage, with the place of one of its methods."""
-    place = locate_function(getattr(type(stage), method)) if method else ""
+    place = locate_function(getattr(type(stage), method))
     return StageFault(f"{problem} ({describe_stage(stage)}{f': {place}' if place else ''})")
 
 
@@ -70,24 +57,31 @@ def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
     """Return what a method returned. Raises StageFault where it is of another type."""
     if isinstance(result, wanted):
         return result
-    raise make_error(stage, f"{method} returned {name_type(result)}, which is no {wanted.__name__}", method)
+    raise _make_type_error(stage, method, result, wanted.__name__)
+
+
+def _make_type_error(stage: Stage, method: str, result: Any, wanted: str) -> StageFault:
+    """Make the error for a result of another type, which is named the same in each turn: "a str"."""
+    name = type(result).__name__
+    said = "None" if result is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    return make_error(stage, f"{method} returned {said}, which is no {wanted}", method)
 
 
 _NOTES = {"fallback": str, "trace": Mapping}
 
 _FIELDS: dict[type, dict[str, Any]] = {
-    MemoryView: {"history": [Turn], **_NOTES},
-    Turn: dict.fromkeys(("id", "question", "answer"), str),
-    Rewrite: {"queries": [Query], **_NOTES},
-    Query: {"text": str},
-    Hit: {"passage": Passage, "score": float},
-    Passage: dict.fromkeys(("id", "text", "title", "url"), str),
-    Selection: {"hits": [Hit], **_NOTES},
-    Evidence: {"items": [EvidenceItem], "trace": Mapping},
-    EvidenceItem: {"passage": Passage, "text": str},
-    Answer: {"text": str, "citations": [str], "trace": Mapping, "support": [Support]},
-    Support: {"start": int, "end": int, "spans": [PassageSpan]},
-    PassageSpan: {"passage_id": str, "start": int, "end": int},
+    types.MemoryView: {"history": [types.Turn], **_NOTES},
+    types.Turn: dict.fromkeys(("id", "question", "answer"), str),
+    types.Rewrite: {"queries": [types.Query], **_NOTES},
+    types.Query: {"text": str},
+    types.Hit: {"passage": types.Passage, "score": float},
+    types.Passage: dict.fromkeys(("id", "text", "title", "url"), str),
+    types.Selection: {"hits": [types.Hit], **_NOTES},
+    types.Evidence: {"items": [types.EvidenceItem], "trace": Mapping},
+    types.EvidenceItem: {"passage": types.Passage, "text": str},
+    types.Answer: {"text": str, "citations": [str], "trace": Mapping, "support": [types.Support]},
+    types.Support: {"start": int, "end": int, "spans": [types.PassageSpan]},
+    types.PassageSpan: {"passage_id": str, "start": int, "end": int},
 }
 """The fields of what stages return whose types are checked; a list holds the type of its items."""
 
@@ -107,15 +101,13 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
     """
     if isinstance(wanted, list):
         if isinstance(result, str | bytes) or not isinstance(result, Iterable):
-            said = f"{method} returned {name_type(result)}, which is no list of {wanted[0].__name__}"
-            raise make_error(stage, said, method)
+            raise _make_type_error(stage, method, result, f"list of {wanted[0].__name__}")
         return tuple(check_result(stage, method, item, wanted[0]) for item in result)
     if wanted is float:
         try:
             return float(result)
         except (TypeError, ValueError) as error:
-            said = f"{method} returned {name_type(result)} as a score, which is no number"
-            raise make_error(stage, said, method) from error
+            raise _make_type_error(stage, method, result, "number") from error
     check_type(stage, method, result, wanted)
     for name, kind in _FIELDS.get(wanted, {}).items():
         check_result(stage, method, getattr(result, name), kind)
@@ -125,12 +117,6 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
 def check_scores(stage: Stage, result: Any) -> list[float]:
     """Return a ranker's scores as numbers. Raises StageFault."""
     return list(check_result(stage, "score", result.tolist() if hasattr(result, "tolist") else result, [float]))
-
-
-def name_type(value: object) -> str:
-    """Name what was returned by its type, the same in each turn: "a str"."""
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def list_stage_packages() -> set[str]:

@@ -32,11 +32,12 @@ class Observers:
             self._own.register(observer)
         hooks = [*vars(self._plugins.hook).items(), *vars(self._own.hook).items()]
         self._failed: set[str] = set()
-        self._heard = frozenset(name for name, hook in hooks if hook.get_hookimpls())
+        self.heard = frozenset(name for name, hook in hooks if hook.get_hookimpls())
+        """The hooks that anybody implements."""
 
     def notify(self, hook: str, **arguments: Any) -> None:
         """Call a hook of every observer; where nobody implements it, nothing is called."""
-        if hook in self._heard:
+        if hook in self.heard:
             self.collect(hook, **arguments)
 
     def collect(self, hook: str, **arguments: Any) -> list[Any]:
@@ -53,10 +54,6 @@ class Observers:
             self._failed.add(hook)
             return own
         return found
-
-    def listen_to(self, hook: str) -> bool:
-        """Whether anybody implements a hook."""
-        return hook in self._heard
 
 
 @contextmanager

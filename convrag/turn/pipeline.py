@@ -16,14 +16,11 @@ from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
 from convrag.store.cancellation import check_cancelled, hold
 from convrag.store.streaming import Stream
-from convrag.turn.conversations import SETTINGS, Conversations, check_configuration, describe_settings
+from convrag.turn.conversations import RESULT_SETTINGS, SETTINGS, Conversations, check_configuration
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers
 from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watch
 from convrag.turn.wiring import Wiring
-
-SWITCH = "traces"
-"""The parameter by which a tracker watches the turns of conversations. Where it is not true, no tracker is built."""
 
 
 class Pipeline:
@@ -104,13 +101,9 @@ class Pipeline:
         stages = {group: wiring.get(group) for group in Stages._fields}
         domains = wiring.get("dataset").domains()
         configuration = wiring.collect_configuration([*Stages._fields, "dataset"])
-        return cls(
-            **stages,
-            settings=settings,
-            domains=domains,
-            conversations=conversations,
-            configuration=configuration | {SETTINGS: describe_settings(settings)},
-        )
+        configuration[SETTINGS] = {name: getattr(settings, name) for name in RESULT_SETTINGS}
+        common: dict[str, Any] = {"conversations": conversations, "configuration": configuration}
+        return cls(**stages, settings=settings, domains=domains, **common)
 
     @classmethod
     def for_conversations(
@@ -122,7 +115,7 @@ class Pipeline:
         gives to the pipeline. Raises ConfigError where an observer cannot be built, or refuses.
         """
         pipeline = cls.from_wiring(wiring, settings, conversations)
-        watched = wiring.config.get("tracker", {}).get(SWITCH) is True
+        watched = wiring.config.get("tracker", {}).get("traces") is True
         observers = Observers(wiring.get("tracker")) if watched else Observers()
         pipeline.watch = Watch(observers, wiring.logged_config, model)
         observers.notify("convrag_conversations_started", config=wiring.logged_config, model=model)
@@ -332,11 +325,9 @@ class PassagesDataset(Dataset):
         self._passages = tuple(passages)
         known: set[str] = set()
         for number, passage in enumerate(self._passages, start=1):
-            if not isinstance(passage, Passage):
-                raise ConfigError(f"passage {number} is a {type(passage).__name__}: give convrag.Passage(id, text)")
-            for name in ("id", "text", "title", "url"):
-                if not isinstance(getattr(passage, name), str):
-                    raise ConfigError(f"passage {number}: its {name} is {getattr(passage, name)!r}, which is no text")
+            fields = [getattr(passage, name, None) for name in ("id", "text", "title", "url")]
+            if not all(isinstance(field, str) for field in fields):
+                raise ConfigError(f"passage {number} is {passage!r:.200}: give convrag.Passage(id, text), all texts")
             if passage.id in known:
                 raise ConfigError(f"passage {number}: an earlier passage has its id {passage.id!r}")
             known.add(passage.id)

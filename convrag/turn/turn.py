@@ -39,8 +39,6 @@ class StageFinished(NamedTuple):
     record: TurnRecord
 
 
-_NO_FALLBACK = (RunStopped, ImportError)  # a library that cannot be imported is a defect, whichever stage needs it
-
 Listener = Callable[[Any], None]
 """Is called with each piece of the answer, a str, and with each StageFinished where these are wanted."""
 
@@ -105,16 +103,16 @@ class TurnInProgress:
             self._run_stages(asked)
         except BaseException as error:
             reason = redact(str(error)) if isinstance(error, RunStopped) else "stopped before its end"
-            record = replace(self.make_record(), error=f"{self.stage}: {reason}")
-            observers.notify("convrag_turn_ended", question=asked, record=record)
+            self.error = f"{self.stage}: {reason}"
             raise
-        record = self.make_record()
-        observers.notify("convrag_turn_ended", question=asked, record=record)
+        finally:
+            record = self.make_record()
+            observers.notify("convrag_turn_ended", question=asked, record=record)
         return record
 
     def _run_stages(self, asked: Question) -> None:
         observers, listener = self.watch.observers, self.options.listener if self.options.stages else None
-        watched = observers.listen_to("convrag_stage_finished")
+        watched = "convrag_stage_finished" in observers.heard
         for name, step in self._list_steps():
             self.stage = name
             check_cancelled()
@@ -183,7 +181,7 @@ class TurnInProgress:
         if (selector := self.stages.selector) is None:
             return
         with self._falling_back("selector"):
-            chosen = selector.select(self.question, self.hits, self._count_wanted())
+            chosen = selector.select(self.question, self.hits, self.options.top_k or self.settings.top_n)
             selection: Selection = check_result(selector, "select", chosen, Selection)
             if unknown := {hit.passage.id for hit in selection.hits} - {hit.passage.id for hit in self.hits}:
                 said = f"select returned the passage {min(unknown)!r}, which is none of those it was given"
@@ -193,7 +191,7 @@ class TurnInProgress:
 
     def assemble(self) -> None:
         """Make the evidence, which the model sees, of the chosen passages, with the scores that ranked them."""
-        hits = self.hits[: self._count_wanted()] if self.selected is None else self.selected
+        hits = self.hits[: self.options.top_k or self.settings.top_n] if self.selected is None else self.selected
         generator, context = self.stages.generator, self.stages.context
         messages = check_result(generator, "messages", generator.messages(self.question), [Message])
         made = context.assemble(self.question, hits, messages)
@@ -246,19 +244,9 @@ class TurnInProgress:
 
     def _list_steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """List the steps of the turn, each with the group of its stage."""
-        if self.stages.memory:
-            yield "memory", self.view_history
-        yield "rewriter", self.rewrite_question
-        yield "retriever", self.retrieve
-        yield "reranker", self.rerank
-        if self.stages.selector:
-            yield "selector", self.select
-        yield "context", self.assemble
-        yield "generator", self.generate
-
-    def _count_wanted(self) -> int:
-        """Return how many passages the evidence should have."""
-        return self.options.top_k or self.settings.top_n
+        first = self.view_history, self.rewrite_question, self.retrieve, self.rerank
+        steps = zip(Stages._fields, (*first, self.select, self.assemble, self.generate), strict=True)
+        return ((group, step) for group, step in steps if getattr(self.stages, group))
 
     def _note(self, stage: str, result: MemoryView | Rewrite | Selection) -> None:
         """Note what a stage says of its result: how it came about, and why it is less than it should be."""
@@ -271,7 +259,7 @@ class TurnInProgress:
         """Note an error of the block as the reason why a stage fell back."""
         try:
             yield
-        except _NO_FALLBACK:
+        except (RunStopped, ImportError):  # a library that cannot be imported is a defect, whichever stage needs it
             raise
         except Exception as error:  # a plugin's own: it costs this stage
             self.fallbacks[stage] = self._log_failure(error, stage)

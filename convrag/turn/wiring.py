@@ -77,9 +77,8 @@ class Wiring:
         """
         if group not in self.stages:
             if not isinstance(node := self.config.get(group), Mapping):
-                raise ConfigError(
-                    f"{group}: no {group} is chosen; {group}=... ({', '.join(self.registry.options(group))})"
-                )
+                options = ", ".join(self.registry.options(group))
+                raise ConfigError(f"{group}: no {group} is chosen; {group}=... ({options})")
             self._build(node, group, group)
         return self.stages[group]
 
@@ -87,10 +86,7 @@ class Wiring:
         """Return the stages of a group that allows several options, by name. Raises ConfigError."""
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
-            raise ConfigError(
-                f"{group}.{unplaced[0]}: this is no option; a YAML file in the group {group} begins with the line "
-                f"'# @package {group}.<name>', since several may be chosen"
-            )
+            raise ConfigError(f"{group}.{unplaced[0]}: a YAML file of {group} begins with '# @package {group}.<name>'")
         places = {name: f"{group}.{name}" for name in chosen}
         return {
             name: self.stages.get(place) or self._build(chosen[name], group, place) for name, place in places.items()
@@ -185,10 +181,8 @@ class Wiring:
 
     def _list_distinct(self) -> list[tuple[str, Stage]]:
         """List the built stages, each with the first of its places."""
-        seen: dict[int, tuple[str, Stage]] = {}
-        for place, stage in self.stages.items():
-            seen.setdefault(id(stage), (place, stage))
-        return list(seen.values())
+        first = {id(stage): place for place, stage in reversed(self.stages.items())}
+        return [(place, stage) for place, stage in self.stages.items() if first[id(stage)] == place]
 
     def _build(self, node: Mapping[str, Any], group: str, place: str) -> Stage:
         """Build the stage that a configuration node describes, after the stages that are injected into it."""
@@ -233,13 +227,6 @@ class Wiring:
             stage: Stage = self.get(group)
             return stage
         self._injected.setdefault(place, []).append(inner)
-        return self._build_given({OPTION_KEY: parameter.default.option} if given is None else given, group, inner)
-
-    def _build_given(self, given: Any, group: str, place: str) -> Stage:
-        """Build the stage that a configuration gives a parameter: by a node, or by the name of an option."""
-        if isinstance(given, Mapping):
-            return self._build(given, group, place)
-        if isinstance(given, str):
-            return self._build(option_node(group, given), group, place)
-        choices = ", ".join(self.registry.options(group))
-        raise ConfigError(f"{place}={given}: this is no option of {group}; choose from: {choices}")
+        if given is None:
+            given = {OPTION_KEY: parameter.default.option}
+        return self._build(given if isinstance(given, Mapping) else option_node(group, str(given)), group, inner)

@@ -186,7 +186,7 @@ def check_baseline(sweep: Sweep) -> list[str]:
 
 def mark_store(sweep: Sweep) -> None:
     """Note where the store stands now, so that the report can count what the grid adds to it."""
-    _store_marks[sweep.id] = _open_store(sweep).get_last_row()
+    _store_marks[sweep.id] = _open_store(sweep).entries.get_last_row()
 
 
 def report_on(sweep: Sweep) -> Report | None:
@@ -249,7 +249,7 @@ def _count_stored(sweep: Sweep) -> dict[str, int] | None:
     methods = _list_remembered_methods()
     return {
         kind: n
-        for kind, n in _open_store(sweep).count_entries_since(mark).items()
+        for kind, n in _open_store(sweep).entries.count_since(mark).items()
         if kind.rpartition(".")[2] in methods
     }
 

@@ -79,7 +79,7 @@ def test_an_argument_that_cannot_be_identified_is_named() -> None:
     stage = toys.LetterEmbedder()
     stage.fingerprint = "f"
     with pytest.raises(
-        UnidentifiedValue, match=r"^LetterEmbedder\.detect: argument passage cannot .*Unknown has no fixed form"
+        UnidentifiedValue, match=r"^LetterEmbedder\.detect: an argument cannot .*Unknown has no fixed form"
     ):
         compute_call_key(stage, "detect", {"query": "Why?", "passage": Unknown()})
 

@@ -27,7 +27,7 @@ class Point:
         ('{"a": NaN}', "NaN is no number of JSON"),
         ("[-Infinity]", "-Infinity is no number of JSON"),
         ("[1e400]", "the number 1e400 is too large"),
-        (f"[{'9' * 5000}]", r"the number 9999999999\.\.\. \(5000 characters\) is too large"),
+        (f"[{'9' * 5000}]", r"the number 9{20}\.\.\. is too large"),
         ("[" * 100_000, "it is nested too deeply|Expecting value"),
         ("{", "Expecting"),
     ],

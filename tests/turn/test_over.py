@@ -48,10 +48,10 @@ def test_a_conversation_over_other_passages_is_another(here: Path) -> None:
     ("passages", "message"),
     [
         ([], "there are no passages to search"),
-        (["text"], r"passage 1 is a str: give convrag\.Passage"),
+        (["text"], r"passage 1 is 'text': give convrag\.Passage"),
         ([Passage("a", "x"), Passage("a", "y")], "passage 2: an earlier passage has its id 'a'"),
-        ([Passage("a", None)], "passage 1: its text is None, which is no text"),
-        ([Passage(3, "x")], "passage 1: its id is 3"),
+        ([Passage("a", None)], "passage 1 is Passage.*text=None"),
+        ([Passage(3, "x")], "passage 1 is Passage.id=3"),
     ],
 )
 def test_what_is_no_corpus_is_said(passages: Any, message: str, here: Path) -> None:
