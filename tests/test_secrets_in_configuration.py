@@ -47,6 +47,7 @@ OVERRIDES: list[tuple[str, tuple[str, ...]]] = [
     ("llm.api_base", (*SERVER, f"llm.api_base={URL}", "nonsense==,")),
     ("llm.api_base", (*SERVER, f"llm.api_base={{{URL}")),
     ("llm.api_key_env", (*SERVER, f"llm.api_key_env={KEY}")),
+    ("llm.api_key", ("task=chat", "llm=litellm", f"llm.api_key={KEY}")),  # the command to go on would show it
     ("llm.extra.my_key", (*SERVER, f"+llm.extra.my_key={PASSWORD}")),
     ("llm.extra.extra_headers.x-api-key", (*SERVER, f"llm.extra={{extra_headers: {{x-api-key: {PASSWORD}}}}}")),
     ("llm.extra.foo", (*SERVER, f"+llm.extra.foo={HELD}")),

@@ -357,6 +357,21 @@ def test_a_chat_gives_the_prompt_again(server: Server, start: Start, tmp_path: P
     assert "What is a dog?" not in json.dumps(server.requests[1])
 
 
+def test_sigterm_ends_a_chat(server: Server, start: Start) -> None:
+    server.plan_replies(NEVER)
+    command = start(*at(server, "task=chat", "rewriter=none", "generator=direct", "tracker=none"))
+    command.say("What is a dog?")
+    command.wait_until(lambda: len(server.requests) == 1)
+    assert command.stop(signal.SIGTERM) == 143
+
+
+def test_a_judge_that_never_answers(server: Server, start: Start) -> None:
+    server.plan_replies(*[make_reply()] * TURNS, make_reply(), NEVER)
+    command = start(*at(server, *RUN, "metrics=[judge]", "tracker=none"))
+    command.wait_until(lambda: len(server.requests) >= TURNS + 2)
+    check_stopped(command, command.stop(), signal.SIGINT)
+
+
 def test_recording_leaves_no_file(server: Server, start: Start, tmp_path: Path) -> None:
     server.plan_replies(make_reply(), NEVER)
     arguments = at(server, *RUN, "task=record", "task.path=replies.jsonl", "tracker=none")

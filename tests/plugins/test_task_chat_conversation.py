@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chat_toys import Chat, Suggests
-from convrag.api.errors import ConversationsUnusable
+from convrag.api.errors import ConversationsUnusable, LLMError
 from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
 from convrag_tasks.chat.conversation import Tell, ask, wait_for
@@ -119,6 +119,26 @@ def test_an_answer_that_breaks_off_is_said_and_not_kept(chat: Chat, capsys: Outp
     assert "It is \nNo answer: generator: the stream broke\nWhat is shown above is not kept" in out
     assert "> BREAK\n(no answer)\n> tea?\nIt is tea? [7]\n" in out
     assert [record.answer.text for record in chat.kept] == ["", "It is tea? [7]"]
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), LLMError("the stream broke")])
+def test_a_second_answer_that_breaks_off_leaves_the_first(chat: Chat, raised: BaseException) -> None:
+    """The first answer was lost, in memory and on disk."""
+    chat.type("tea?")
+    chat.generator.raises = raised
+    chat.type("/query kettle", "/again")
+    for records in (chat.chat.records, chat.kept):
+        assert [(record.original_query, record.answer.text) for record in records] == [("tea?", "It is tea? [7]")]
+
+
+def test_ctrl_c_in_the_midst_of_an_answer_drops_the_turn_and_the_chat_goes_on(chat: Chat, capsys: Output) -> None:
+    chat.generator.raises = KeyboardInterrupt()
+    assert chat.type("tea?") == 0
+    chat.generator.raises = None
+    chat.type("why?")
+    out = capsys.readouterr().out
+    assert "Interrupted; this turn is not kept." in out
+    assert chat.questions == ["why?"]
 
 
 def test_a_full_disk_is_said_and_the_prompt_returns(

@@ -142,6 +142,19 @@ def test_markdown_streams_and_a_window_may_change_its_size(start: Start) -> None
     assert "> How old is it?" in terminal.text
 
 
+def test_ctrl_c_drops_the_turn_and_the_chat_goes_on(start: Start) -> None:
+    terminal = start(*TALKER, "llm.delay=0.2", "task.suggestions=0")
+    terminal.type("a b c d e f g h i j k l m n o p q r s t u v w x y z a b c d e f g h i j k l m n o p\r")
+    terminal.wait_for("\na b c d")
+    terminal.type("\x03")
+    terminal.wait_for("Interrupted; this turn is not kept.")
+    terminal.wait_for_prompt()
+    assert not terminal.screen.cursor.hidden
+    terminal.ask("/history")
+    assert "Ask a question first." in terminal.text
+    assert terminal.end() == 0
+
+
 def test_ctrl_c_is_heard_where_a_stage_hangs(start: Start) -> None:
     """The whole chat was ended, since the main thread was in the stage and did not react."""
     terminal = start("plugins=[slow.py]", "rewriter=stuck", "task.suggestions=0")

@@ -1,5 +1,7 @@
 """Atomic writes: a reader sees the old file or the new one, and never a part of either."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,24 @@ def test_a_file_can_be_read_by_whom_the_umask_allows(tmp_path: Path) -> None:
     plain.write_text("")
     write_atomically(tmp_path / "file.txt", "")
     assert (tmp_path / "file.txt").stat().st_mode == plain.stat().st_mode
+
+
+WRITE_OFTEN = """
+import sys
+from pathlib import Path
+from convrag.store.files import write_atomically
+
+for _ in range(50):
+    write_atomically(Path(sys.argv[1]), sys.argv[2] * 10_000)
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_may_write_one_path(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITE_OFTEN, str(path), letter]) for letter in "ab"]
+    while any(writer.poll() is None for writer in writers):
+        if path.exists():
+            assert path.read_text() in ("a" * 10_000, "b" * 10_000)
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert names_in(tmp_path) == ["file.txt"]

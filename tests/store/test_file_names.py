@@ -1,3 +1,6 @@
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -53,3 +56,13 @@ def test_any_name_is_one_plain_file_name(name: str) -> None:
 @example("ſ", "s")
 def test_two_names_are_two_files_also_where_case_is_ignored(one: str, other: str) -> None:
     assert (encode_name(one).casefold() == encode_name(other).casefold()) == (one == other)
+
+
+@given(st.lists(NAMES, unique=True, min_size=1, max_size=5))
+def test_names_are_written_inside_the_folder(names: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        for name in names:
+            (Path(folder) / f"{encode_name(name)}.jsonl").write_text(str(len(name)))
+        written = list(Path(folder).glob("*.jsonl"))
+        assert len(written) == len(names)
+        assert {path.name for path in written} == {path.name for path in Path(folder).iterdir()}

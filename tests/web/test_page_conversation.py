@@ -96,6 +96,26 @@ def test_regenerate_replaces_the_last_answer(chat: ChatPage):
     assert records[1]["agent_response"].startswith("Attempt 2.")
 
 
+def test_a_reload_goes_on_where_one_was(chat: ChatPage):
+    chat.ask(PHASES)
+    chat.page.reload()
+    chat.wait()
+    assert "The phases of the Moon" in chat.text
+    chat.ask(DISTANCE, turn=2)
+    assert len(chat.read_records()) == 2
+
+
+def test_turns_of_another_window_appear(chat: ChatPage):
+    chat.ask(PHASES)
+    asked = {"question": "What is a lunar eclipse?"}
+    chat.call("POST", f"/api/conversations/{chat.ids[0]}/turns", asked)
+    chat.send(DISTANCE)
+    chat.page.locator(".row").nth(2).wait_for()
+    chat.wait(3)
+    questions = chat.page.locator(".question").all_inner_texts()
+    assert [each.removeprefix("You asked:").strip() for each in questions] == [PHASES, asked["question"], DISTANCE]
+
+
 def test_conversations_are_listed_opened_and_begun(chat: ChatPage):
     chat.ask(PHASES)
     first = chat.ids

@@ -67,6 +67,13 @@ def test_a_turn_that_fails_says_why_and_can_be_tried_again(chat: ChatPage):
     assert "The phases of the Moon" in chat.text
 
 
+def test_an_unknown_conversation_leads_to_a_new_one(chat: ChatPage):
+    chat.page.evaluate("() => (location.hash = '#/conversation/gone')")
+    chat.page.get_by_role("alert").filter(has_text="there is no such conversation").wait_for()
+    chat.welcome.wait_for()
+    assert chat.ids == []
+
+
 def test_a_busy_server_is_asked_again(browser, server: Server, chat: ChatPage):
     chat.send("What are craters made of? Write slowly.")
     chat.last.locator(".text p").wait_for()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -121,6 +122,16 @@ def test_a_mistake_is_one_message(tmp_path: Path, arguments: list[str], said: st
     assert "Traceback" not in done.stderr
     assert "hidden-secret" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_taken_port_is_one_message(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_convrag(["task=serve", f"task.port={port}"], tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"convrag: task.host=127.0.0.1 task.port={port}: this address cannot be used: ")
+    assert done.stderr.endswith("; task.port=0 takes a free port\n")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_folder_of_presets_is_a_model_for_each(tmp_path: Path) -> None:

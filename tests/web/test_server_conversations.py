@@ -214,3 +214,19 @@ def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path
     others.close()
     (*_, (_, record)) = ask(server, id, "And its far side?")
     assert record["turn"] == 3
+
+
+def test_conversations_outlive_the_server(tmp_path: Path) -> None:
+    with serve(tmp_path, "generator=direct") as server:
+        id = begin(server)
+        ask(server, id)
+    with serve(tmp_path, "generator=direct") as server:
+        (*_, (_, record)) = ask(server, id, "And its far side?")
+        assert record["turn"] == 2
+
+
+def test_a_method_that_is_not_allowed_learns_which_are(server: RunningServer) -> None:
+    reply = server.http.put("/api/conversations")
+    assert reply.status_code == 405
+    assert reply.headers["allow"] == "GET, POST"
+    assert server.http.put("/api/conversations/x").headers["allow"] == "DELETE, GET"

@@ -10,6 +10,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
+from convrag import LLMError
+from convrag.sdk.streaming import current_listener
 from convrag_web.server.openai_requests import CompletionRequest, make_question
 from convrag_web.server.task import Limits
 from served import QUESTION, RunningServer, serve
@@ -72,6 +74,23 @@ def test_chunks_make_the_answer(server: RunningServer) -> None:
     assert chunks[-1]["choices"] == []
     assert chunks[-1]["usage"] == whole["usage"]
     assert {chunk["usage"] is None for chunk in chunks[:-1]} == {True}
+
+
+def test_a_turn_that_fails_in_the_midst_ends_its_stream_with_an_error(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        listener = current_listener()
+        assert listener
+        listener("The Moon is ")
+        raise LLMError("the model is out")
+
+    monkeypatch.setattr(server.models["direct"].pipeline.stages.generator, "generate", fail)
+    body = server.complete(stream=True).text
+    *_, piece, last = (json.loads(line) for line in body.split("data: ")[1:])
+    assert piece["choices"][0]["delta"]["content"] == "The Moon is "
+    assert last["error"]["code"] == "turn_failed"
+    assert "[DONE]" not in body
 
 
 def test_models_are_listed_and_shown(server: RunningServer) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Mount
 
 from convrag import ConfigError, ConvragError
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
@@ -158,8 +158,10 @@ def install_error_handlers(app: FastAPI) -> None:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
         headers = error.headers
         if error.status_code == 405:  # Starlette names the methods of the path's first route alone
-            routes = [route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE]
-            headers = {"Allow": ", ".join(sorted({name for each in routes for name in getattr(each, "methods", ())}))}
+            scopes = {name: {**request.scope, "method": name} for name in ("DELETE", "GET", "HEAD", "POST")}
+            routes = [route for route in app.routes if not isinstance(route, Mount)]
+            allowed = [name for name in scopes if any(each.matches(scopes[name])[0] is Match.FULL for each in routes)]
+            headers = {"Allow": ", ".join(allowed)}
         return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
 
     async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
