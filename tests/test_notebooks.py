@@ -5,6 +5,7 @@ They are stored without outputs: what is shown depends on times and versions, an
 
 import ast
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path

@@ -75,20 +75,16 @@ def explain_unknown_setting(key: str) -> UnknownKey:
     """The error for a key at the top ("sysem"), or in a section ("sweep.dir")."""
     section, _, name = key.partition(".")
     hydra = [each.name for each in fields(HydraConf)]
-    if section == "hydra":
-        return UnknownKey(key, "setting", key, [f"hydra.{each}" for each in hydra])
-    own = _sections().get(section)
+    own = {**_sections(), "hydra": hydra}.get(section)
     if own and name:
         return UnknownKey(key, "setting", key, [f"{section}.{each}" for each in own])
     if section in hydra:
         return UnknownKey(key, "setting", key, [f"hydra.{key}" if name else f"hydra/{key}"])
-    hints = [
-        f"A group of your own is a folder of YAML files: --config-dir=FOLDER, with FOLDER/{section}/NAME.yaml in it."
-    ]
+    hint = f"A group of your own is a folder of YAML files: --config-dir=FOLDER, with FOLDER/{section}/NAME.yaml in it."
     if section in PRESETS:
-        hints = ["A preset's file begins with the line '# @package _global_' to set other stages and settings."]
+        hint = "A preset's file begins with the line '# @package _global_' to set other stages and settings."
     choices = [*GROUPS, *(each.name for each in fields(Settings)), *(f"+{preset}" for preset in PRESETS)]
-    return UnknownKey(key, "option", section, choices, hints)
+    return UnknownKey(key, "option", section, choices, [hint])
 
 
 def explain_unknown_parameter(place: str, option: Option, name: str, registry: Registry, typed: str = "") -> UnknownKey:

@@ -73,7 +73,7 @@ class Option:
             line = (inspect.getdoc(self.cls) or "").partition("\n")[0] if line is None else line
         except ConvragError as error:
             return str(error).partition("\n")[0]
-        values = ", ".join(f"{name}={_shown(value)}" for name, value in self.defaults.items())
+        values = ", ".join(f"{name}={value}" for name, value in self.defaults.items())
         return f"{line} ({values})".strip() if values else line
 
     @cached_property
@@ -138,9 +138,11 @@ class Option:
 
     def list_used_options(self) -> list[tuple[str, str]]:
         """The group and the name of each option that this one has by default, read like `injected_groups`."""
-        parameters = self._any_parameters().items()
-        used = {name: _name_used(self.defaults.get(name)) or each.used_option for name, each in parameters}
-        return [(each.group, used[name]) for name, each in parameters if each.group and used[name]]
+        given = self.defaults
+        parameters = [
+            replace(each, default=given.get(each.name, each.default)) for each in self._any_parameters().values()
+        ]
+        return [(each.group, each.used_option) for each in parameters if each.used_option]
 
     def _any_parameters(self) -> Mapping[str, Parameter]:
         """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
@@ -262,14 +264,6 @@ class Option:
         except ConfigError as error:
             raise self.refusal(str(error)) from error
         return value
-
-
-def _name_used(value: Any) -> str:
-    return value.option if isinstance(value, Use) else ""
-
-
-def _shown(value: Any) -> str:
-    return _name_used(value) or str(value)
 
 
 def _explain_refusal(cls: object, group: str) -> str:

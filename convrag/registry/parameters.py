@@ -26,6 +26,9 @@ class Use:
 
     option: str
 
+    def __str__(self) -> str:
+        return self.option
+
 
 def use(option: str) -> Any:
     """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`."""
@@ -77,10 +80,6 @@ class Parameter:
     def optional(self) -> bool:
         """Whether None is a value."""
         return type(None) in union_members(self.type)
-
-    def read_default(self) -> Any:
-        """Return the default as a configuration has it: "???" where a user must give a value."""
-        return "???" if self.default is inspect.Parameter.empty else self.default
 
 
 def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:

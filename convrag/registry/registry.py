@@ -12,7 +12,7 @@ from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry.option import Option
-from convrag.registry.parameters import Parameter, Use, read_argument_texts, union_members
+from convrag.registry.parameters import Parameter, read_argument_texts, union_members
 from convrag.registry.source import WrongPath, check_path, is_imported
 
 
@@ -129,11 +129,9 @@ class Registry:
 
 def _check_name(option: Option) -> None:
     """Raise PluginError where there is no such group, or the name cannot be one."""
-    if option.group == "reranker":
-        raise option.refusal(f'rerankers are rankers, so write register("ranker", "{option.name}", ...)')
-    if option.group not in GROUPS:
-        groups = ", ".join(group for group in GROUPS if group == options_group(group))
-        raise option.refusal(f"there is no such group; choose from {groups}")
+    groups = [group for group in GROUPS if group == options_group(group)]
+    if option.group not in groups:
+        raise option.refusal(f"there is no such group; choose from {', '.join(groups)}")
     if not option.name.replace("-", "_").isidentifier():
         raise option.refusal("a name has letters, digits, underscores and hyphens, and does not begin with a digit")
 
@@ -206,8 +204,6 @@ def _type_name(annotation: Any) -> str:
 
 
 def _default(parameter: Parameter) -> str:
-    if isinstance(parameter.default, Use):
-        return parameter.default.option
-    if parameter.group:
+    if parameter.group and not parameter.used_option:
         return "none" if parameter.default is None else "the run's"
     return "required" if parameter.default is Parameter.default else str(parameter.default)

@@ -88,7 +88,7 @@ def naming(packages: Any) -> Any:
         ("rewriter", "x", toys.EchoLLM, "no subclass of convrag.Rewriter"),
         ("rewriter", "x", toys.EchoLLM(), "no subclass of convrag.Rewriter"),
         ("rewriter", "x", toys.Rewriter, "lacks the method rewrite"),
-        ("reranker", "x", toys.EvenRanker, 'rerankers are rankers, so write register("ranker", "x", ...)'),
+        ("reranker", "x", toys.EvenRanker, "there is no such group; choose from "),
     ],
 )
 def test_what_cannot_be_registered_says_why(
