@@ -59,8 +59,11 @@ class Option:
             MissingExtra: a module that it requires is not installed.
         """
         cls = self._import() if isinstance(self.target, str) else self.target
-        if reason := _explain_refusal(cls, self.group):
-            raise self.refusal(reason)
+        stage = GROUPS[self.group]
+        if not (inspect.isclass(cls) and issubclass(cls, stage)):
+            raise self.refusal(f"{cls!r} is no subclass of convrag.{stage.__name__}")
+        if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+            raise self.refusal(f"{cls.__name__} lacks the method {missing[0]}")
         return cls
 
     @cached_property
@@ -264,13 +267,3 @@ class Option:
         except ConfigError as error:
             raise self.refusal(str(error)) from error
         return value
-
-
-def _explain_refusal(cls: object, group: str) -> str:
-    """Why a group cannot offer something; empty where it can."""
-    stage = GROUPS[group]
-    if not (inspect.isclass(cls) and issubclass(cls, stage)):
-        return f"{cls!r} is no subclass of convrag.{stage.__name__}"
-    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
-        return f"{cls.__name__} lacks the method {missing[0]}"
-    return ""

@@ -151,16 +151,11 @@ class Plugins:
                 self._add_config_packages(packages, origin)
 
     def _add_config_packages(self, packages: Any, origin: Origin) -> None:
-        hook = "convrag_config_packages"
-        if isinstance(packages, str) or not isinstance(packages, Iterable):
-            problem = f'returned {packages!r}, which is no list of packages: ["acme.conf"]'
-            self._failed(origin.error(problem, hook))
-            return
-        for name in packages:
+        for name in [packages] if isinstance(packages, str) or not isinstance(packages, Iterable) else packages:
             spec = find_module(str(name))
             if spec is None or spec.submodule_search_locations is None or spec.origin is None:
                 problem = f"named {name!r}, which is no package: YAML lies in a folder with an __init__.py"
-                self._failed(origin.error(problem, hook))
+                self._failed(origin.error(problem, "convrag_config_packages"))
             else:
                 self.config_packages[name] = origin.distribution
 

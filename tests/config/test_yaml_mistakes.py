@@ -9,7 +9,9 @@ from commands import run_convrag
 from convrag.api.errors import ConfigError, PluginError
 from convrag.config.choices import Command
 from convrag.config.compose import compose_command, settings_of
+from convrag.config.messages import explained
 from convrag.config.yaml_files import cite, user_folder
+from convrag.registry import plugins
 from convrag.turn.wiring import Wiring
 
 PRESET = """# @package _global_
@@ -110,8 +112,9 @@ def mine(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def wire(override: str) -> None:
     config, command = compose_command(override, "limit=1", "tracker=none")
-    settings_of(config)
-    Wiring(config, command).get("rewriter")
+    with explained(plugins.load().registry, [override]):
+        settings_of(config)
+        Wiring(config, command).get("rewriter")
 
 
 def check(override: str, file: Path) -> None:
