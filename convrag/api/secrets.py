@@ -62,7 +62,9 @@ def describe_secret(text: str, held: Mapping[str, str] | None = None) -> str:
     values = list_held_secrets() if held is None else held
     if variable := next((name for name, value in values.items() if value in text), ""):
         return f"the value of {variable}"
-    plain = _hide_references(text)
+    plain = text
+    while (shorter := re.sub(r"\$\{[^{}]*\}", "\0", plain)) != plain:
+        plain = shorter
     if _PASSWORD.search(plain):
         return "a password"
     queried = _QUERY.findall(plain)
@@ -128,13 +130,6 @@ def _list_environment_secrets() -> Iterator[str]:
 
 def _is_path(value: str) -> bool:
     return value.startswith(("/", "~", "."))
-
-
-def _hide_references(text: str) -> str:
-    """The text with a null byte for each reference, ${...}."""
-    while (shorter := re.sub(r"\$\{[^{}]*\}", "\0", text)) != text:
-        text = shorter
-    return text
 
 
 def _find_secret_parts(address: str) -> list[str]:

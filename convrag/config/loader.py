@@ -231,15 +231,10 @@ def make_option_node(option: Option, *, from_source: bool = False) -> DictConfig
     Raises:
         ConvragError: the class is no option.
     """
-    plain = _read_source(option) if from_source else None
-    return OmegaConf.structured(option.schema) if plain is None else OmegaConf.create(plain)
-
-
-def _read_source(option: Option) -> dict[str, Any] | None:
-    """The parameters of an option that is not imported; None where its source does not say them."""
-    parameters = option.source_parameters
+    parameters = option.source_parameters if from_source else None
     if parameters is None:
-        return None
+        typed: DictConfig = OmegaConf.structured(option.schema)
+        return typed
     plain: dict[str, Any] = {OPTION_KEY: option.name}
     nested = []
     for name, parameter in parameters.items():
@@ -251,7 +246,7 @@ def _read_source(option: Option) -> dict[str, Any] | None:
             nested.append({f"/{given.group}@{name}": given.used_option or None})
         else:
             plain[name] = plain_value("???" if given.required else given.default)
-    return plain | ({"defaults": ["_self_", *nested]} if nested else {})
+    return OmegaConf.create(plain | ({"defaults": ["_self_", *nested]} if nested else {}))
 
 
 def _claim_yaml_names(loaded: plugins.Plugins) -> None:

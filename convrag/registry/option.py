@@ -137,7 +137,8 @@ class Option:
 
     def list_groups_of_run(self) -> list[str]:
         """The groups of which this option is given the run's stage, read like `injected_groups`."""
-        return [parameter.group for parameter in self._any_parameters().values() if parameter.is_of_run]
+        parameters = self._any_parameters().values()
+        return [each.group for each in parameters if each.group and not each.used_option and each.default is not None]
 
     def list_used_options(self) -> list[tuple[str, str]]:
         """The group and the name of each option that this one has by default, read like `injected_groups`."""

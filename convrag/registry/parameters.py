@@ -72,11 +72,6 @@ class Parameter:
         return self.default.option if isinstance(self.default, Use) else ""
 
     @property
-    def is_of_run(self) -> bool:
-        """Whether the parameter is given the run's stage, unless it is given one of its own."""
-        return bool(self.group) and not self.used_option and self.default is not None
-
-    @property
     def optional(self) -> bool:
         """Whether None is a value."""
         return type(None) in union_members(self.type)

@@ -31,7 +31,11 @@ class Registry:
             PluginError: it is no stage of its group, its path leads nowhere, or its name is taken. Choosing that name
                 is the same error from now on.
         """
-        _check_name(option)
+        groups = [group for group in GROUPS if group == options_group(group)]
+        if option.group not in groups:
+            raise option.refusal(f"there is no such group; choose from {', '.join(groups)}")
+        if not option.name.replace("-", "_").isidentifier():
+            raise option.refusal("a name has letters, digits, underscores and hyphens, and does not begin with a digit")
         key = (option.group, option.name)
         try:
             _check_class(option)
@@ -125,15 +129,6 @@ class Registry:
         for option in self.options(group).values():
             found |= option.injected_groups()
         return found
-
-
-def _check_name(option: Option) -> None:
-    """Raise PluginError where there is no such group, or the name cannot be one."""
-    groups = [group for group in GROUPS if group == options_group(group)]
-    if option.group not in groups:
-        raise option.refusal(f"there is no such group; choose from {', '.join(groups)}")
-    if not option.name.replace("-", "_").isidentifier():
-        raise option.refusal("a name has letters, digits, underscores and hyphens, and does not begin with a digit")
 
 
 def _check_class(option: Option) -> None:
