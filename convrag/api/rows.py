@@ -27,33 +27,31 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PassageRow:
+    """A passage; in the evidence it has texts and metadata only where it is not among the retrieved ones."""
+
+    id: str
+    text: str = ""
+    title: str = ""
+    url: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HitRow(PassageRow):
     """A retrieved passage with its score; None is a score that was no number."""
 
-    id: str
     score: float | None
-    text: str = ""
-    title: str = ""
-    url: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class EvidenceRow:
-    """A passage that the model saw; with its texts and metadata where it is not among the retrieved ones.
-
-    `shown` is the text that was shown, where it is not the passage's.
-    """
+@dataclass(frozen=True, kw_only=True)
+class EvidenceRow(PassageRow):
+    """A passage that the model saw; `shown` is the text that was shown, where it is not the passage's."""
 
     number: int
-    id: str
     hint: bool
     shown: str | None = None
-    text: str = ""
-    title: str = ""
-    url: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class RecordRow:
     original_query: str
     queries: tuple[QueryRow, ...]
     trace: dict[str, dict[str, Any]]
-    contexts: tuple[PassageRow, ...]
+    contexts: tuple[HitRow, ...]
     evidence: tuple[EvidenceRow, ...]
     agent_response: str
     citations: tuple[str, ...]
@@ -155,14 +153,7 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
         "attempt": record.attempt,
     }
     if record.answer.support:
-        row["support"] = [
-            {
-                "start": each.start,
-                "end": each.end,
-                "spans": [{"id": span.passage_id, "start": span.start, "end": span.end} for span in each.spans],
-            }
-            for each in record.answer.support
-        ]
+        row["support"] = [_format_support(each) for each in record.answer.support]
     if record.profile:
         row["profile"] = list(record.profile)
     if replies:
@@ -216,6 +207,11 @@ def parse_record(row: Any) -> dict[str, Any]:
     }
 
 
+def _format_support(support: Support) -> dict[str, Any]:
+    spans = [{"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans]
+    return {"start": support.start, "end": support.end, "spans": spans}
+
+
 def _format_evidence(record: Any) -> list[dict[str, Any]]:
     """Format the evidence by passage id. Passages that are not among the hits are written with their texts."""
     retrieved = {hit.passage.id for hit in record.hits}
@@ -233,7 +229,7 @@ def _format_passage(passage: Passage) -> dict[str, Any]:
     return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
 
 
-def _make_passage(row: PassageRow | EvidenceRow) -> Passage:
+def _make_passage(row: PassageRow) -> Passage:
     return Passage(row.id, row.text, row.title, row.url, row.metadata)
 
 

@@ -3,8 +3,7 @@
 import os
 import re
 from base64 import b64encode
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 MASK = "***"
@@ -63,7 +62,9 @@ def describe_secret(text: str, held: Mapping[str, str] | None = None) -> str:
     values = list_held_secrets() if held is None else held
     if variable := next((name for name, value in values.items() if value in text), ""):
         return f"the value of {variable}"
-    plain = _hide_references(text)
+    plain = text
+    while (shorter := re.sub(r"\$\{[^{}]*\}", "\0", plain)) != plain:
+        plain = shorter
     if _PASSWORD.search(plain):
         return "a password"
     queried = _QUERY.findall(plain)
@@ -76,8 +77,8 @@ def list_held_secrets() -> dict[str, str]:
     """The environment's variables that are named like a secret, with values that no word and no path can be."""
     return {
         name: value
-        for name in os.environ
-        if _HOLDER.search(name) and len(value := os.environ.get(name, "")) >= 8 and not _is_path(value)
+        for name, value in os.environ.items()
+        if _HOLDER.search(name) and len(value) >= 8 and not _is_path(value)
     }
 
 
@@ -118,32 +119,17 @@ def is_public_address(address: str) -> bool:
     return "@" not in parts.netloc and not secret and not describe_secret(address)
 
 
-_environment: tuple[Mapping[Any, Any], tuple[str, ...]] = {}, ()
-"""What the environment held when it was last searched for secrets, and these."""
-
-
-def _list_environment_secrets() -> tuple[str, ...]:
-    """List what is secret in the environment, which is searched again only where it has changed."""
-    global _environment
-    held = dict(getattr(os.environ, "_data", os.environ))  # as it is kept: decoding it takes a hundred times as long
-    if held != _environment[0]:
-        found: list[str] = []
-        for name, value in os.environ.items():
-            found += [value] if _VARIABLE.search(name) and not _is_path(value) else []
-            found += _find_secret_parts(value) if "://" in value and "@" in value else []
-        _environment = held, tuple(found)
-    return _environment[1]
+def _list_environment_secrets() -> Iterator[str]:
+    """List what is secret in the environment."""
+    for name, value in os.environ.items():
+        if _VARIABLE.search(name) and not _is_path(value):
+            yield value
+        if "://" in value and "@" in value:
+            yield from _find_secret_parts(value)
 
 
 def _is_path(value: str) -> bool:
     return value.startswith(("/", "~", "."))
-
-
-def _hide_references(text: str) -> str:
-    """The text with a null byte for each reference, ${...}."""
-    while (shorter := re.sub(r"\$\{[^{}]*\}", "\0", text)) != text:
-        text = shorter
-    return text
 
 
 def _find_secret_parts(address: str) -> list[str]:

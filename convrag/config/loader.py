@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field, make_dataclass
+from dataclasses import field, make_dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from convrag.config.variants import CONFIG_MODULE, offered_files, yaml_files, ya
 from convrag.config.yaml_files import read_yaml, user_folder
 from convrag.registry import plugins
 from convrag.registry.option import Option
-from convrag.registry.parameters import Use
 from convrag.registry.schema import plain_value
 
 VERSION_BASE = "1.3"
@@ -232,28 +231,22 @@ def make_option_node(option: Option, *, from_source: bool = False) -> DictConfig
     Raises:
         ConvragError: the class is no option.
     """
-    plain = _read_source(option) if from_source else None
-    return OmegaConf.structured(option.schema) if plain is None else OmegaConf.create(plain)
-
-
-def _read_source(option: Option) -> dict[str, Any] | None:
-    """The parameters of an option that is not imported; None where its source does not say them."""
-    parameters = option.source_parameters
+    parameters = option.source_parameters if from_source else None
     if parameters is None:
-        return None
+        typed: DictConfig = OmegaConf.structured(option.schema)
+        return typed
     plain: dict[str, Any] = {OPTION_KEY: option.name}
     nested = []
     for name, parameter in parameters.items():
         if parameter.injects_store:
             continue
-        default = option.defaults.get(name)
-        if parameter.group:
-            plain[name] = None
-            used = default.option if isinstance(default, Use) else parameter.used_option or None
-            nested.append({f"/{parameter.group}@{name}": used})
+        given = replace(parameter, default=option.defaults.get(name, parameter.default))
+        plain[name] = None
+        if given.group:
+            nested.append({f"/{given.group}@{name}": given.used_option or None})
         else:
-            plain[name] = plain_value(default if name in option.defaults else parameter.read_default())
-    return plain | ({"defaults": ["_self_", *nested]} if nested else {})
+            plain[name] = plain_value("???" if given.required else given.default)
+    return OmegaConf.create(plain | ({"defaults": ["_self_", *nested]} if nested else {}))
 
 
 def _claim_yaml_names(loaded: plugins.Plugins) -> None:

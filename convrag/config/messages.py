@@ -74,21 +74,14 @@ def check_keys(config: DictConfig, registry: Registry, choices: Mapping[str, str
 def explain_unknown_setting(key: str) -> UnknownKey:
     """The error for a key at the top ("sysem"), or in a section ("sweep.dir")."""
     section, _, name = key.partition(".")
-    hydra = [each.name for each in fields(HydraConf)]
-    if section == "hydra":
-        return UnknownKey(key, "setting", key, [f"hydra.{each}" for each in hydra])
-    own = _sections().get(section)
+    own = {**_sections(), "hydra": [each.name for each in fields(HydraConf)]}.get(section)
     if own and name:
         return UnknownKey(key, "setting", key, [f"{section}.{each}" for each in own])
-    if section in hydra:
-        return UnknownKey(key, "setting", key, [f"hydra.{key}" if name else f"hydra/{key}"])
-    hints = [
-        f"A group of your own is a folder of YAML files: --config-dir=FOLDER, with FOLDER/{section}/NAME.yaml in it."
-    ]
+    hint = f"A group of your own is a folder of YAML files: --config-dir=FOLDER, with FOLDER/{section}/NAME.yaml in it."
     if section in PRESETS:
-        hints = ["A preset's file begins with the line '# @package _global_' to set other stages and settings."]
+        hint = "A preset's file begins with the line '# @package _global_' to set other stages and settings."
     choices = [*GROUPS, *(each.name for each in fields(Settings)), *(f"+{preset}" for preset in PRESETS)]
-    return UnknownKey(key, "option", section, choices, hints)
+    return UnknownKey(key, "option", section, choices, [hint])
 
 
 def explain_unknown_parameter(place: str, option: Option, name: str, registry: Registry, typed: str = "") -> UnknownKey:
@@ -193,7 +186,9 @@ def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ())
     """
     command = Command.of(overrides)
     if isinstance(error, OverrideParseException):
-        return explain_override(error.override, error.message, registry)
+        lines = (line.strip() for line in error.message.splitlines() if "hydra.cc" not in line)
+        said = re.sub(r"^\w*Exception: ", "", " ".join(filter(None, lines))) or "this is no override"
+        return ConfigError(f"{error.override}: {_advise(error.override, registry) or said}")
     if isinstance(error, yaml.MarkedYAMLError):
         return explain_yaml_error(error)
     for file in list_chosen_files(overrides):
@@ -287,19 +282,6 @@ def _unknown_place(key: str, registry: Registry) -> ConfigError:
     takers = [option.name for option in registry.options(group).values() if name in option.injected_groups()]
     choices = ", ".join(f"{group}={taker}" for taker in takers) or "no option"
     return ConfigError(f"{place}=...: the chosen {group} takes no {wanted} of its own. It belongs to {choices}.")
-
-
-def explain_override(argument: str, reason: str, registry: Registry) -> ConfigError:
-    """The error for an argument that Hydra cannot read (`chat`, `rewriter:mmr`, `rewriter=a=b`): what to type instead.
-
-    Args:
-        argument: as it was typed.
-        reason: what Hydra says.
-        registry: knows what could be meant.
-    """
-    first = " ".join(line.strip() for line in reason.splitlines() if line.strip() and "hydra.cc" not in line)
-    said = re.sub(r"^\w*Exception: ", "", first) or "this is no override"
-    return ConfigError(f"{argument}: {_advise(argument, registry) or said}")
 
 
 def check_choices(overrides: Iterable[str], registry: Registry) -> None:

@@ -14,35 +14,31 @@ from convrag.config.settings import Settings
 _HYDRAS_OWN = frozenset({"overrides", "runtime", "help", "hydra_help"})
 """Keys below `hydra` that repeat what stands elsewhere, or are Hydra's own texts."""
 
-_VALUE_OF = "holds the value of "
 _NOT_A_VALUE = (None, "", "???", "null", "true", "false", "''", '""')
 
 
-class SecretInConfig(ConfigError):
-    """A password or a key stands in the configuration. The message names the option and does not repeat the value."""
-
-    def __init__(self, key: str, what: str) -> None:
-        name = MASK if describe_secret(key) else key.lstrip("+~")
-        variable = what.removeprefix(_VALUE_OF) if what.startswith(_VALUE_OF) else "MY_VARIABLE"
-        way = (
-            f"name it: {name}={variable}" if name.endswith("_env") else f"refer to it: {name}='${{oc.env:{variable}}}'"
-        )
-        first = "" if variable in what else "put it into an environment variable, and "
-        super().__init__(f"{name} {what}, and a run writes its configuration into files: {first}{way}")
+def _make_error(key: str, what: str) -> ConfigError:
+    """The error for a password or a key in the configuration, which names the option and does not repeat the value."""
+    name = MASK if describe_secret(key) else key.lstrip("+~")
+    way = f"{name}=MY_VARIABLE" if name.endswith("_env") else f"{name}='${{oc.env:MY_VARIABLE}}'"
+    return ConfigError(
+        f"{name} {what}, and a run writes its configuration into files: put it into an environment variable, and "
+        f"refer to it: {way}"
+    )
 
 
 def refuse_secrets_in_command(arguments: Iterable[str]) -> None:
-    """Raise SecretInConfig for an override of a command line that holds a secret."""
+    """Raise ConfigError for an override of a command line that holds a secret."""
     held = list_held_secrets()
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if what := describe_secret(value if equals else argument, held) or describe_secret(key, held):
-            raise SecretInConfig(key if equals else MASK, f"holds {what}")
+            raise _make_error(key if equals else MASK, f"holds {what}")
         _refuse(key.lstrip("+~"), value, held)
 
 
 def refuse_secrets(config: DictConfig) -> None:
-    """Raise SecretInConfig for a value of a configuration that holds a secret; references stay what they are.
+    """Raise ConfigError for a value of a configuration that holds a secret; references stay what they are.
 
     Args:
         config: as Hydra composed it, with or without Hydra's own part.
@@ -79,9 +75,9 @@ def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = Fals
         text = str(value)
         what = describe_secret(text, held)
         if not what and is_secret_name(name, loose=loose) and "${" not in text:
-            raise SecretInConfig(key, "is named like a secret")
+            raise _make_error(key, "is named like a secret")
         if what or (what := describe_secret(name, held)):
-            raise SecretInConfig(key, f"holds {what}")
+            raise _make_error(key, f"holds {what}")
 
 
 def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:

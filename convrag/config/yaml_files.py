@@ -20,6 +20,10 @@ Error = TypeVar("Error", bound=ConvragError)
 _BEGINNING = re.compile(r"([A-Za-z_][\w.]*)(?:[=:]| must be )")
 
 
+_UNREADABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, RecursionError)
+"""What reading a file raises that is no configuration."""
+
+
 class UserFolder:
     """Where the command looks for a user's own YAML, beside packages: --config-dir, and the file of --config-name."""
 
@@ -41,10 +45,8 @@ def read_yaml(file: Traversable) -> DictConfig:
         config = OmegaConf.create(file.read_bytes().decode("utf-8-sig"))
     except yaml.MarkedYAMLError as error:
         raise explain_yaml_error(error, str(file)) from error
-    except (yaml.YAMLError, OmegaConfBaseException, OSError, ValueError, TypeError, AttributeError) as error:
+    except (*_UNREADABLE, OmegaConfBaseException) as error:
         raise ConfigError(f"{file}: this is no configuration ({' '.join(str(error).split())})") from error
-    except RecursionError as error:
-        raise ConfigError(f"{file}: its values are nested too deeply, or contain themselves") from error
     if not isinstance(config, DictConfig):
         raise ConfigError(f"{file}, line 1: a configuration is keys with values (top_k: 5), and this is none")
     return config

@@ -7,7 +7,7 @@ pluggy.
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
 from importlib import metadata
 from reprlib import repr as brief
@@ -58,12 +58,7 @@ def register_guarded(manager: pluggy.PluginManager, plugin: object, name: str) -
         pluggy.PluginValidationError: a function has an argument that its hook does not have, or is no wrapper as its
             mark says.
     """
-    try:
-        manager.register(plugin, name)
-    except pluggy.PluginValidationError:
-        if manager.get_plugin(name):  # older versions of pluggy keep what they have refused
-            manager.unregister(plugin)
-        raise
+    manager.register(plugin, name)
     warned: set[str] = set()
     for hook in manager.get_hookcallers(plugin) or ():
         for each in hook.get_hookimpls():
@@ -126,21 +121,15 @@ class Origin(NamedTuple):
         """Names the plugin for pluggy, and in traces and warnings."""
         return f"{self.distribution}:{self.plugin}"
 
+    def order(self) -> tuple[bool, str, str]:
+        """The order of loading: our own plugins, then those of others by distribution and name."""
+        return self.distribution != FIRST_PARTY, self.distribution, self.plugin
+
     def error(self, problem: str, hook: str = "") -> PluginError:
         """The error that says what is wrong with the plugin, or with one of its hooks."""
         subject = f"{hook} of plugin" if hook else "plugin"
         message = f"{subject} {self.plugin!r} of {self.distribution} {problem}"
         return PluginError(message, plugin=self.plugin, distribution=self.distribution)
-
-
-def sort_first_party_first(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
-    """Our own entry points, then those of others by distribution and name."""
-
-    def order(entry_point: metadata.EntryPoint) -> tuple[bool, str, str]:
-        name, distribution, _ = read_origin(entry_point)
-        return distribution != FIRST_PARTY, distribution, name
-
-    return sorted(entry_points, key=order)
 
 
 def read_origin(entry_point: metadata.EntryPoint) -> Origin:

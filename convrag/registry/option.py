@@ -59,8 +59,11 @@ class Option:
             MissingExtra: a module that it requires is not installed.
         """
         cls = self._import() if isinstance(self.target, str) else self.target
-        if reason := _explain_refusal(cls, self.group):
-            raise self.refusal(reason)
+        stage = GROUPS[self.group]
+        if not (inspect.isclass(cls) and issubclass(cls, stage)):
+            raise self.refusal(f"{cls!r} is no subclass of convrag.{stage.__name__}")
+        if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+            raise self.refusal(f"{cls.__name__} lacks the method {missing[0]}")
         return cls
 
     @cached_property
@@ -73,7 +76,7 @@ class Option:
             line = (inspect.getdoc(self.cls) or "").partition("\n")[0] if line is None else line
         except ConvragError as error:
             return str(error).partition("\n")[0]
-        values = ", ".join(f"{name}={_shown(value)}" for name, value in self.defaults.items())
+        values = ", ".join(f"{name}={value}" for name, value in self.defaults.items())
         return f"{line} ({values})".strip() if values else line
 
     @cached_property
@@ -134,13 +137,16 @@ class Option:
 
     def list_groups_of_run(self) -> list[str]:
         """The groups of which this option is given the run's stage, read like `injected_groups`."""
-        return [parameter.group for parameter in self._any_parameters().values() if parameter.is_of_run]
+        parameters = self._any_parameters().values()
+        return [each.group for each in parameters if each.group and not each.used_option and each.default is not None]
 
     def list_used_options(self) -> list[tuple[str, str]]:
         """The group and the name of each option that this one has by default, read like `injected_groups`."""
-        parameters = self._any_parameters().items()
-        used = {name: _name_used(self.defaults.get(name)) or each.used_option for name, each in parameters}
-        return [(each.group, used[name]) for name, each in parameters if each.group and used[name]]
+        given = self.defaults
+        parameters = [
+            replace(each, default=given.get(each.name, each.default)) for each in self._any_parameters().values()
+        ]
+        return [(each.group, each.used_option) for each in parameters if each.used_option]
 
     def _any_parameters(self) -> Mapping[str, Parameter]:
         """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
@@ -262,21 +268,3 @@ class Option:
         except ConfigError as error:
             raise self.refusal(str(error)) from error
         return value
-
-
-def _name_used(value: Any) -> str:
-    return value.option if isinstance(value, Use) else ""
-
-
-def _shown(value: Any) -> str:
-    return _name_used(value) or str(value)
-
-
-def _explain_refusal(cls: object, group: str) -> str:
-    """Why a group cannot offer something; empty where it can."""
-    stage = GROUPS[group]
-    if not (inspect.isclass(cls) and issubclass(cls, stage)):
-        return f"{cls!r} is no subclass of convrag.{stage.__name__}"
-    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
-        return f"{cls.__name__} lacks the method {missing[0]}"
-    return ""

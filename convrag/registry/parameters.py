@@ -26,6 +26,9 @@ class Use:
 
     option: str
 
+    def __str__(self) -> str:
+        return self.option
+
 
 def use(option: str) -> Any:
     """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`."""
@@ -69,18 +72,9 @@ class Parameter:
         return self.default.option if isinstance(self.default, Use) else ""
 
     @property
-    def is_of_run(self) -> bool:
-        """Whether the parameter is given the run's stage, unless it is given one of its own."""
-        return bool(self.group) and not self.used_option and self.default is not None
-
-    @property
     def optional(self) -> bool:
         """Whether None is a value."""
         return type(None) in union_members(self.type)
-
-    def read_default(self) -> Any:
-        """Return the default as a configuration has it: "???" where a user must give a value."""
-        return "???" if self.default is inspect.Parameter.empty else self.default
 
 
 def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from importlib import metadata
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from convrag.api.databases import Database
@@ -31,13 +29,7 @@ from convrag.api.errors import (
 from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
 from convrag.registry.hook_calls import FIRST_PARTY as FIRST_PARTY
-from convrag.registry.hook_calls import (
-    Origin,
-    make_manager,
-    read_origin,
-    register_guarded,
-    sort_first_party_first,
-)
+from convrag.registry.hook_calls import Origin, make_manager, read_origin, register_guarded
 from convrag.registry.option import Option
 from convrag.registry.registry import Registry
 from convrag.registry.source import find_module
@@ -61,8 +53,9 @@ class Plugins:
         """The files that were added -> the name of the module that each became."""
         self.manager = make_manager()
         """Calls the hooks of all plugins, those loaded first before others, and files before them."""
-        found = {read_origin(entry_point): entry_point for entry_point in sort_first_party_first(entry_points)}
-        loaded = {origin: self._load(origin, found[origin]) for origin in self._leave_out_disabled(found)}
+        found = {read_origin(entry_point): entry_point for entry_point in entry_points}
+        enabled = self._leave_out_disabled(sorted(found, key=Origin.order))
+        loaded = {origin: self._load(origin, found[origin]) for origin in enabled}
         for origin, plugin in reversed(loaded.items()):  # pluggy begins with the last
             if plugin is not None:
                 self._register(origin, plugin)
@@ -158,16 +151,11 @@ class Plugins:
                 self._add_config_packages(packages, origin)
 
     def _add_config_packages(self, packages: Any, origin: Origin) -> None:
-        hook = "convrag_config_packages"
-        if isinstance(packages, str) or not isinstance(packages, Iterable):
-            problem = f'returned {packages!r}, which is no list of packages: ["acme.conf"]'
-            self._failed(origin.error(problem, hook))
-            return
-        for name in packages:
+        for name in [packages] if isinstance(packages, str) or not isinstance(packages, Iterable) else packages:
             spec = find_module(str(name))
             if spec is None or spec.submodule_search_locations is None or spec.origin is None:
                 problem = f"named {name!r}, which is no package: YAML lies in a folder with an __init__.py"
-                self._failed(origin.error(problem, hook))
+                self._failed(origin.error(problem, "convrag_config_packages"))
             else:
                 self.config_packages[name] = origin.distribution
 
@@ -257,22 +245,13 @@ def module_of(path: Path) -> str:
 
 def import_file(path: Path, name: str) -> ModuleType:
     """Import a file under this name. Raises ConfigError, naming the line, where it fails."""
-    loader = _UncachedLoader(name, str(path))
-    spec = spec_from_loader(name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        loader.exec_module(module)
+        exec(compile(path.read_bytes(), path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         place = locate_error(error, {name})
         raise ConfigError(f"plugins: {place} fails: {type(error).__name__}: {error}") from error
     return module
-
-
-class _UncachedLoader(SourceFileLoader):
-    """Compiles the source each time: a bytecode file stands for every edit of the same second and the same length."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)

@@ -12,7 +12,7 @@ from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry.option import Option
-from convrag.registry.parameters import Parameter, Use, read_argument_texts, union_members
+from convrag.registry.parameters import Parameter, read_argument_texts, union_members
 from convrag.registry.source import WrongPath, check_path, is_imported
 
 
@@ -31,7 +31,11 @@ class Registry:
             PluginError: it is no stage of its group, its path leads nowhere, or its name is taken. Choosing that name
                 is the same error from now on.
         """
-        _check_name(option)
+        groups = [group for group in GROUPS if group == options_group(group)]
+        if option.group not in groups:
+            raise option.refusal(f"there is no such group; choose from {', '.join(groups)}")
+        if not option.name.replace("-", "_").isidentifier():
+            raise option.refusal("a name has letters, digits, underscores and hyphens, and does not begin with a digit")
         key = (option.group, option.name)
         try:
             _check_class(option)
@@ -127,17 +131,6 @@ class Registry:
         return found
 
 
-def _check_name(option: Option) -> None:
-    """Raise PluginError where there is no such group, or the name cannot be one."""
-    if option.group == "reranker":
-        raise option.refusal(f'rerankers are rankers, so write register("ranker", "{option.name}", ...)')
-    if option.group not in GROUPS:
-        groups = ", ".join(group for group in GROUPS if group == options_group(group))
-        raise option.refusal(f"there is no such group; choose from {groups}")
-    if not option.name.replace("-", "_").isidentifier():
-        raise option.refusal("a name has letters, digits, underscores and hyphens, and does not begin with a digit")
-
-
 def _check_class(option: Option) -> None:
     """Raise PluginError for a class that the group cannot offer, or for a path that leads nowhere."""
     if not isinstance(option.target, str) or is_imported(option.target):
@@ -206,8 +199,6 @@ def _type_name(annotation: Any) -> str:
 
 
 def _default(parameter: Parameter) -> str:
-    if isinstance(parameter.default, Use):
-        return parameter.default.option
-    if parameter.group:
+    if parameter.group and not parameter.used_option:
         return "none" if parameter.default is None else "the run's"
     return "required" if parameter.default is Parameter.default else str(parameter.default)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.groups import OPTION_KEY
-from convrag.registry.parameters import Parameter, Use, union_members
+from convrag.registry.parameters import Parameter, union_members
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -50,8 +50,7 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
             continue
         if parameter.group:
             members.append((parameter.name, Any, field(default=None)))
-            default = parameter.default.option if isinstance(parameter.default, Use) else None
-            nested.append({f"/{parameter.group}@{parameter.name}": default})
+            nested.append({f"/{parameter.group}@{parameter.name}": parameter.used_option or None})
         elif parameter.required:
             members.append((parameter.name, _omega_type(parameter.type), field(default="???")))
         else:

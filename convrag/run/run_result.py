@@ -57,7 +57,7 @@ class RunResult:
             domains = [f"{scores[measure]:.4f}" if measure in scores else "" for scores in summary.domains.values()]
             rows.append((measure, f"{score:.4f}", f"{low:.4f} to {high:.4f}", *domains))
         head = ("Measure", "Overall", "95 % interval", *summary.domains)
-        return f"<div><p>{format_text(counts)}</p>{format_table(head, rows, names=1)}</div>"
+        return f"<div><p>{format_text(counts)}</p>{format_table(head, rows)}</div>"
 
 
 def read_run(folder: Path | str) -> RunResult:

@@ -210,7 +210,7 @@ class GridResult:
             for cell in self.cells
             if not cell.same_as
         ]
-        return format_table(("Cell", "State", *measures), rows, names=2)
+        return format_table(("Cell", "State", *measures), rows)
 
 
 def read_grid(folder: Path | str) -> GridResult:
@@ -273,7 +273,7 @@ def format_leaderboard(rows: Sequence[Row]) -> str:
     for row in rows:
         scores = (cell for each in measures for cell in _format_score(row, each, best[each]))
         body.append([*(row[each] for each in factors), *scores])
-    return f"{format_table(head, body, names=len(factors))}<small>{format_text(_NOTE)}</small>"
+    return f"{format_table(head, body)}<small>{format_text(_NOTE)}</small>"
 
 
 def _format_score(row: Row, measure: str, best: float) -> tuple[str, str, str]:

@@ -1,7 +1,6 @@
 """A record as plain data: what JSON can hold, and back; what has another form is named."""
 
 import json
-import re
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -131,7 +130,7 @@ def test_a_notebook_shows_hostile_text_as_text() -> None:
 
 def test_a_notebook_shows_the_turn() -> None:
     page = RECORD._repr_html_()
-    for text in ("hot?", "Yes [1].", "Is tea hot?", "reranker fell back", "tired", "2 passages of 1 retrieved"):
+    for text in ("hot?", "Yes [1].", "Is tea hot?", "reranker fell back", "tired", "2 passages; 1 retrieved"):
         assert text in page
     assert "cited" in page
 
@@ -142,7 +141,7 @@ def test_a_notebook_says_which_passages_are_relevant() -> None:
     page = record._repr_html_()
     assert page.count(">relevant, cited</td>") == page.count(">cited</td>") == 1
     alone = replace(record, evidence=Evidence(items[:1]))
-    assert "1 passage of 1 retrieved" in alone._repr_html_()
+    assert "1 passage; 1 retrieved" in alone._repr_html_()
 
 
 def test_a_notebook_marks_what_the_answer_rests_on() -> None:
@@ -154,7 +153,7 @@ def test_a_notebook_marks_what_the_answer_rests_on() -> None:
     marked = (
         "Tea<br>&lt;b&gt;<mark>Tea</mark><mark>&lt;/b&gt; &amp;</mark> milk. <mark>Hot.</mark><br><mark>Cold.</mark>"
     )
-    assert f">{marked}</td>" in re.sub("<mark [^>]*>", "<mark>", page)
+    assert f">{marked}</td>" in page
     assert ">Tea, cut</td>" in page
     long = Passage("p", "tea " * 1000)
     cut = replace(RECORD, evidence=Evidence((EvidenceItem(1, long, long.text),)), answer=answer)._repr_html_()
@@ -185,7 +184,6 @@ def test_a_notebook_shows_a_rewrite() -> None:
         assert text in page
     assert "Fell back" not in page
     assert "<script" not in page
-    assert "2 more queries" in Rewrite((Query("tea"),) * 12)._repr_html_()
     assert "Fell back" in Rewrite.of("tea", fallback=HOSTILE)._repr_html_()
 
 

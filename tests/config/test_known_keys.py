@@ -19,8 +19,6 @@ from convrag.config.compose import compose, settings_of
         ("+clusterer.componets=1", ["clusterer=lsa: parameter 'componets'", "Did you mean 'components'?"]),
         ("+rewriter.llm.foo=1", ["rewriter.llm"]),
         ("+metrics.ranking.foo=1", ["metrics.ranking=ranking: parameter 'foo' does not exist", "measures"]),
-        ("run.dir=x", ["setting 'run.dir' does not exist", "Did you mean 'hydra.run.dir'?"]),
-        ("launcher=joblib", ["setting 'launcher' does not exist", "Did you mean 'hydra/launcher'?"]),
         ("~top_k", ["~top_k: a setting cannot be deleted", "top_k=..."]),
         ("~store", ["~store: a setting cannot be deleted"]),
         ("limit=99999999999999999999", ["limit=99999999999999999999: it must be at most"]),
