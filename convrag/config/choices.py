@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hydra.core.hydra_config import HydraConfig
-from hydra.core.utils import JobRuntime
-from hydra.types import RunMode
-
 from convrag.api.groups import GROUPS, SEVERAL
 from convrag.registry.registry import Registry
 
@@ -161,6 +157,9 @@ def is_sweep(value: str) -> bool:
 
 def read_running() -> Any:
     """Hydra's part of the configuration of the command that is being carried out; None in another application."""
+    from hydra.core.hydra_config import HydraConfig  # tab completion does without
+    from hydra.core.utils import JobRuntime
+
     ours = HydraConfig.initialized() and JobRuntime().get("name") == APPLICATION
     return HydraConfig.get() if ours else None
 
@@ -185,7 +184,7 @@ class Command:
         hydra = read_running()
         if hydra is None:
             return cls()
-        return cls([*hydra.overrides.task], {**hydra.runtime.choices}, hydra.mode is RunMode.MULTIRUN)
+        return cls([*hydra.overrides.task], {**hydra.runtime.choices}, hydra.mode.name == "MULTIRUN")
 
     @classmethod
     def of(cls, overrides: Sequence[str]) -> Command:

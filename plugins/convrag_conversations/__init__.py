@@ -5,7 +5,7 @@
 """
 
 from convrag import hookimpl
-from convrag.sdk.tasks.turns import ConversationStore
+from convrag.sdk.storage import ConversationStore
 
 
 @hookimpl

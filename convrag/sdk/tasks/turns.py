@@ -1,6 +1,5 @@
 """The stages of a configuration, and the turns that they answer."""
 
-from convrag.api.databases import ConversationStore
 from convrag.api.session import ConversationInfo, Session, make_title, to_turn
 from convrag.registry.plugins import open_database
 from convrag.turn import logs
@@ -12,7 +11,6 @@ from convrag.turn.wiring import Wiring
 __all__ = [
     "MAX_CONVERSATIONS",
     "ConversationInfo",
-    "ConversationStore",
     "Session",
     "StageFinished",
     "Stages",
