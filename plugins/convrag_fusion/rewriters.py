@@ -94,7 +94,7 @@ def _ask(rewriter: Rewriter, question: Question) -> Rewrite:
     """The rewrite; the question and the reason where there is none."""
     try:
         rewrite = rewriter.rewrite(question)
-    except RunStopped:
+    except (RunStopped, ImportError):  # a library that cannot be imported is a defect: no fallback
         raise
     except Exception as error:
         return Rewrite.of(question.text, fallback=f"{type(error).__name__}: {error}")

@@ -77,7 +77,7 @@ class ThemesRewriter(Rewriter):
 
         try:
             themes = self._find_themes(question)
-        except RunStopped:
+        except (RunStopped, ImportError):  # a library that cannot be imported is a defect: no fallback
             raise
         except Exception as error:
             reason = f"no themes: {type(error).__name__}: {error}"

@@ -89,9 +89,10 @@ def test_only_an_ensemble_of_failures_is_one() -> None:
     assert rewrite.fallback == "first: ValueError: x; second: the rewriter gave no query"
 
 
-def test_a_run_that_must_stop_stops() -> None:
-    with pytest.raises(RunStopped):
-        join(Given(Query("a")), Given(error=RunStopped("too dear"))).rewrite(ASKED)
+@pytest.mark.parametrize("error", [RunStopped("too dear"), ImportError("half a module")])
+def test_a_run_that_must_stop_and_a_library_that_is_broken_are_no_fallback(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        join(Given(Query("a")), Given(error=error)).rewrite(ASKED)
 
 
 def test_a_rewriter_of_weight_0_gives_no_query() -> None:

@@ -135,8 +135,9 @@ def test_an_outlier_is_a_theme_of_its_own() -> None:
 def test_where_themes_fail_the_base_is_searched_for(clusterer: Clusterer, reason: str) -> None:
     rewrite = make(Given(Query("a")), clusterer).rewrite(ask("Tea?", *EXCHANGES))
     assert (rewrite.queries, rewrite.fallback) == ((Query("a"),), reason)
-    with pytest.raises(RunStopped):
-        make(clusterer=Labelled(error=RunStopped("too dear"))).rewrite(ask("Tea?", *EXCHANGES))
+    for error in (RunStopped("too dear"), ImportError("half a module")):
+        with pytest.raises(type(error)):
+            make(clusterer=Labelled(error=error)).rewrite(ask("Tea?", *EXCHANGES))
 
 
 def test_the_trace_and_the_fallback_of_the_base_stay() -> None:

@@ -117,7 +117,7 @@ def _find_title(document: Document, reader: PdfReader) -> str:
     """The title in the file's properties, where its words stand on the first page: many are names of drafts."""
     try:
         title = " ".join(str((reader.metadata or {}).get("/Title") or "").split())
-    except Exception:
+    except Exception:  # pypdf raises many kinds where properties are damaged; a file does without a title
         return ""
     first = document.text[: document.pages[1] if len(document.pages) > 1 else None]
     return title if title and title.casefold() in " ".join(first.split()).casefold() else ""
