@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -36,6 +37,11 @@ LIBRARIES = (
 """What LLMs, MLflow, a chat or a server need beside the libraries of most runs: one process has them for all."""
 
 _one_at_a_time = Lock()
+
+
+def drop_progress(stderr: str) -> str:
+    """What a command said, without the lines that a busy machine adds ("Preparing embedder=lsa: 10 s so far")."""
+    return re.sub(r"^convrag: .*: \d+ s so far.*\n", "", stderr, flags=re.MULTILINE)
 
 
 def run_convrag(

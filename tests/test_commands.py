@@ -98,7 +98,7 @@ def test_nothing_is_left_for_the_next(folder: Path) -> None:
 
 def test_one_that_takes_too_long_is_killed(folder: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired) as raised:
-        run_task(folder, "sleep", timeout=5)
+        run_task(folder, "sleep", timeout=15)
     assert raised.value.stderr == "to stderr\n"
     process = json.loads((folder / "told.json").read_text())["process"]
     assert run_task(folder).returncode == 0

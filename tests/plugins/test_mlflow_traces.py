@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from commands import LIBRARIES, run_convrag
+from commands import LIBRARIES, drop_progress, run_convrag
 from convrag import Question, Run, TurnRecord
 from convrag.api.records import RunSummary
 from convrag.config.compose import compose
@@ -101,7 +101,7 @@ def test_a_run_of_this_process_is_logged_with_a_trace_of_each_turn(here: Path, m
 @pytest.mark.slow
 def test_each_turn_is_a_trace_of_the_run_with_its_stages(here: Path) -> None:
     done = convrag(*QUICK, "reranker=bm25", folder=here)
-    assert done.stderr == ""
+    assert drop_progress(done.stderr) == ""
     (run,) = read_runs(here)
     traces = read_traces(here, run["id"])
     assert len(traces) == len(read_traces(here)) == TURNS
@@ -274,7 +274,7 @@ def test_a_server_gets_the_traces_of_a_run(database: Path, tmp_path: Path) -> No
     (tmp_path / "mlflow.db").write_bytes(database.read_bytes())
     with serve_mlflow(tmp_path) as address:
         done = convrag(*QUICK, "tracker=mlflow", f"tracker.uri={address}", folder=tmp_path)
-        assert done.stderr == ""
+        assert drop_progress(done.stderr) == ""
         client = MlflowClient(address)
         (run,) = client.search_runs([client.get_experiment_by_name("convrag").experiment_id])
         found = client.search_traces(locations=[run.info.experiment_id], run_id=run.info.run_id)
