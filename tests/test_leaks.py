@@ -94,7 +94,8 @@ def test_a_password_on_the_command_line_is_refused_and_nothing_is_kept(server: S
     address = server.address.replace("http://", f"http://me:{PASSWORD}@")
     done = run(tmp_path, server, f"llm.api_base={address}", "tracker=none")
     assert done.returncode == 2
-    assert "llm.api_base_env" in done.stderr
+    assert "llm.api_base holds a password" in done.stderr
+    assert "put it into an environment variable" in done.stderr
     assert leaks(tmp_path, done) == []
 
 
