@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
-from threading import Barrier
+from threading import Barrier, Lock
 from types import FrameType
 from typing import Any, ClassVar, TypeVar
 from unittest import SkipTest
@@ -234,6 +234,9 @@ EVERY_LINE = 20
 PAUSE = 1e-5
 """Seconds of a pause, in which the other threads go on."""
 
+_installing = Lock()
+"""Python refuses to install the trace functions of two threads at the same moment."""
+
 
 def call_from_threads(functions: Sequence[Callable[[], T]], modules: Set[str]) -> list[T]:
     """Call each function in a thread of its own, all at the same moment; return the results in order.
@@ -280,8 +283,10 @@ def _pause_between_lines(modules: Set[str], chance: random.Random) -> Iterator[N
         return pause
 
     before = sys.gettrace()
-    sys.settrace(enter)
+    with _installing:
+        sys.settrace(enter)
     try:
         yield
     finally:
-        sys.settrace(before)
+        with _installing:
+            sys.settrace(before)
