@@ -23,7 +23,7 @@ from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.stage import Stage
 from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
 from convrag.registry.schema import check_value, make_schema, plain_value
-from convrag.registry.source import ClassSource, WrongPath, find_class, is_imported
+from convrag.registry.source import ClassSource, WrongPath, find_class, is_imported, read_summary
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Option:
         """The first line of the class's docstring, and the values that a variant has; or why it cannot be used."""
         if self.deprecated:
             return f"Deprecated: write {self.deprecated.instead}."
-        line = self._source.summary if self._source else None
+        unread = isinstance(self.target, str) and not is_imported(self.target)
+        line = read_summary(str(self.target)) if unread else None
         try:
             line = (inspect.getdoc(self.cls) or "").partition("\n")[0] if line is None else line
         except ConvragError as error:

@@ -92,6 +92,19 @@ def read_module(name: str) -> str | None:
         return None
 
 
+def read_summary(target: str) -> str | None:
+    """The first line of a class's docstring, by "module:Class"; None where the module does not have the two.
+
+    `--help` shows a hundred of them, so that parsing each module would take a third of its time.
+    """
+    module, _, name = target.partition(":")
+    if find_module(module) is None:
+        return None
+    pattern = rf'^class {re.escape(name)}\b[^:]*:\n\s+r?"""(.*?)(?:"""|\n)'
+    found = re.search(pattern, read_module(module) or "", re.MULTILINE)
+    return found[1].strip() if found else None
+
+
 def check_path(target: str) -> None:
     """Raise WrongPath where there is no such module, or the class's name does not occur in it. Nothing is parsed."""
     module, _, name = target.partition(":")
@@ -158,12 +171,6 @@ class ClassSource:
         """The file of the module."""
         spec = find_module(self.module)
         return str(spec.origin) if spec and spec.origin else ""
-
-    @property
-    def summary(self) -> str | None:
-        """The first line of the docstring."""
-        docstring = ast.get_docstring(self.node)
-        return None if docstring is None else docstring.partition("\n")[0]
 
     @cached_property
     def requires(self) -> Mapping[str, str] | None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.registry.source import ClassSource, WrongPath, find_class, find_module
+from convrag.registry.source import ClassSource, WrongPath, find_class, find_module, read_summary
 from written_modules import make_modules
 
 MODULE = '''
@@ -108,7 +108,7 @@ def found(name: str, module: str = "rewriters") -> ClassSource:
 
 
 def test_help_and_requirements_are_read_without_importing() -> None:
-    assert found("First").summary == "Say it first."
+    assert read_summary("src_acme.rewriters:First") == "Say it first."
     assert found("First").requires == {"torch": "acme[gpu]"}
     assert not [name for name in sys.modules if name.startswith("src_acme")]
 
@@ -135,7 +135,7 @@ def test_the_signature_is_read_as_it_is_written() -> None:
 
 def test_what_is_inherited_is_followed() -> None:
     second = found("Second")
-    assert second.summary == r"Say it \second."
+    assert read_summary("src_acme.rewriters:Second") == r"Say it \second."
     assert second.requires == {}
     parameters = second.parameters
     assert parameters is not None
@@ -147,11 +147,13 @@ def test_what_is_inherited_is_followed() -> None:
 
 def test_exports_are_followed() -> None:
     assert found("First", "public").module == "src_acme.rewriters"
-    assert found("Renamed", "public").summary == r"Say it \second."
+    assert found("Renamed", "public").node.name == "Second"
+    assert read_summary("src_acme.public:Renamed") is None  # the class is imported for it
 
 
 def test_what_the_text_does_not_say_plainly_is_not_guessed() -> None:
-    assert found("Bare").summary is None
+    assert read_summary("src_acme.rewriters:Bare") is None
+    assert read_summary("src_acme.nowhere:Bare") is None
     assert found("Counted").requires is None
     assert found("Fourth").requires is None
     assert found("Fourth").parameters is None
