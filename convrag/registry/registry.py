@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
-from docstring_parser import parse
-
 from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
@@ -164,6 +162,8 @@ class OptionText:
 
 def describe_option(option: Option) -> OptionText:
     """Read an option's class. Raises ConfigError where an annotation cannot be resolved."""
+    from docstring_parser import parse  # tells of options alone; a start does without
+
     parsed = parse(inspect.getdoc(option.cls) or "")
     told = read_argument_texts(option.cls)
     return OptionText(
