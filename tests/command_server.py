@@ -49,7 +49,6 @@ LIBRARIES = (
     "numpy.random",
     "pydantic.dataclasses",
     "pydantic.type_adapter",
-    "pysbd",
     "pytrec_eval",
     "rapidfuzz",
     "rich.progress",
