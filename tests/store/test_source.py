@@ -73,7 +73,7 @@ def append(path: Path, text: str = "\n# edited\n") -> None:
         ("acme_rag/words.txt", True),
         ("acme_base/rewriters.py", True),  # the base class is in another package
         ("acme_base/deep/helper.py", True),
-        ("convrag/sdk/sentences.py", True),  # imported in a method
+        ("convrag/sdk/words.py", True),  # imported in a method
         ("convrag/sdk/prompts.py", True),  # imported through the facade
         ("convrag/sdk/structured_output.py", False),  # not imported
         ("convrag/cli/main.py", False),
