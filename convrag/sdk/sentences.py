@@ -7,6 +7,7 @@ it holds.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Literal
 
 # The lookbehind keeps the search from starting again at each space of a long row of spaces.
 _CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
@@ -177,6 +178,62 @@ def remove_citations(text: str) -> str:
         'Dogs bark, cats do not.'
     """
     return _CITATION.sub("", text)
+
+
+Kind = Literal["statement", "question", "other"]
+"""What a sentence does: it states something, it asks, or neither: a heading, the head of a table, a menu, code."""
+
+_ASKS = re.compile(r"[?？؟؛][\s\"'”’»)*_\]]*\Z")
+_MARKED = re.compile(r"[.!…。！।॥։።:;][\s\"'”’»)*_\]`\[\d,]*\Z")
+_LISTED = re.compile(r"\s*(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+")
+_RULE = re.compile(r"(?:[\s|:=+*_`~-]*\n)+")
+_UNDERLINE = re.compile(r"\s*\n[ \t|+]*[:=~^-]{2}[-:=~^|+ \t]*(?:\n|\Z)")
+_NO_STATEMENT = re.compile(
+    r"""\s*(?:
+        \#{1,6}\s | >>> | \$\s | /[/*] | </?\w+[\s>/] | \.\.\s | @\w+$
+        | (?:import|from|def|class|return|var|let|const|function|export|elif|sudo|npm|pip|git)\s (?!.*[.!]\s*$)
+        | (?:next|previous|prev|back|home|up|see\ also|contents|table\ of\ contents|menu|tags?|related)\s*[:»>|←→]
+        | [\w.\[\]"']+\s*[-+*/:]?=[^=] | [\w.]+\(.*\)\s*[;{]?$
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_CODE = re.compile(r"[{}()\[\]<>;=$\\|]|->")
+_INLINE_CODE = re.compile(r"`[^`\n]*`")
+
+
+def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
+    """Yield the sentences of a passage with what they do: (start, end, kind).
+
+    A text of fewer than four words, or three with an end mark, states nothing; nor does a line that has neither an end
+    mark nor a verb, a digit or the bullet of a list.
+    """
+    fences = [found.span() for found in _FENCE.finditer(text)]
+    for start, end in find_sentence_spans(text):
+        if rule := _RULE.match(text, start, end):
+            start = rule.end()
+        fenced = any(first <= start < last for first, last in fences)
+        yield start, end, "other" if fenced else _classify(text[start:end], text[end : end + 200])
+
+
+def ends_in_question(text: str) -> bool:
+    """Whether a text ends with a question mark."""
+    return bool(_ASKS.search(text))
+
+
+def _classify(sentence: str, following: str) -> Kind:
+    if ends_in_question(sentence):
+        return "question"
+    prose = _INLINE_CODE.sub("x", _LINK.sub("", sentence))
+    marked, field = _MARKED.search(sentence), _FIELD.match(sentence)
+    words = max(len(prose.split()), len(_CJK.findall(prose)) // 2)
+    coded = _NO_STATEMENT.match(sentence) or len(_CODE.findall(prose)) > len(prose) / 15
+    if coded or words < (3 if marked or field else 4) or _UNDERLINE.match(following):
+        return "other"
+    told = marked or field or _LISTED.match(sentence) or _FINITE_VERB.search(prose) or re.search(r"\d", prose)
+    return "statement" if told else "other"
 
 
 _ASIDE = re.compile(r"\s*\([^()]*\)")

@@ -15,6 +15,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn
 from convrag.config.settings import Settings
 from convrag.sdk.citations import check_citations
+from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener, listen_with
 from convrag.testing import GeneratorContract
@@ -24,7 +25,6 @@ from convrag_basics.stages import NoRanker
 from convrag_condense.chat import ChatGenerator, MetaResponseFilter, is_meta_response
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_offline.answering import answer
-from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_retrieval.bm25 import BM25Retriever
 
 READY = "Okay, I understand. I'm ready to begin."

@@ -10,12 +10,12 @@ import pytest
 from convrag.api.errors import ConvragError, LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Message, Passage, Prompt
+from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
 from convrag_offline import lsa_model as lsa_model_module
 from convrag_offline.answering import NOT_FOUND, find_missing_words, rewrite
-from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.embedders import LsaEmbedder, WordsEmbedder
 from convrag_offline.extractive import ExtractiveLLM
 
