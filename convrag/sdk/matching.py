@@ -157,7 +157,7 @@ def find_matching_stems(text: str, weights: Mapping[str, float]) -> frozenset[st
     return frozenset((find_stems(text) | find_stems(split_compounds(text))) & weights.keys())
 
 
-GAIN = 0.2
+GAIN = 0.1
 """The least share of the question's weight that a further sentence adds to those before it."""
 
 _SUPERSEDED = re.compile(
