@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag.api.printable import format_record_html
-from convrag.api.rows import format_record, parse_record
 from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query
 from convrag.api.types import Usage as Usage
 
@@ -94,6 +93,8 @@ class TurnRecord:
         Args:
             replies: whether to add the prompts and replies of language models, which are long.
         """
+        from convrag.api.rows import format_record  # a command that reads and writes no record does without
+
         return format_record(self, replies=replies)
 
     def _repr_html_(self) -> str:
@@ -107,6 +108,8 @@ class TurnRecord:
         Raises:
             ValueError: a field is missing or has another form; the message names it.
         """
+        from convrag.api.rows import parse_record
+
         return cls(**parse_record(row))
 
 
