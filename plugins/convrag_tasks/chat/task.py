@@ -32,7 +32,7 @@ class ChatTask(Task):
         confirm: wait before each search, so that the query can be replaced.
         domain: the corpus to talk about; needed where the data set has more than one.
         show: trace shows below each answer what the rewriter did and why (the gate's reasons), what was searched for,
-            how many passages were found and shown, tokens by part of the prompt, seconds.
+            how many passages were found and shown, tokens, seconds.
         prompt: a Jinja file to use instead of convrag.sdk's suggest.jinja; it is given `question`, `answer`, `titles`
             (of passages that were found and not cited) and `count`.
 
