@@ -69,8 +69,6 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     lines += _explain_memory(record.trace.get("memory", {}))
     if trace.get("edited"):
         lines.append(("Why", "you typed this query"))
-    elif trace.get("rewriting") == "off":
-        lines.append(("Why", "rewriting is off: the question is the query"))
     else:
         lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]

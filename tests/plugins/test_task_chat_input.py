@@ -93,7 +93,6 @@ def test_commands_and_what_stands_behind_them_are_completed(tmp_path: Path) -> N
     chat.type("tea?")
     assert complete(chat, "/s") == ["/sources", "/save"]
     assert complete(chat, "/passage ") == ["/passage 7", "/passage 8"]
-    assert complete(chat, "/rewrite o") == ["/rewrite on", "/rewrite off"]
     assert complete(chat, "/open t") == ["/open talk"]
     for text in ("what", "/nosuch x", "/why x", "a /s"):
         assert complete(chat, text) == []

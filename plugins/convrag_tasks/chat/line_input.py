@@ -56,7 +56,7 @@ class PlainReader:
         """What stood in the line that Ctrl-C has ended."""
         return ""
 
-    def read(self, prompt: str = PROMPT) -> str | None:
+    def read(self) -> str | None:
         """Read a line without white space around it; None at the end of the input.
 
         Raises KeyboardInterrupt where the user has typed Ctrl-C.
@@ -64,7 +64,7 @@ class PlainReader:
         if sys.stdin is None:  # it was closed before the process began
             return None
         try:
-            return input(prompt if sys.stdin.isatty() else "").strip()
+            return input(PROMPT if sys.stdin.isatty() else "").strip()
         except EOFError:
             return None
 
@@ -99,11 +99,11 @@ class EditingReader(PlainReader):
         """What stood in the line that was given up with Ctrl-C."""
         return self._session.default_buffer.text
 
-    def read(self, prompt: str = PROMPT) -> str | None:
+    def read(self) -> str | None:
         """Read a line; see PlainReader."""
         with keep_watching():
             try:
-                line = self._session.prompt([("class:prompt", prompt)], handle_sigint=False)
+                line = self._session.prompt([("class:prompt", PROMPT)], handle_sigint=False)
             except EOFError:
                 return None
             except KeyboardInterrupt:

@@ -155,12 +155,8 @@ class ChatLoop:
                 self.screen.print_line(f"This turn is not kept: {error}", "red")
 
     def _list_commands(self) -> Iterator[Command]:
-        on_or_off = ("on", "off")
         yield Command("query", "TEXT", "answer the last question again from what is found for TEXT", self._answer_from)
         yield Command("again", "", "answer the last question again", lambda _: self._answer_again())
-        yield Command(
-            "rewrite", "on|off", "whether questions are rewritten before the search", self._rewrite, lambda: on_or_off
-        )
         yield Command("list", "", "the conversations that are kept", lambda _: self._list_conversations())
         yield Command("open", "ID", "go on with one of them", self._open_conversation, self._list_ids)
         yield Command("reset", "", "begin a new conversation; this one is kept", lambda _: self._start_new())
@@ -230,11 +226,6 @@ class ChatLoop:
         if self.chat.has_turns():
             self.chat.ask_again(query)
             self._show_suggestions()
-
-    def _rewrite(self, text: str) -> None:
-        if text in ("on", "off"):
-            self.chat.rewriter.on = text == "on"
-        self.screen.print_line(f"Rewriting is {'on' if self.chat.rewriter.on else 'off'}. (/rewrite on|off)")
 
     def _list_conversations(self) -> None:
         """Show the conversations that were used last, the newest one first."""
