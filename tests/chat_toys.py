@@ -85,7 +85,7 @@ class Lines:
         self.typed = typed
         self.leaves_at_interrupt = leaves_at_interrupt
 
-    def read(self, prompt: str = "> ") -> str | None:
+    def read(self) -> str | None:
         line = next(self.lines, None)
         if line is None or isinstance(line, str):
             return line and line.strip()
@@ -95,7 +95,7 @@ class Lines:
 class Chat:
     """A chat about three passages, p0 to p2, in a database in a folder."""
 
-    def __init__(self, folder: Path, llm: LLM | None = None, *, confirm: bool = False) -> None:
+    def __init__(self, folder: Path, llm: LLM | None = None) -> None:
         self.generator = Streams()
         self.conversations = Conversations(folder / "conversations.db")
         self.pipeline = Pipeline(
@@ -108,8 +108,7 @@ class Chat:
         )
         self.lines = Lines()
         session = self.conversations.begin("talk", "default")
-        read_query = (lambda: self.lines.read() or "") if confirm else None
-        self.chat = ChatConversation(self.pipeline, Screen(), session, read_query)
+        self.chat = ChatConversation(self.pipeline, Screen(), session)
         template = PromptTemplate("suggest", package="convrag.sdk")
         suggest = partial(suggest_follow_ups, llm, template, count=3) if llm else None
         self.loop = ChatLoop(self.chat, suggest, Inspection(self.chat, folder))

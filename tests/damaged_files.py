@@ -65,8 +65,8 @@ def damage_bytes(text: str) -> Iterator[tuple[str, bytes]]:
     yield "no end of line", data.rstrip(b"\n")
     yield "merge marks", b"<<<<<<< HEAD\n" + data + b"=======\n>>>>>>> other\n"
     yield "HTML", b"<!DOCTYPE html><html><body>404</body></html>"
-    yield "deep", b"[" * 100_000
-    yield "deep in an object", b'{"a": ' * 50_000
+    yield "deep", b"[" * 2_000
+    yield "deep in an object", b'{"a": ' * 2_000
     yield "binary", bytes(range(256))
 
 

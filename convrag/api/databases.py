@@ -31,12 +31,6 @@ class Entries(Protocol):
     def lock_call(self, key: str) -> AbstractContextManager[None]:
         """Keep processes of other machines from making a call during the block; waits while one of them makes it."""
 
-    def get_last_row(self) -> int:
-        """Return the row number of the newest entry; 0 where there is none."""
-
-    def count_since(self, row: int) -> dict[str, int]:
-        """Count by kind the entries that any process has added after a row."""
-
 
 class Rows(Protocol):
     """A statement that was carried out: `sqlite3.Cursor` is one."""

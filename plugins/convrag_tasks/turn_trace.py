@@ -1,6 +1,5 @@
 """What happened in a turn, in plain words: why its query was searched for, and where its tokens went."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,8 +69,6 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     lines += _explain_memory(record.trace.get("memory", {}))
     if trace.get("edited"):
         lines.append(("Why", "you typed this query"))
-    elif trace.get("rewriting") == "off":
-        lines.append(("Why", "rewriting is off: the question is the query"))
     else:
         lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
@@ -173,49 +170,12 @@ def _quote(text: object) -> str:
     return f'"{line}"' if len(line) <= _LONGEST else f'"{line[:_LONGEST]} ..."'
 
 
-def count_parts(prompt: Prompt, tokens: int) -> dict[str, int]:
-    """The tokens of a prompt by part: instructions, history, evidence and question; parts that are empty are left out.
-
-    The number of all tokens is the model's own. Each part has its share of the characters, so the parts are estimates.
-
-    Args:
-        prompt: messages before the last one that is no instruction are history, as are those inputs of that name that
-            stand in the last message.
-        tokens: of the whole prompt.
-    """
-    said = [message.content for message in prompt.messages if message.role != "system"]
-    last = said[-1] if said else ""
-
-    def count_characters(texts: Iterable[object]) -> int:
-        return sum(len(text) for text in texts if isinstance(text, str) and text in last)
-
-    history = [text for turn in _list_mappings(prompt.inputs.get("history")) for text in turn.values()]
-    evidence = [text for item in _list_mappings(prompt.inputs.get("evidence")) for text in item.values()]
-    found = {
-        "history": sum(map(len, said[:-1])) + count_characters(history),
-        "evidence": count_characters(evidence),
-        "question": count_characters([prompt.inputs.get("question")]),
-    }
-    whole = sum(len(message.content) for message in prompt.messages)
-    characters = {"instructions": max(whole - sum(found.values()), 0), **found}
-    return {part: round(tokens * size / whole) for part, size in characters.items() if size and whole}
-
-
 def _explain_tokens(replies: Iterable[tuple[Prompt, Completion]]) -> Iterator[tuple[str, str]]:
-    """A line for each task: the tokens of its prompts by part, and of the replies."""
-    tasks: dict[str, list[tuple[Prompt, Completion]]] = {}
+    """A line for each task: the tokens of its prompts, and of the replies."""
+    tasks: dict[str, list[Completion]] = {}
     for prompt, completion in replies:
         if completion.prompt_tokens:  # rules read none
-            tasks.setdefault(prompt.task, []).append((prompt, completion))
+            tasks.setdefault(prompt.task, []).append(completion)
     for task, asked in tasks.items():
-        parts = Counter[str]()
-        for prompt, completion in asked:
-            parts.update(count_parts(prompt, completion.prompt_tokens))
-        total = sum(completion.prompt_tokens for _, completion in asked)
-        replied = sum(completion.completion_tokens for _, completion in asked)
-        by_part = ", ".join(f"{part} {tokens:,}" for part, tokens in parts.items())
-        yield "Tokens", f"{task}, {count(len(asked), 'call')}: {total:,} ({by_part}); reply {replied:,}"
-
-
-def _list_mappings(given: Any) -> list[Mapping[str, Any]]:
-    return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list | tuple) else []
+        read, replied = (sum(getattr(each, f"{kind}_tokens") for each in asked) for kind in ("prompt", "completion"))
+        yield "Tokens", f"{task}, {count(len(asked), 'call')}: {read:,}; reply {replied:,}"

@@ -15,7 +15,6 @@ from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose
-from convrag.run.records import to_json
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging.answers import split_words, truncate_answer
@@ -177,38 +176,6 @@ def test_a_longer_answer_is_truncated_before_it_is_judged(store: Store) -> None:
     assert metric(store, model()).measure([record(1, answer)])["t<::>1"]["nuggets_strict_all"] == 2 / 3
 
 
-def write_run(folder: Path, *records: TurnRecord) -> Path:
-    (folder / "intermediate").mkdir(parents=True)
-    lines = "".join(to_json(each) + "\n" for each in records)
-    (folder / "intermediate" / "default.jsonl").write_text(lines, encoding="utf-8")
-    return folder
-
-
-def test_each_pair_of_answers_is_judged_at_one_length(store: Store, tmp_path: Path) -> None:
-    long, short = record(1, f"Well [1]. {FACTS[0]}. {FACTS[1]}."), record(1, f"{FACTS[0]}!")
-    one, other = write_run(tmp_path / "one", long, record(2, "a")), write_run(tmp_path / "other", short)
-    llm = model()
-    found = metric(store, llm, equal_length=other).measure([long, record(2, "a")])
-    assert [prompt.inputs["answer"] for prompt in llm.asked("assign")] == ["Well. fact number 1 about"]
-    assert list(found) == ["t<::>1"]
-    assert found["t<::>1"]["nuggets_words"] == 5
-    assert report_of(found).numbers["nuggets"]["left_out"]["no_pair"] == 1
-    assert metric(store, model(), equal_length=one).measure([short])["t<::>1"]["nuggets_words"] == 5
-    assert metric(store, model(), equal_length=other, max_words=3).measure([long])["t<::>1"]["nuggets_words"] == 3
-    assert (
-        metric(store, model(), equal_length=one).content_hash()
-        != metric(store, model(), equal_length=other).content_hash()
-    )
-
-
-def test_a_folder_without_a_run_has_no_lengths(store: Store, tmp_path: Path) -> None:
-    (problem,) = metric(store, model(), equal_length=tmp_path).check()
-    assert str(tmp_path) in problem
-    assert "no folder of a finished run" in problem
-    with pytest.raises(ConfigError, match="equal_length"):
-        metric(store, model(), equal_length=tmp_path, judgements=[tmp_path / "labels.jsonl"])
-
-
 def test_splitting_and_truncating_answers() -> None:
     assert split_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
     assert truncate_answer("a b [1] c", 3) == "a b [1] c"
@@ -244,7 +211,6 @@ def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_p
     assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
     assert report.numbers["nuggets"]["left_out"] == {
         "few": 1,
-        "no_pair": 0,
         "no_passages": 1,
         "no_nuggets": 0,
         "not_judged": 0,

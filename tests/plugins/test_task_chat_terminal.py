@@ -172,11 +172,11 @@ def test_what_is_typed_while_an_answer_is_drawn_waits_for_the_next_prompt(start:
     terminal = start(*TALKER, "llm.delay=0.1", "task.suggestions=0")
     terminal.type("a b c d e f g h i j k l m n o p q r s t u v w x y z\r")
     terminal.wait_for("\na b c d")
-    terminal.type("/rewrite off\r")
-    terminal.wait_for("Rewriting is off.")
+    terminal.type("/passage x\r")
+    terminal.wait_for("shows a passage.")
     terminal.wait_for_prompt()
-    assert "> /rewrite off\nRewriting is off." in terminal.text
-    assert terminal.text.count("/rewrite off") == 1
+    assert "> /passage x\n/passage NUMBER shows a passage." in terminal.text
+    assert terminal.text.count("/passage x") == 1
     assert terminal.end() == 0
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
-from prompt_toolkit.document import Document
+from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -36,7 +35,7 @@ def make_reader(history: Path, list_commands: Callable[[], Mapping[str, Command]
     """
     if plain or sys.stdin is None or not sys.stdin.isatty():
         return PlainReader()
-    return EditingReader(history, CommandCompleter(list_commands))
+    return EditingReader(history, make_completer(list_commands))
 
 
 class PlainReader:
@@ -57,7 +56,7 @@ class PlainReader:
         """What stood in the line that Ctrl-C has ended."""
         return ""
 
-    def read(self, prompt: str = PROMPT) -> str | None:
+    def read(self) -> str | None:
         """Read a line without white space around it; None at the end of the input.
 
         Raises KeyboardInterrupt where the user has typed Ctrl-C.
@@ -65,7 +64,7 @@ class PlainReader:
         if sys.stdin is None:  # it was closed before the process began
             return None
         try:
-            return input(prompt if sys.stdin.isatty() else "").strip()
+            return input(PROMPT if sys.stdin.isatty() else "").strip()
         except EOFError:
             return None
 
@@ -100,11 +99,11 @@ class EditingReader(PlainReader):
         """What stood in the line that was given up with Ctrl-C."""
         return self._session.default_buffer.text
 
-    def read(self, prompt: str = PROMPT) -> str | None:
+    def read(self) -> str | None:
         """Read a line; see PlainReader."""
         with keep_watching():
             try:
-                line = self._session.prompt([("class:prompt", prompt)], handle_sigint=False)
+                line = self._session.prompt([("class:prompt", PROMPT)], handle_sigint=False)
             except EOFError:
                 return None
             except KeyboardInterrupt:
@@ -123,37 +122,15 @@ def _make_key_bindings() -> KeyBindings:
     return bindings
 
 
-class CommandCompleter(Completer):
-    """Completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question is not completed.
+def make_completer(list_commands: Callable[[], Mapping[str, Command]]) -> Completer:
+    """Make what completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question is not completed."""
 
-    Args:
-        list_commands: gives the commands.
-    """
+    def list_words() -> list[str]:
+        commands = list_commands().values()
+        values = (f"/{command.name} {value}" for command in commands for value in command.list_values())
+        return [*(f"/{command.name}" for command in commands), *values]
 
-    def __init__(self, list_commands: Callable[[], Mapping[str, Command]]) -> None:
-        self._list_commands = list_commands
-        self._paths = PathCompleter(expanduser=True)
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yield the completions of the text before the cursor."""
-        name, space, rest = document.text_before_cursor.partition(" ")
-        if not name.startswith("/"):
-            return
-        commands = self._list_commands()
-        if not space:
-            for known in commands.values():
-                if f"/{known.name}".startswith(name):
-                    end = " " if known.argument else ""
-                    yield Completion(f"/{known.name}{end}", -len(name), display_meta=known.help)
-            return
-        command = commands.get(name[1:])
-        if command is None:
-            return
-        if command.argument == "[FILE]":
-            yield from self._paths.get_completions(Document(rest), complete_event)
-        for value in command.list_values():
-            if value.startswith(rest):
-                yield Completion(value, -len(rest))
+    return WordCompleter(list_words, sentence=True)
 
 
 class QuestionHistory(FileHistory):

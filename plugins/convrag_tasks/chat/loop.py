@@ -1,28 +1,21 @@
 """The loop of a chat: reads lines, and answers questions or carries out commands, those that only look among them."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
-from convrag import ConvragError, DataError, Passage, TurnRecord
-from convrag.sdk.citations import find_cited_statements
+from convrag import ConvragError, DataError, TurnRecord
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.printable import count
-from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
 from convrag.sdk.transcript import find_source, format_transcript, list_sources
-from convrag.sdk.words import stem_words
 from convrag_tasks.chat.conversation import ChatConversation, carry_out
 from convrag_tasks.chat.line_input import Command, PlainReader
-from convrag_tasks.chat.screen import Span
 from convrag_tasks.turn_trace import explain_query
-
-_WORD = re.compile(r"\d+|[^\W\d_]{4,}")
 
 
 class Inspection:
@@ -44,7 +37,7 @@ class Inspection:
         yield Command(
             "passage",
             "NUMBER",
-            "a passage; what the answer cites of it is marked",
+            "a passage; what the answer is known to rest on is marked",
             self.show_passage,
             lambda: [str(source.number) for source in list_sources(self.chat.records)],
         )
@@ -75,7 +68,7 @@ class Inspection:
         record = self.chat.records[place]
         if place + 1 < len(self.chat.records):
             self.screen.print_line(f"From the answer to: {record.original_query}", "dim")
-        self.screen.show_passage(source, find_cited_spans(record, source.passage, source.number))
+        self.screen.show_passage(source, record.answer.find_spans(source.passage.id))
 
     def explain_query(self, _: str) -> None:
         """Show why the last query was searched for."""
@@ -102,39 +95,6 @@ class Inspection:
             self.screen.print_line(f"It could not be saved: {error}", "red")
             return
         self.screen.print_line(f"Saved: {path}")
-
-
-def find_cited_spans(record: TurnRecord, passage: Passage, number: int) -> list[Span]:
-    """Find the parts of a passage that an answer cites, as (start, end) in its text, in order.
-
-    A generator that knows them says so (`Answer.support`). For any other it is, for each sentence of the answer with
-    the passage's number, the sentence of the passage that shares most of its longer words.
-
-    Args:
-        record: the turn.
-        passage: of its evidence.
-        number: by which the answer cites the passage.
-    """
-    if passage.id not in record.answer.citations:
-        return []
-    return record.answer.find_spans(passage.id) or _find_similar(record.answer.text, passage.text, number)
-
-
-def _find_similar(answer: str, text: str, number: int) -> list[Span]:
-    """For each sentence of the answer with the number, the sentence of the text that shares most words with it."""
-    candidates = [(span, _find_stems(text[slice(*span)])) for span in find_sentence_spans(text)]
-    spans = set()
-    for start, end, numbers in find_cited_statements(answer):
-        wanted = _find_stems(answer[start:end]) if number in numbers else set()
-        shared = [(len(wanted & stems), span) for span, stems in candidates]
-        best, span = max(shared, key=lambda each: each[0], default=(0, (0, 0)))
-        if best:
-            spans.add(span)
-    return sorted(spans)
-
-
-def _find_stems(text: str) -> set[str]:
-    return set(stem_words(_WORD.findall(text.lower())))
 
 
 KEYS = "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R find what was typed; Tab completes."
@@ -195,12 +155,8 @@ class ChatLoop:
                 self.screen.print_line(f"This turn is not kept: {error}", "red")
 
     def _list_commands(self) -> Iterator[Command]:
-        on_or_off = ("on", "off")
         yield Command("query", "TEXT", "answer the last question again from what is found for TEXT", self._answer_from)
         yield Command("again", "", "answer the last question again", lambda _: self._answer_again())
-        yield Command(
-            "rewrite", "on|off", "whether questions are rewritten before the search", self._rewrite, lambda: on_or_off
-        )
         yield Command("list", "", "the conversations that are kept", lambda _: self._list_conversations())
         yield Command("open", "ID", "go on with one of them", self._open_conversation, self._list_ids)
         yield Command("reset", "", "begin a new conversation; this one is kept", lambda _: self._start_new())
@@ -270,11 +226,6 @@ class ChatLoop:
         if self.chat.has_turns():
             self.chat.ask_again(query)
             self._show_suggestions()
-
-    def _rewrite(self, text: str) -> None:
-        if text in ("on", "off"):
-            self.chat.rewriter.on = text == "on"
-        self.screen.print_line(f"Rewriting is {'on' if self.chat.rewriter.on else 'off'}. (/rewrite on|off)")
 
     def _list_conversations(self) -> None:
         """Show the conversations that were used last, the newest one first."""

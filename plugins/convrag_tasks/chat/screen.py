@@ -109,7 +109,7 @@ class Screen:
             self.print_item(f"  [{source.number}]", f"{describe_passage(source.passage)}{note}", style)
 
     def show_passage(self, source: Source, spans: Sequence[Span]) -> None:
-        """Show a passage, with the parts that the answer cites marked."""
+        """Show a passage, with the parts marked that the answer rests on."""
         passage = source.passage
         self.print_item(f"[{source.number}]", passage.title or "(no title)", "bold")
         self.print_line(" - ".join(filter(None, [passage.place, passage.url])) or passage.id, "dim")
@@ -122,8 +122,6 @@ class Screen:
             self.console.print(text, width=text_width(self.console))
         if not source.cited:
             self.print_line("The answer does not cite it.", "dim")
-        elif not spans:
-            self.print_line("The answer cites it, with no words of any of its sentences.", "dim")
 
     def _show_cited(self, sources: Sequence[Source]) -> None:
         """Show the sources that the answer cites, and how many there are beside them."""
