@@ -8,7 +8,6 @@ import re
 from collections.abc import Container
 from math import isfinite
 from reprlib import repr as brief
-from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from convrag.sdk.jsonl import Line
@@ -16,15 +15,6 @@ from convrag.sdk.jsonl import Line
 _CODE = r"%(?:2[05]|0[9A-D]|1[C-F]|C2%(?:85|A0)|E1%9A%80|E2%80%(?:8[0-9A]|A[89F])|E2%81%9F|E3%80%80)"
 _TO_ENCODE = re.compile(rf"\s|(?={_CODE})%")
 _ENCODED = re.compile(_CODE)
-
-
-class Rank(NamedTuple):
-    """A line of a run: the ids of a turn and of a passage, the rank as it is written, and the score."""
-
-    turn_id: str
-    passage_id: str
-    rank: str
-    score: float
 
 
 def encode_id(name: str) -> str:
@@ -46,12 +36,15 @@ def split_columns(line: str) -> list[str]:
     return [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
 
 
-def read_rank(line: Line, known: Container[str] = ()) -> Rank:
+def read_rank(line: Line, known: Container[str] = ()) -> tuple[str, str, str, float]:
     """Read a line of a run.
 
     Args:
         line: turn, Q0, passage, rank, score, tag.
         known: ids of passages that are taken as they stand, such as those that are judged.
+
+    Returns:
+        The ids of the turn and of the passage, the rank as it is written, and the score.
 
     Raises:
         DataError: it has other columns, or the score is no finite number.
@@ -67,4 +60,4 @@ def read_rank(line: Line, known: Container[str] = ()) -> Rank:
         raise line.error(f"the score {brief(score)} is no number") from error
     if not isfinite(number):
         raise line.error(f"the score of passage {passage!r} is {number}, which has no place in an order")
-    return Rank(decode_id(turn), passage, rank, number)
+    return decode_id(turn), passage, rank, number

@@ -101,7 +101,9 @@ def test_ids_with_blanks_come_back_from_a_run(form: str, tmp_path: Path, convrag
     theirs = write(tmp_path / "theirs.trec", *(line.replace("%2520", "%20") for line in format_trec_lines(record)))
     for run in (ours, theirs):
         found = read_trec_run(run, known=data.qrels()["a c<::>1"])[0]["a c<::>1"]
-        replayed = RunRetriever(path=run, dataset=data, store=convrag_store).retrieve([Query("", turn_id="a c<::>1")], 9)
+        replayed = RunRetriever(path=run, dataset=data, store=convrag_store).retrieve(
+            [Query("", turn_id="a c<::>1")], 9
+        )
         assert [hit.passage.id for hit in found] == ids
         assert [hit.passage.text for hit in replayed] == [f"{name}!" for name in ids]
 
