@@ -13,10 +13,11 @@ from typing import TypeVar
 
 from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
 from convrag.sdk.cancelling import check_cancelled, when_cancelled
+from convrag.sdk.queries import summarise_queries
 from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.turns import Session, StageFinished, Stages, logs
 from convrag_tasks.chat.answer_display import DOING, PlainDisplay
-from convrag_tasks.chat.screen import Screen, format_queries
+from convrag_tasks.chat.screen import Screen
 
 
 class InteractiveRewriter(Rewriter):
@@ -130,7 +131,7 @@ class ChatConversation:
     def _choose_query(self, display: PlainDisplay, queries: Sequence[Query]) -> str:
         """Show the queries, and read what the user wants instead."""
         assert self._read_query
-        display.print_line(format_queries(queries), "cyan")
+        display.print_line(_announce(queries), "cyan")
         edited = self._read_query()
         display.show_doing(DOING["retriever"])
         return edited
@@ -142,9 +143,14 @@ class ChatConversation:
             return
         stage, record = event
         if stage == "rewriter" and not self._read_query:
-            display.print_line(format_queries(record.queries), "cyan")
+            display.print_line(_announce(record.queries), "cyan")
         following = Stages._fields[Stages._fields.index(stage) + 1 :]
         display.show_doing(DOING.get(following[0], following[0]) if following else "")
+
+
+def _announce(queries: Sequence[Query]) -> str:
+    text = summarise_queries(queries)
+    return f"Searching for: {text}" + (", /why" if len(queries) > 1 else "")
 
 
 def make_conversation_id() -> str:
