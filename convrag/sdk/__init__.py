@@ -32,6 +32,7 @@
 * `corpus`: the passages of a domain on disk.
 * `question_sets`: an evaluation set in a folder, and which passages it is about.
 * `jsonl`: users' JSONL files, line by line.
+* `trec`: lines of TREC's files, and ids whose blanks are percent-encoded in them.
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.

@@ -5,7 +5,8 @@ from typing import Any
 
 from convrag import Completion, Prompt, Run, TurnRecord, hookimpl
 from convrag.sdk.printable import count
-from convrag.sdk.queries import describe_query
+from convrag.sdk.queries import list_queries
+from convrag.sdk.transcript import describe_passage, list_sources
 
 REASONS = {
     "first_turn": "it is the first question",
@@ -65,23 +66,17 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     """
     record = records[-1]
     trace = record.trace.get("rewriter", {})
-    lines = [("Asked", record.original_query), *_list_queries(record)]
+    lines = [("Asked", record.original_query), *(("Query", text) for text in list_queries(record.queries))]
     lines += _explain_memory(record.trace.get("memory", {}))
     if trace.get("edited"):
         lines.append(("Why", "you typed this query"))
     else:
         lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
-    lines += _explain_passages(record)
+    lines += _explain_passages(records)
     lines += [("Failed", record.error)]
     lines += [("Seconds", ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in record.timings.items()))]
     return [(heading, " ".join(text.split())) for heading, text in lines if text]
-
-
-def _list_queries(record: TurnRecord) -> Iterator[tuple[str, str]]:
-    for query in record.queries:
-        described = describe_query(query)
-        yield "Query", f"{query.text} ({described})" if described else query.text
 
 
 def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -155,14 +150,13 @@ def _describe_item(item: object, turns: Mapping[str, str]) -> str:
     return turns.get(str(item)) or (_quote(item) if len(str(item)) > _LONGEST else str(item))
 
 
-def _explain_passages(record: TurnRecord) -> Iterator[tuple[str, str]]:
+def _explain_passages(records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
+    record, sources = records[-1], list_sources(records)
     hints = sum(item.hint for item in record.evidence.items)
     repeated = f", {hints} of them as hints at earlier ones" if hints else ""
-    cited = len(record.answer.citations)
-    yield "Passages", f"{len(record.hits)} found, {len(record.evidence.items)} read{repeated}, {cited} cited"
-    for item in record.evidence.items:
-        if item.passage.place and item.passage.id in record.answer.citations:
-            yield "", f"[{item.number}] {item.passage.place}"
+    cited = [source for source in sources if source.cited]
+    yield "Passages", f"{len(record.hits)} found, {len(sources)} read{repeated}, {len(cited)} cited"
+    yield from (("", f"[{source.number}] {describe_passage(source.passage)}") for source in cited)
 
 
 def _quote(text: object) -> str:

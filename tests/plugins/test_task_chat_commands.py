@@ -80,6 +80,9 @@ def test_numbers_of_the_whole_conversation() -> None:
     ]
     assert find_source([first, second], 2) == (0, list_sources([first])[1])
     assert find_source([first, second], 4) is None
+    said = {text.partition(" ")[0]: text for _, text in explain_query([first, second])}  # as /sources has it
+    assert said["1"] == "1 found, 2 read, 1 cited"
+    assert said["[1]"].startswith("[1] Pets - ")
 
 
 def explain(trace, records=(), **fields) -> str:

@@ -8,12 +8,15 @@ import pytest
 from commands import run_convrag
 from convrag.api.errors import ConvragError, DataError
 from convrag.api.records import TurnRecord
-from convrag.api.types import Conversation, Turn
+from convrag.api.types import Conversation, Hit, Passage, Query, Turn
 from convrag.config.compose import compose
-from convrag.run.records import from_json, to_json
+from convrag.run.records import format_trec_lines, from_json, to_json
+from convrag.sdk.trec import encode_id
+from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset
+from convrag_replay.retriever import RunRetriever
 from convrag_tasks.evaluate import EvaluateTask
 from convrag_tasks.predictions import (
     add_passage_texts,
@@ -80,6 +83,29 @@ def test_a_trec_run_is_scored_and_what_it_lacks_is_said(data: list[str], tmp_pat
     done = convrag("task=evaluate", f"task.run={run}", *data, "task.missing=skip", folder=tmp_path)
     assert metrics(tmp_path)["overall"]["R@3"] == 1.0
     assert "are left out of the means" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["{}\t{}\t{}", "{} 0 {} {}"])
+def test_ids_with_blanks_come_back_from_a_run(form: str, tmp_path: Path, convrag_store: Store) -> None:
+    """`my file 0` and `my_file 0` were one id in run.trec, and neither was found in the qrels."""
+    ids = ["my file 0", "my_file 0", "https://a.org/b%20c", "50%\u00a0off"]
+    code = str if "\t" in form else encode_id
+    qrels = write(tmp_path / "qrels", *(form.format(code("a c<::>1"), code(name), n) for n, name in enumerate(ids)))
+    talks = write(tmp_path / "talks.jsonl", {"id": "a c", "turns": [{"question": "What?"}]})
+    corpus = write(tmp_path / "corpus.jsonl", *({"_id": name, "text": f"{name}!"} for name in ids))
+    data = JsonlDataset(conversations=talks, qrels=qrels, corpus=corpus)
+    assert list(data.qrels()["a c<::>1"]) == ids
+    hits = tuple(Hit(Passage(name, ""), 9.0 - n) for n, name in enumerate(ids))
+    record = TurnRecord("a c", "a c<::>1", "default", 1, "What?", hits=hits)
+    ours = write(tmp_path / "run.trec", *format_trec_lines(record))
+    theirs = write(tmp_path / "theirs.trec", *(line.replace("%2520", "%20") for line in format_trec_lines(record)))
+    for run in (ours, theirs):
+        found = read_trec_run(run, known=data.qrels()["a c<::>1"])[0]["a c<::>1"]
+        replayed = RunRetriever(path=run, dataset=data, store=convrag_store).retrieve(
+            [Query("", turn_id="a c<::>1")], 9
+        )
+        assert [hit.passage.id for hit in found] == ids
+        assert [hit.passage.text for hit in replayed] == [f"{name}!" for name in ids]
 
 
 @pytest.mark.parametrize(

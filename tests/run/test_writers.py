@@ -83,7 +83,7 @@ def test_beir_and_trec() -> None:
         "agent_response": "Hot [1].",
     }
     lines = [line.split() for line in format_trec_lines(record())]
-    assert [line[:4] for line in lines] == [["t<::>2", "Q0", "a_b", "1"], ["t<::>2", "Q0", "c", "2"]]
+    assert [line[:4] for line in lines] == [["t<::>2", "Q0", "a%20b", "1"], ["t<::>2", "Q0", "c", "2"]]
     assert float(lines[0][4]) > float(lines[1][4])
 
 

@@ -10,11 +10,12 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from convrag import Pipeline, TurnRecord
+from convrag import Pipeline, Query, TurnRecord
+from convrag.sdk.queries import summarise_queries
 from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.turns import Session, StageFinished, Stages, logs
 from convrag_tasks.chat.answer_display import DOING, PlainDisplay
-from convrag_tasks.chat.screen import Screen, format_queries
+from convrag_tasks.chat.screen import Screen
 
 
 class ChatConversation:
@@ -100,9 +101,14 @@ class ChatConversation:
             return
         stage, record = event
         if stage == "rewriter":
-            display.print_line(format_queries(record.queries), "cyan")
+            display.print_line(_announce(record.queries), "cyan")
         following = Stages._fields[Stages._fields.index(stage) + 1 :]
         display.show_doing(DOING.get(following[0], following[0]) if following else "")
+
+
+def _announce(queries: Sequence[Query]) -> str:
+    text = summarise_queries(queries)
+    return f"Searching for: {text}" + (", /why" if len(queries) > 1 else "")
 
 
 def make_conversation_id() -> str:
