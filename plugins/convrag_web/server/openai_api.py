@@ -178,7 +178,8 @@ async def _format_events(turn: RunningTurn, form: ReplyForm, reply: CitedReply) 
                 told.append(form.format_piece(text))
             if isinstance(event, TurnRecord):
                 told += form.list_last(reply, event)
-        yield _join(told) or PING
+        if told or not events:
+            yield _join(told) or PING
     yield form.last
 
 

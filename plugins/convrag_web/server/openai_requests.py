@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from convrag import Message, Question, Turn
+from convrag.sdk.streaming import mend_surrogates
 from convrag.sdk.types import Role
 from convrag_web.server.citations import drop_source_list
 from convrag_web.server.errors import RequestError
@@ -13,8 +14,8 @@ from convrag_web.server.task import Limits
 
 
 def _mend(text: str) -> str:
-    """Replace NUL, which PostgreSQL cannot keep, by U+FFFD."""
-    return text.replace("\0", "\ufffd")
+    """Replace NUL, which PostgreSQL cannot keep, and half a surrogate pair by U+FFFD."""
+    return mend_surrogates(text.replace("\0", "\ufffd"))
 
 
 def _require_text(text: str) -> str:
