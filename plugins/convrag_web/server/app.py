@@ -22,15 +22,16 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from convrag import Conversations, __version__
-from convrag_web.server import completions, conversations_api
+from convrag_web.server import conversations_api, openai_api, source_page
+from convrag_web.server.citations import SourceLinks
 from convrag_web.server.errors import RequestError, describe_failure, install_error_handlers
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.server_metrics import ServerMetrics, make_router
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ApiOptions, Limits
 from convrag_web.server.turn_runner import TurnRunner
 
-OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico"})
-"""Paths that need no token; those below /static/ need none either."""
+OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
+"""Paths that need no token; those below /static/ need none either. Addresses of sources are signed."""
 
 BODY_SECONDS = 30.0
 """Within which the body of a request must have come."""
@@ -237,12 +238,14 @@ def add_pages(app: FastAPI) -> None:
 
 
 DESCRIPTION = (
-    "Conversations over passages, with citations. /v1 is OpenAI's chat protocol, which keeps nothing; /api keeps "
-    "conversations. Every error is OpenAI's object."
+    "Conversations over passages, with citations. /v1 is OpenAI's protocol, of which responses alone are kept; /api "
+    "keeps conversations. Every error is OpenAI's object."
 )
 
 
-def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
+def make_app(
+    models: ServedModels, conversations: Conversations, limits: Limits, access: Access, api: ApiOptions | None = None
+) -> ASGIApp:
     """Make the application that serves these models, and keeps their conversations."""
     metrics = ServerMetrics()
     runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
@@ -256,7 +259,9 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
     )
     turns = ConversationTurns(conversations, models, runner)
     app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
-    app.include_router(completions.make_router(models, runner, limits.max_messages, limits.max_characters))
+    options, links = api or ApiOptions(), SourceLinks(access.token, api.public_url if api else "")
+    app.include_router(openai_api.make_router(models, turns, runner, limits, options, links))
+    app.include_router(source_page.make_router(models, links))
     app.include_router(make_router(metrics))
     add_pages(app)
     install_error_handlers(app)

@@ -3,8 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
-from secrets import token_hex
 from typing import Any
 
 from fastapi import APIRouter
@@ -57,9 +55,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     def begin_conversation(request: schemas.NewConversation = _FIRST_MODEL) -> Response:
         """Begin a conversation with a model."""
         model = models.find(request.model)
-        domain = model.choose_domain(request.domain)
-        id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
-        session = conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
+        session = turns.begin(model, model.choose_domain(request.domain))
         return JsonReply(_describe(session.describe(), turns), status_code=201)
 
     @router.post(_ONE + "/turns", **EVENTS)

@@ -131,19 +131,33 @@ def describe_invalid_request(problems: RequestValidationError) -> RequestError:
     if problem["type"] == "json_invalid":
         return RequestError(400, f"the body is no JSON: {problem['ctx']['error']}")
     message = str(problem["msg"]).removeprefix("Value error, ")
-    is_part = "content" in place and place[-1] == "type"
-    if problem["type"] == "union_tag_invalid" or is_part or (place and place[0] in UNSUPPORTED):
-        text = f"{param}: this is not supported ({message}); docs/serve.md says what is"
+    if place and place[0] in UNSUPPORTED:
+        text = f"{param} is not supported so: {UNSUPPORTED[place[0]]}"
         return RequestError(400, text, param=param, code="unsupported_parameter")
     return RequestError(400, f"{param}: {message}" if param else message, param=param or None)
 
 
-UNSUPPORTED = frozenset(
-    {"n", "tools", "functions", "response_format", "logprobs", "top_logprobs", "audio", "modalities"}
-)
-"""Fields of OpenAI's protocol that are refused, since ignoring them would give another reply than was asked for."""
+_ANSWERS = "answers are text that cites sources: leave it out"
+UNSUPPORTED = {
+    "n": "there is one answer: leave it out",
+    "tools": "the server has no tools of its own: leave them out; functions of yours may stay, and none is called",
+    "tool_choice": 'no tool is ever called, so none can be forced: leave it out, or say "auto"',
+    "functions": "leave them out; tools may be sent, and none is ever called",
+    "response_format": f"{_ANSWERS}, or ask the language model itself for JSON, in words",
+    "text": f"{_ANSWERS}, or ask the language model itself for JSON, in words",
+    "logprobs": "there are none: leave it out",
+    "top_logprobs": "there are none: leave it out",
+    "audio": _ANSWERS,
+    "modalities": _ANSWERS,
+    "background": "the server answers at once, or in a stream: leave it out",
+    "conversation": "name the response that came before, as previous_response_id",
+    "prompt": "prompts are the configuration's: leave it out",
+}
+"""Fields of OpenAI's protocol whose values may be refused, since ignoring them would give another reply than was asked
+for; and what to do.
+"""
 
-_UNION_MEMBERS = frozenset({"str", "user", "assistant", "system", "developer"})
+_UNION_MEMBERS = frozenset({"str", "ChatMessage", "OtherItem"})
 
 
 def _is_field(part: object) -> bool:

@@ -2,12 +2,16 @@
 
 import asyncio
 import logging
+import re
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
+from dataclasses import replace
+from datetime import datetime
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -15,19 +19,25 @@ from hydra.core.hydra_config import HydraConfig
 
 from convrag import (
     LLM,
+    Answer,
     ConfigError,
     Conversations,
     ConvragError,
     Dataset,
     Document,
+    Message,
+    Passage,
     Pipeline,
+    Prompt,
     PromptTemplate,
     TurnRecord,
 )
+from convrag.sdk.corpus import Corpus
 from convrag.sdk.errors import OtherConfiguration
 from convrag.sdk.llm_rewriter import suggest_follow_ups
 from convrag.sdk.secrets import redact
-from convrag.sdk.streaming import Stream
+from convrag.sdk.storage import UsageMeter
+from convrag.sdk.streaming import Stream, listen_with
 from convrag.sdk.tasks.configuration import compose_with, find_differences, settings_of
 from convrag.sdk.tasks.options import variants
 from convrag.sdk.tasks.turns import ConversationInfo, Session, Wiring
@@ -75,6 +85,7 @@ class ServedModel:
         self._llm: LLM = wiring.get("llm")
         self._llm_name = wiring.describe_choice("llm").partition("=")[2]
         self._dataset: Dataset = wiring.get("dataset")
+        self._open_corpus = cache(partial(Corpus.open_copy, self._dataset, store=wiring.store))
         self._options = options
         self._template = PromptTemplate("suggest", package="convrag.sdk")
         if options.domain is not None and options.domain not in pipeline.domains:
@@ -118,6 +129,41 @@ class ServedModel:
             raise RequestError(404, "the document is no longer in the data set", param="passage", code="no_document")
         return found
 
+    def find_passage(self, domain: str, passage_id: str) -> Passage:
+        """Return a passage of a corpus. Raises RequestError where it is there no longer."""
+        if domain in self.pipeline.domains and (corpus := self._open_corpus(domain)) is not None:
+            found = corpus.get_by_id([passage_id])
+        else:  # searched elsewhere
+            found = [each for each in self._dataset.corpus(domain) if each.id == passage_id]
+        if not found:
+            raise RequestError(404, "the passage is no longer in the data set", param="passage", code="not_found")
+        return found[0]
+
+    @property
+    def has_llm(self) -> bool:
+        """Whether there is a language model, and not rules in its place."""
+        return self._llm.tasks is None
+
+    def reply(
+        self, id: str, messages: Sequence[Message], chore: str, listener: Callable[[str], None] | None
+    ) -> TurnRecord:
+        """Let the language model reply without a search. The record is no turn's: nobody is told of it.
+
+        Args:
+            id: of the reply.
+            messages: as they are sent.
+            chore: the reply where there is no language model.
+            listener: is called with each piece.
+        """
+        meter, text = UsageMeter(), chore
+        streams = self.has_llm and self._llm.streams
+        if self.has_llm:
+            with meter.measure_stage("generator"), listen_with(listener if streams else None):
+                text = self._llm.complete(Prompt("chat", tuple(messages))).text
+        if listener and not streams:
+            listener(text)
+        return TurnRecord(id, id, "", 1, messages[-1].content, answer=Answer(text), usage=meter.usage)
+
     def suggest(self, record: TurnRecord) -> list[str]:
         """Suggest questions to ask after a turn; none where the llm fails, as llm=extractive does."""
         try:
@@ -129,6 +175,16 @@ class ServedModel:
 
 class ServedModels(dict[str, ServedModel]):
     """The models by name, in the order in which they were named; the first is the default."""
+
+    @cached_property
+    def plain(self) -> dict[str, ServedModel]:
+        """The language models by the names under which they reply without a search."""
+        named = {f"{name}-plain": model for name, model in self.items() if model.has_llm}
+        return {name: model for name, model in named.items() if name not in self}
+
+    def choose(self, name: str | None) -> tuple[ServedModel, bool]:
+        """Return the model of a name, and whether it is to reply without a search. Raises RequestError."""
+        return (self.plain[name], True) if name in self.plain else (self.find(name), False)
 
     def find(self, name: str | None) -> ServedModel:
         """Return the model of a name, the first one for None. Raises RequestError."""
@@ -206,6 +262,19 @@ SUGGESTIONS_AT_ONCE = 16
 """How many requests may ask for suggestions at a time; others wait."""
 
 
+class Earlier(NamedTuple):
+    """Turns of a conversation that is kept, from the first one on; `all` if there are no more."""
+
+    session: Session | None = None
+    records: Sequence[TurnRecord] = ()
+    all: bool = False
+
+    @property
+    def domain(self) -> str | None:
+        """The corpus that the conversation is about."""
+        return self.session.domain if self.session else None
+
+
 class ConversationTurns:
     """Finds conversations, and takes their turns.
 
@@ -253,10 +322,47 @@ class ConversationTurns:
         except OtherConfiguration:
             return info.model
 
-    async def ask(self, id: str, question: str, query: str | None) -> RunningTurn:
-        """Start the next turn. Raises RequestError, OtherConfiguration."""
+    def begin(self, model: ServedModel, domain: str) -> Session:
+        """Begin a conversation."""
+        id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
+        return self.conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
+
+    def find_earlier(self, turn: str) -> Earlier:
+        """Find the turns up to one, which is named by its conversation and its number. Raises RequestError."""
+        id, _, number = turn.rpartition(".")
+        session = self.conversations.get(id) if re.fullmatch(r"[1-9]\d{0,8}", number) else None
+        records = self.conversations.records(id) if session else []
+        if session is None or int(number) > len(records):
+            text = "previous_response_id: the server keeps no such response"
+            raise RequestError(404, text, param="previous_response_id", code="previous_response_not_found")
+        return Earlier(session, records[: int(number)], int(number) == len(records))
+
+    def continue_from(self, earlier: Earlier, model: ServedModel, domain: str, pairs: Sequence[tuple[str, str]]) -> str:
+        """Return the id of the conversation that has these turns, and goes on: a new one unless they are all of theirs.
+
+        Args:
+            earlier: the turns that are kept.
+            model: that goes on.
+            domain: its corpus.
+            pairs: questions and answers of the client's that follow.
+        """
+        session = earlier.session
+        if session and earlier.all and not pairs and (session.model, session.domain) == (model.name, domain):
+            return session.id
+        new = self.begin(model, domain)
+        told = (TurnRecord("", "", domain, 0, question, answer=Answer(answer)) for question, answer in pairs)
+        for number, record in enumerate((*earlier.records, *told), start=1):
+            named = replace(record, conversation_id=new.id, turn_id=f"{new.id}<::>{number}", number=number)
+            self.conversations.append(new, named)
+        return new.id
+
+    async def ask(self, id: str, question: str, query: str | None, number: int | None = None) -> RunningTurn:
+        """Start the next turn, which is to have a number. Raises RequestError, OtherConfiguration."""
 
         def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
+            if number is not None and number != len(self.conversations.records(id)) + 1:
+                text = "the conversation has gone on meanwhile; send the request again"
+                raise RequestError(409, text, code="conversation_changed")
             return model.pipeline.turn(id, question, query=query, listener=tell, stages=True)
 
         return await self._start(id, take_turn)

@@ -46,15 +46,17 @@ class ServerMetrics:
         self.waiting = Gauge("convrag_turns_waiting", "Turns that wait for others to end.", registry=registry)
         self.in_progress = Gauge("convrag_turns_in_progress", "Turns in progress.", registry=registry)
 
-    def count_turn(self, model: str, outcome: Outcome, seconds: float, record: TurnRecord | None) -> None:
+    def count_turn(self, model: str | None, outcome: Outcome, seconds: float, record: TurnRecord | None) -> None:
         """Count a turn that has ended, and log it, without any text of it.
 
         Args:
-            model: name of the model.
+            model: name of the model; None for a reply that is no turn, and counts for none.
             outcome: how it ended.
             seconds: that it took.
             record: its record, if it has one.
         """
+        if model is None:
+            return
         self.turns.labels(model, outcome).inc()
         if outcome == "refused":
             return

@@ -1,11 +1,12 @@
 """`task=serve`: a server for the chat page, for clients of OpenAI's protocol, and for conversations with state."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from annotated_types import Ge, Interval
 from omegaconf import DictConfig
@@ -23,6 +24,14 @@ class Limits:
     max_body: int = 1_000_000
     max_messages: int = 2000
     max_characters: int = 100_000
+
+
+class ApiOptions(NamedTuple):
+    """What OpenAI's protocol does; `ServeTask` explains it."""
+
+    attachments: Literal["refuse", "ignore"] = "refuse"
+    sources: Literal["annotations", "text"] = "annotations"
+    public_url: str = ""
 
 
 class ServeTask(Task):
@@ -46,12 +55,17 @@ class ServeTask(Task):
         cors: addresses of other web pages that may ask, such as https://chat.example.org.
         hosts: names by which this server is reached, behind a proxy, say; its address and localhost are among them.
         suggestions: follow-up questions that the llm suggests when a client asks for them.
+        attachments: whether images, sounds and files in messages of OpenAI's protocol are refused, or read past.
+        sources: how answers of OpenAI's protocol name their sources: by annotations alone, or also in a list behind the
+            text, for clients that show no annotations.
+        public_url: where browsers reach this server, such as https://chat.example.org; by default the address that a
+            request came to. The sources in OpenAI's protocol open there.
         max_body: bytes of a request.
         max_messages: messages of a request.
         max_characters: characters of a message.
 
     Raises:
-        ConfigError: the address needs a token.
+        ConfigError: the address needs a token, or `public_url` is none of the web.
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -74,16 +88,22 @@ class ServeTask(Task):
         cors: Sequence[str] = (),
         hosts: Sequence[str] = (),
         suggestions: Annotated[int, Ge(0)] = 3,
+        attachments: Literal["refuse", "ignore"] = "refuse",
+        sources: Literal["annotations", "text"] = "annotations",
+        public_url: str | None = None,
         max_body: Annotated[int, Ge(1)] = 1_000_000,
         max_messages: Annotated[int, Ge(1)] = 2000,
         max_characters: Annotated[int, Ge(1)] = 100_000,
     ) -> None:
+        if public_url and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", public_url):
+            raise ConfigError(f"task.public_url={public_url}: it must be an address such as https://chat.example.org")
         self.host = host
         self.port = port
         self.models = models
         self.domain = domain
         self.conversations = conversations
         self.limits = Limits(workers, queue, timeout, max_body, max_messages, max_characters)
+        self.api = ApiOptions(attachments, sources, public_url or "")
         self.grace = grace
         self.cors = list(cors)
         self.hosts = list(hosts)
@@ -113,7 +133,7 @@ class ServeTask(Task):
             with serving.bind_socket(self.host, self.port) as bound:
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
-                server = serving.TurnServer(make_app(models, kept, self.limits, access), grace=self.grace)
+                server = serving.TurnServer(make_app(models, kept, self.limits, access, self.api), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
                 with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)

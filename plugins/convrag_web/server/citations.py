@@ -1,0 +1,169 @@
+"""The citations of a reply: counted from 1, annotated with addresses that open, and listed behind the answer."""
+
+import hmac
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from convrag import Passage, TurnRecord
+from convrag.sdk.citations import find_citations
+from convrag.sdk.transcript import list_sources, name_passage
+
+# Code, in which there are no citations; `open` and `begun`: what is not complete at the end: code, a mark, its space.
+_UNFINISHED = re.compile(
+    r"```.*?```|(?P<open>```.*\Z|`{1,2}\Z)|`[^`\n]*`|(?P<begun>`[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)", re.DOTALL
+)
+_LIST = "\n\n**Sources**\n\n1. ["
+_FIRST_WORDS = 25
+
+
+class CitedReply:
+    """An answer as a client gets it, in pieces or at once: its citations count from 1, by their first mention.
+
+    Args:
+        link: makes the address under which a passage opens, from the name of its corpus and its id; None for a reply
+            that cites nothing, and goes out as it is.
+        earlier: the turns of the conversation before this one, whose passages may be cited.
+        listed: whether a list of the sources follows the answer.
+    """
+
+    def __init__(
+        self,
+        link: Callable[[str, str], str] | None = None,
+        earlier: Sequence[TurnRecord] = (),
+        *,
+        listed: bool = False,
+    ) -> None:
+        self.text = ""
+        self.annotations: list[dict[str, Any]] = []
+        """One for each source and mark: those of first mentions, in the order of their numbers, then the others."""
+        self._link = link
+        self._earlier = earlier
+        self._listed = listed
+        self._held = ""
+        self._known: Collection[int] | None = None
+        self._numbers: dict[int, int] = {}
+        self._marks: list[tuple[int, int, int]] = []
+
+    def note_evidence(self, record: TurnRecord) -> None:
+        """Note what may be cited, before the answer: marks of other numbers are left out."""
+        shown = {item.passage.id for each in (*self._earlier, record) for item in each.evidence.items}
+        numbers = range(1, len(shown) + 1) if self._earlier else ()
+        self._known = {*numbers, *(item.number for item in record.evidence.items)}
+
+    def add(self, piece: str, *, last: bool = False) -> str:
+        """Add a piece of the answer, and return what can be sent: the beginning of a mark, or of code, is held back."""
+        if self._link is None:
+            self.text += piece
+            return piece
+        self._held += piece
+        end = len(self._held) if last else self._find_unfinished()
+        part, self._held = self._held[:end], self._held[end:]
+        before, place = len(self.text), 0
+        for mark in find_citations(part):
+            self.text += part[place : mark.start]
+            place = mark.end
+            known = [number for number in mark.numbers if self._known is None or number in self._known]
+            numbers = [self._numbers.setdefault(number, len(self._numbers) + 1) for number in dict.fromkeys(known)]
+            if not numbers:
+                self.text = self.text[:before] + self.text[before:].rstrip(" \t")
+                continue
+            start = len(self.text)
+            self.text += f"[{', '.join(map(str, numbers))}]"
+            self._marks += [(number, start, len(self.text)) for number in numbers]
+        self.text += part[place:]
+        return self.text[before:]
+
+    def end(self, record: TurnRecord, answer: str = "") -> str:
+        """Add the last piece, and return what can be sent: all that was held back, and the list of sources.
+
+        Args:
+            record: of the turn.
+            answer: the last piece.
+        """
+        if self._known is None:
+            self.note_evidence(record)
+        rest = self.add(answer, last=True)
+        turns = (*self._earlier, record)
+        passages = {self._numbers.get(source.number): source.passage for source in list_sources(turns)}
+        seen: set[int] = set()
+        first: list[dict[str, Any]] = []
+        again: list[dict[str, Any]] = []
+        lines = []
+        for number, start, end in self._marks:
+            if (passage := passages.get(number)) is None:
+                continue
+            place = {"start_index": start, "end_index": end}
+            described = self._describe(passage, record.domain) | place
+            (again if number in seen else first).append(described)
+            if number not in seen:
+                title = re.sub(r"([\\\[\]])", r"\\\1", described["title"])
+                words = passage.text.split(maxsplit=_FIRST_WORDS)
+                text = " ".join(words[:_FIRST_WORDS]) + (" ..." if len(words) > _FIRST_WORDS else "")
+                lines.append(f"{number}. [{title}]({described['url']}): {text}")
+            seen.add(number)
+        self.annotations = first + again
+        if self._listed and lines:
+            listed = _LIST.removesuffix("1. [") + "\n".join(lines)
+            self.text += listed
+            rest += listed
+        return rest
+
+    def _find_unfinished(self) -> int:
+        matches = _UNFINISHED.finditer(self._held)
+        return next(match.start() for match in matches if match["open"] is not None or match["begun"] is not None)
+
+    def _describe(self, passage: Passage, domain: str) -> dict[str, Any]:
+        urn = f"urn:convrag:passage:{quote(passage.id, safe='', errors='replace')}"
+        url = self._link(domain, passage.id) if self._link else urn
+        described = {"title": name_passage(passage), "url": url, "urn": urn}
+        return described | ({"source_url": passage.url} if is_web_address(passage.url) else {})
+
+
+def is_web_address(url: str) -> bool:
+    """Whether a browser opens an address safely: `javascript:...`, as a link, harms the client."""
+    try:
+        return urlsplit(url).scheme.lower() in ("http", "https")
+    except ValueError:
+        return False
+
+
+def drop_source_list(answer: str) -> str:
+    """Return an answer that a client sends back without the list of its sources."""
+    return answer.partition(_LIST)[0]
+
+
+class SourceLinks:
+    """Addresses of the server's pages of passages. Where it has a token, a signature stands in for it.
+
+    Args:
+        token: of the server; empty for none.
+        public_url: where browsers reach the server; empty for the address that a request came to.
+    """
+
+    def __init__(self, token: str = "", public_url: str = "") -> None:
+        self._token = token.encode()
+        self._public_url = public_url.rstrip("/")
+
+    def make(self, address: str, model: str, domain: str, passage: str) -> str:
+        """Make the address of a passage's page.
+
+        Args:
+            address: that the request came to.
+            model: name of the model that has found it.
+            domain: its corpus.
+            passage: its id.
+        """
+        named = {"model": model, "domain": domain, "passage": passage.encode("utf-8", "replace")}
+        signed = {"key": self.sign(model, domain, passage)} if self._token else {}
+        return f"{self._public_url or address.rstrip('/')}/source?{urlencode({**named, **signed})}#passage"
+
+    def sign(self, *names: str) -> str:
+        """Sign a model, a domain and a passage; empty where the server has no token."""
+        message = "\n".join(quote(name, errors="replace") for name in names).encode()
+        return hmac.new(self._token, message, "sha256").hexdigest()[:32] if self._token else ""
+
+    def is_signed(self, key: str, *names: str) -> bool:
+        """Whether a key is the signature of these names."""
+        return hmac.compare_digest(key.encode(), self.sign(*names).encode())
