@@ -245,6 +245,9 @@ class Detector(Stage):
 class Clusterer(Stage):
     """Groups texts by topic."""
 
+    uses_embedder: ClassVar[bool] = True
+    """Whether `cluster` may ask the embedder for vectors; where it never does, none need be built for it."""
+
     @abstractmethod
     @remembered(array="int64")
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:

@@ -192,11 +192,10 @@ class Wiring:
         values = option.values(node, place, self._name_typed(place, option))
         self._building.append(place)
         try:
-            injected = {
-                parameter.name: self._inject(parameter, node, place)
-                for parameter in option.parameters.values()
-                if parameter.group
-            }
+            injected: dict[str, Stage | None] = {}
+            for parameter in (each for each in option.parameters.values() if each.group):
+                used = pool.uses_stage(option, parameter.name, {**values, **injected}, place)
+                injected[parameter.name] = self._inject(parameter, node, place) if used else None
         finally:
             self._building.pop()
         written: Any = self.logged_config

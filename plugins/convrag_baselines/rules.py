@@ -1,9 +1,9 @@
 """Rewriters without a model: the question alone, with earlier utterances, with these weighted, or their words."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Interval
 
@@ -157,8 +157,8 @@ class WeightedHistoryRewriter(Rewriter):
     def __init__(
         self,
         *,
-        llm: LLM,
         standalone: Rewriter | None = None,
+        llm: LLM,
         weight: Annotated[float, Ge(0)] = 0.5,
         rewrite_weight: Annotated[float, Ge(0)] = 0.25,
         answers: Annotated[float, Ge(0)] = 0.25,
@@ -177,6 +177,11 @@ class WeightedHistoryRewriter(Rewriter):
         template = PromptTemplate("rewrite", package="convrag_baselines")
         self.llm_rewriter = LLMRewriter(llm, template, temperature=0.0, max_tokens=200)
         self.prompt_templates = (template,)
+
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The llm where no other rewriter stands in its place."""
+        return name != "llm" or parameters["standalone"] is None
 
     def rewrite(self, question: Question) -> Rewrite:
         """The queries for vectors, the rewrite first, then those for words, newest exchange first."""

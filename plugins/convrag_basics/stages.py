@@ -115,6 +115,7 @@ class NoClusterer(Clusterer):
     """Put each text into a cluster of its own."""
 
     libraries = ("numpy",)
+    uses_embedder = False
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """The labels 0 to n - 1 for n texts."""

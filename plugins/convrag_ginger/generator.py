@@ -134,6 +134,14 @@ class GingerGenerator(Generator):
         )
         self.prompt_templates = (fluency_prompt, *((support_prompt,) if check == "llm" else ()))
 
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The llm to rephrase or check, the embedder where the clusterer asks it or outliers have a nearest cluster."""
+        if name == "llm":
+            return bool(parameters["fluency"] or parameters["check"] == "llm")
+        nearest = parameters["outliers"] == "nearest" or parameters["least_nuggets"] > 1
+        return bool(name != "embedder" or nearest or parameters["clusterer"].uses_embedder)
+
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """How many turns had an answer, and how many sentences are unsupported."""
         return report_outcomes(records)

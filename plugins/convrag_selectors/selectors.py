@@ -118,6 +118,14 @@ class XQuADSelector(Selector):
         self.aspects = aspects
         self.lambda_ = lambda_
 
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The ranker for queries, the clusterer for clusters, and the embedder where the clusterer asks it."""
+        by_queries = parameters["aspects"] == "queries"
+        if name == "embedder":
+            return bool(not by_queries and parameters["clusterer"].uses_embedder)
+        return bool(by_queries == (name == "ranker"))
+
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
         """At most n hits, in the order of their selection; of equal ones the first."""
         import numpy as np
