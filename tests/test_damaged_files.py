@@ -205,7 +205,7 @@ def test_answers(damaged: Damaged, row: dict[str, Any]) -> None:
     assert find_misread(path, damage_json([row]), execute) == {}
 
 
-@pytest.mark.parametrize("task", ["evaluate", "csv", "trec", "mtrag", "inspectorraget", "ragas"])
+@pytest.mark.parametrize("task", ["evaluate", "csv", "trec", "mtrag", "ragas"])
 def test_records_of_a_run(damaged: Damaged, task: str) -> None:
     run = damaged.run()
     path = run / "intermediate/default.jsonl"
@@ -229,11 +229,10 @@ def test_scores_of_a_run(damaged: Damaged) -> None:
     run = damaged.run()
     path = run / "scores.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    for form in ("csv", "inspectorraget"):
-        execute = damaged.command(
-            "task=export", f"task.format={form}", f"task.records={run}", f"task.path={run}.out", *damaged.dataset
-        )
-        assert find_misread(path, damage_json(rows), execute) == {}
+    execute = damaged.command(
+        "task=export", "task.format=csv", f"task.records={run}", f"task.path={run}.out", *damaged.dataset
+    )
+    assert find_misread(path, damage_json(rows), execute) == {}
 
 
 def test_nuggets_and_their_labels(damaged: Damaged) -> None:

@@ -18,7 +18,6 @@ from convrag.api.stage import Stage
 from convrag.api.types import Question
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.testing.libraries import find_unnamed_libraries
 from convrag.testing.new_process import NewProcess
 from convrag.testing.samples import questions
 from convrag.testing.stage import StageContract
@@ -38,9 +37,6 @@ class CallContract(StageContract):
     """The name of the method that the stage is there for."""
     new_process = True
     """Whether `make` works in a new process: not where it needs what a fixture has changed in this one."""
-
-    without_results: Sequence[str] = ()
-    """Libraries, as pip names them, that the stage's code imports and whose versions bear on no result."""
 
     _asked_by: ClassVar[dict[tuple[str, type], type]] = {}
     """What takes long, and a stage's class -> the test class that does it: others test variants of that class."""
@@ -91,17 +87,6 @@ class CallContract(StageContract):
             except ConvragError:
                 continue
             self.check(result, arguments)
-
-    def test_its_libraries_are_named(self) -> None:
-        """Another version of a library may give other results, so the versions are part of the fingerprint."""
-        cls = type(self.make())
-        found = find_unnamed_libraries(cls, self.without_results)
-        unnamed = {name: module for name, module in found.items() if module != type(self).__module__}
-        assert not unnamed, (
-            f"{', '.join(f'{module} imports {name}' for name, module in unnamed.items())}: if its version bears on "
-            f"results, write `libraries = {tuple(unnamed)!r}` in the class; if it does not, name it in "
-            f"`without_results` of the test class"
-        )
 
     def test_it_is_deterministic(self) -> None:
         stage = self.make()

@@ -86,15 +86,11 @@ class TestSimilarity(ClustererContract):
 
 
 class TestLsa(ClustererContract):
-    without_results = ("threadpoolctl",)  # of the clusterers of embeddings
-
     def make(self) -> LsaClusterer:
         return LsaClusterer()
 
 
 class TestLda(ClustererContract):
-    without_results = ("threadpoolctl",)  # of the clusterers of embeddings
-
     def make(self) -> LdaClusterer:
         return LdaClusterer()
 

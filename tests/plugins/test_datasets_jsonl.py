@@ -38,8 +38,6 @@ def passages(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _files(self, talk, passages):
         self.files = {"conversations": talk, "corpus": passages}

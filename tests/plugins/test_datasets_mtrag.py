@@ -78,8 +78,6 @@ def clone(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _clone(self, clone):
         self.clone = clone

@@ -37,8 +37,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")  # a reader of Parquet, which these files are not
-
     @pytest.fixture(autouse=True)
     def _write(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         self.folder = write_set(tmp_path_factory.mktemp("questions"))

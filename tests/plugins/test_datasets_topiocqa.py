@@ -40,8 +40,6 @@ def copy(tmp_path) -> Path:
 
 
 class TestContract(PublishedContract):
-    without_results = ("ijson", "pyarrow")
-
     def make(self) -> TopiocqaDataset:
         return TopiocqaDataset(path=self.path, corpus=self.path / "full_wiki_segments.tsv")
 

@@ -95,8 +95,6 @@ def prefer(source: str) -> Callable[[Prompt], str]:
 
 
 class TestDraftsContract(GeneratorContract):
-    without_results = ("rapidfuzz",)
-
     def make(self) -> DraftsGenerator:
         def quote(prompt: Prompt) -> str:
             return spans(

@@ -70,8 +70,6 @@ def ranker(tiny: Path, **parameters: Any) -> DuoT5Ranker:
 
 
 class TestContract(RankerContract):
-    without_results = ("huggingface_hub",)
-
     @pytest.fixture(autouse=True)
     def _tiny(self, tiny: Path) -> None:
         self.tiny = tiny

@@ -15,8 +15,6 @@ from ginger_toys import COFFEE, TEA, First, Scores, Subjects, answer, ginger, sa
 
 
 class TestGingerContract(GeneratorContract):
-    without_results = ("matplotlib",)
-
     def make(self) -> GingerGenerator:
         return ginger(detector=SentencesDetector(threshold=0))
 

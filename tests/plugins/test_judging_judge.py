@@ -159,8 +159,6 @@ def report_of(measured: Measurement) -> Report:
 
 
 class TestJudgeMetricsContract(MetricsContract):
-    without_results = ("annotated-types",)
-
     def make(self) -> JudgeMetrics:
         return judge(Scripted(reply(3, 3, 3)))
 

@@ -100,8 +100,6 @@ def metric(store: Store, llm: LLM, dataset: Dataset | None = None, **options: An
 
 
 class TestNuggetMetricsContract(MetricsContract):
-    without_results = ("annotated-types", "omegaconf")
-
     @pytest.fixture(autouse=True)
     def _store(self, tmp_path: Path) -> None:
         self.store = Store(tmp_path)

@@ -96,22 +96,16 @@ class TestRelevantContract(MemoryContract):
 
 
 class TestSummaryContract(MemoryContract):
-    without_results = ("numpy",)  # for memory=relevant alone
-
     def make(self) -> SummaryMemory:
         return SummaryMemory(llm=SummarisingLLM(), recent=1, block=1)
 
 
 class TestExtractiveSummaryContract(MemoryContract):
-    without_results = ("numpy",)  # for memory=relevant alone
-
     def make(self) -> SummaryMemory:
         return SummaryMemory(llm=SummarisingLLM(rules=True), recent=1, block=1)
 
 
 class TestForgettingContract(MemoryContract):
-    without_results = ("numpy",)  # for memory=relevant alone
-
     def make(self) -> ForgettingMemory:
         return ForgettingMemory(llm=SummarisingLLM(), tokens=10)
 

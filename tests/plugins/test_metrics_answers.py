@@ -49,8 +49,6 @@ def measured(answer: str, reference: str, *passages: str, **parameters: Any) -> 
 
 
 class TestContract(MetricsContract):
-    without_results = ("annotated-types",)
-
     def make(self) -> AnswerMetrics:
         turns = (Turn("tea<::>1", "?", "Steam escapes."), Turn("tea<::>2", "?", "It is cooler."))
         dataset = Answered()

@@ -47,8 +47,6 @@ class Judged(Dataset):
 
 
 class TestContract(MetricsContract):
-    without_results = ("annotated-types",)
-
     def make(self) -> EvidenceMetrics:
         return EvidenceMetrics(dataset=TinyDataset(), store=STORE)
 

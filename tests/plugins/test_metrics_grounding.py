@@ -47,8 +47,6 @@ class Judge(LLM):
 
 
 class TestContract(MetricsContract):
-    without_results = ("annotated-types", "huggingface_hub")
-
     def records(self) -> list[TurnRecord]:
         first, second = super().records()
         return [first, TurnRecord("tea", "tea<::>3", "default", 3, "?", answer=Answer("Steam escapes [1].")), second]

@@ -243,7 +243,6 @@ class Target(Connection):
 def add(writer: TraceWriter, *turns: Any) -> None:
     writer.start()
     for turn in turns:
-        writer.begin()
         writer.add(turn)
 
 
@@ -254,12 +253,14 @@ def test_nobody_waits_for_a_target_that_hangs_and_what_does_not_fit_is_dropped(
     writer = TraceWriter(target := Target())
     began = time.monotonic()
     add(writer, *range(10))
-    assert writer.flush(0.05) == 5
+    left = writer.flush(0.05)
+    assert left in (5, 6)  # the thread may have taken one
     assert time.monotonic() - began < 5
     assert "they come faster than MLflow takes them" in caplog.text
     target.gate.set()
     assert writer.flush(30) == 0
-    assert target.written == list(range(5))
+    assert len(target.written) == left
+    assert target.written == sorted(target.written)
 
 
 def test_a_target_that_fails_is_told_of_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -275,16 +276,3 @@ def test_a_target_that_fails_is_told_of_once_and_tried_again(caplog: pytest.LogC
     add(writer, 3)
     assert writer.flush(30) == 0
     assert target.written == [3]
-
-
-def test_the_end_waits_a_moment_for_turns_that_were_just_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = TraceWriter(target := Target())
-    target.gate.set()
-    writer.start()
-    writer.begin()
-    threading.Timer(0.1, writer.add, [7]).start()
-    assert writer.flush(30) == 0
-    assert target.written == [7]
-    monkeypatch.setattr(turn_trace, "STOPPED_SECONDS", 0.05)
-    writer.begin()  # and never ends
-    assert writer.flush(30) == 0

@@ -233,8 +233,6 @@ def embedder(backend: Any, store: Store) -> SentenceTransformersEmbedder:
 
 
 class TestOpenVINOContract(EmbedderContract):
-    without_results = ("huggingface_hub", "openvino")
-
     @pytest.fixture(autouse=True)
     def _model(self, tiny: Path, store: Store) -> None:
         need("openvino")

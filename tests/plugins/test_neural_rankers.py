@@ -46,8 +46,6 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestCrossEncoder(RankerContract):
-    without_results = ("huggingface_hub", "openvino")
-
     @pytest.fixture(autouse=True)
     def _model(self, trained: Path) -> None:
         self.model = str(trained)
@@ -121,8 +119,6 @@ def test_a_model_that_was_not_trained_to_score_is_refused(trained: Path, tmp_pat
 
 
 class TestMonoT5(RankerContract):
-    without_results = ("huggingface_hub",)
-
     @pytest.fixture(autouse=True)
     def _model(self, t5: Path) -> None:
         self.model = str(t5)

@@ -40,8 +40,6 @@ def option() -> str:
 
 
 class TestOpenAICompatibleContract(LLMContract):
-    without_results = ("urllib3", "certifi", "tenacity", "genai-prices")
-
     network = True
 
     @pytest.fixture(autouse=True)

@@ -95,8 +95,6 @@ def ids(hits: Sequence[Hit]) -> list[str]:
 
 
 class TestContract(RetrieverContract):
-    without_results = ("faiss-cpu",)  # content_hash() has its version, where it is used
-
     @pytest.fixture(autouse=True)
     def _store(self, tmp_path: Path) -> None:
         self.store = Store(tmp_path)

@@ -53,8 +53,6 @@ class TestXQuAD(SelectorContract):
 
 
 class TestDynamic(SelectorContract):
-    without_results = ("numpy",)  # that other selectors of the module use
-
     def make(self) -> DynamicSelector:
         return DynamicSelector()
 
