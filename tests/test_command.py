@@ -1,7 +1,6 @@
 """The command as a user types it."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -151,27 +150,20 @@ def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
     assert len(run_folders(tmp_path)) == 3
 
 
-@pytest.mark.parametrize("sent", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), signal.SIGKILL])
-def test_an_interrupted_run_leaves_nothing_half_written(sent: signal.Signals, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_nothing_half_written(tmp_path: Path) -> None:
     turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
     (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl"]
-    nothing = subprocess.DEVNULL
     stages = ["rewriter=none", "generator=none", "tracker=none"]
-    process = StartedCommand([*files, *stages], tmp_path, stdout=nothing, stderr=subprocess.PIPE, text=True)
+    process = StartedCommand([*files, *stages], tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("outputs/2*/*/.unfinished/run.trec")):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    process.send_signal(sent)
-    _, errors = process.communicate(timeout=120)
+    process.kill()
+    process.wait(timeout=120)
     (run,) = run_folders(tmp_path)
     assert not (run / "metrics.json").exists()
     assert not (run / "datasets").exists()
-    if sent is signal.SIGINT:
-        assert process.returncode == 130
-        assert "interrupted" in errors
-        assert "Traceback" not in errors
-        assert not (run / ".unfinished").exists()

@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it"),
 ]
 
-thorough = pytest.mark.thorough
 joblib = pytest.mark.skipif(not find_spec("hydra_plugins.hydra_joblib_launcher"), reason="needs the joblib launcher")
 SECONDS = 20
 """What a stop may take on a machine that is busy with other tests; alone it is two at most."""
@@ -38,7 +37,6 @@ TURNS = 7
 
 NEVER = Step(body=make_reply(), silence=600)
 LATER = make_error(429, headers={"retry-after": "90"})
-DRIP = Step(body=make_reply("one word after the other"), byte_delay=10)
 
 SLOW = """
 import hashlib, time
@@ -187,7 +185,7 @@ def check_resumed(start: Start, server: Server, arguments: list[str], expected: 
     assert len(server.requests) == expected
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=thorough)])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_that_never_answers(sent: signal.Signals, server: Server, start: Start, tmp_path: Path) -> None:
     arguments = at(server, *RUN, "tracker=none")
     server.plan_replies(make_reply(), make_reply(), NEVER)
@@ -197,13 +195,9 @@ def test_a_server_that_never_answers(sent: signal.Signals, server: Server, start
     check_resumed(start, server, arguments, TURNS - 2)
 
 
-@pytest.mark.parametrize(
-    "step",
-    [pytest.param(LATER, id="retry after 90 s"), pytest.param(DRIP, id="a byte in 10 s", marks=thorough)],
-)
-def test_a_server_that_puts_off(step: Step, server: Server, start: Start, tmp_path: Path) -> None:
+def test_a_server_that_puts_off(server: Server, start: Start, tmp_path: Path) -> None:
     arguments = at(server, *RUN, "tracker=none")
-    server.plan_replies(make_reply(), step)
+    server.plan_replies(make_reply(), LATER)
     command = start(*arguments)
     command.wait_until(lambda: len(server.requests) == 2)
     time.sleep(0.5)
@@ -247,14 +241,7 @@ def test_a_call_that_another_process_makes(server: Server, start: Start, tmp_pat
 
 @pytest.mark.parametrize(
     ("mode", "sent"),
-    [
-        ("run", signal.SIGINT),
-        pytest.param("run", signal.SIGTERM, marks=thorough),
-        pytest.param("grid", signal.SIGINT, marks=thorough),
-        ("grid", signal.SIGHUP),
-        pytest.param("joblib", signal.SIGINT, marks=[joblib, thorough]),  # as in test_launchers.py
-        pytest.param("joblib", signal.SIGTERM, marks=[joblib, thorough]),
-    ],
+    [("run", signal.SIGINT), ("grid", signal.SIGHUP), pytest.param("joblib", signal.SIGTERM, marks=joblib)],
 )
 @pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
 def test_nothing_stays_open_in_mlflow(

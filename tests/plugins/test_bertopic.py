@@ -52,7 +52,7 @@ class TestContract(ClustererContract):
     def make(self) -> BertopicClusterer:
         return BertopicClusterer()
 
-    @pytest.mark.thorough  # its libraries take thirteen seconds of processor time to be imported
+    @pytest.mark.slow  # its libraries take thirteen seconds of processor time to be imported
     def test_a_new_process_gives_the_same(self) -> None:
         super().test_a_new_process_gives_the_same()
 

@@ -1,9 +1,7 @@
 import json
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -140,25 +138,6 @@ def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) ->
     assert (parent["metrics"]["cells_same"], parent["metrics"]["cells_reused"]) == (2, 2)
     assert "sweep.json" in parent["files"]
     assert not [name for name in parent["files"] if name.endswith(".lock")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", [pytest.param((), marks=pytest.mark.thorough), ("-m",)])
-def test_an_interrupted_run_ends_at_once(mode: tuple[str, ...], here: Path) -> None:
-    turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
-    (here / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
-    (here / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
-    files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl", "rewriter=last_n"]
-    process = start(*mode, *files, folder=here)
-    deadline = time.monotonic() + 120
-    while not list(here.glob("outputs/*/*/**/.unfinished/run.trec")):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=120) == 130
-    states = {run["tags"]["convrag.kind"]: run["status"] for run in read_runs(here)}
-    assert states == ({"sweep": "KILLED"} if mode else {}), "the same command again logs the run"
 
 
 @pytest.mark.slow

@@ -267,7 +267,6 @@ def test_a_database_that_takes_no_traces_costs_one_warning(here: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.thorough
 def test_a_server_gets_the_traces_of_a_run(database: Path, tmp_path: Path) -> None:
     from mlflow import MlflowClient
 
