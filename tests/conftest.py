@@ -4,6 +4,7 @@ import gc
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from commands import fork_python
 from fixtures import database, here, mtrag_path  # noqa: F401
@@ -14,6 +15,13 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads 
 
 # As our plugins have it: a test may import litellm before one of them, which would wait for a list of prices.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+# The same examples each time, however long a busy machine takes; `pytest --hypothesis-profile=others` draws others.
+CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=CHECKS)
+settings.register_profile("others", settings.get_profile("fixed"), derandomize=False)
+settings.load_profile("fixed")
 
 
 def pytest_configure() -> None:

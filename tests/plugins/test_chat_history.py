@@ -148,7 +148,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(steps, st.sampled_from([(16_000, 10), (6400, 10), (6350, 3), (60_000, 500)]), st.booleans(), st.booleans())
 def test_the_messages_are_those_of_a_history_that_is_rebuilt(
     steps: list[Any], sizes: tuple[int, int], every_turn: bool, anywhere: bool

@@ -133,7 +133,7 @@ def test_a_first_turn_costs_nothing() -> None:
     last=st.booleans(),
     matched=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_term_of_a_score_is_in_the_record(
     text: str, turns: list[Turn], top_k: int, alpha: float, last: bool, matched: bool
 ) -> None:
@@ -306,7 +306,7 @@ exchanges = st.lists(utterances, min_size=1, max_size=14)
 
 
 @given(texts=exchanges, update=st.sampled_from(["all", "paper"]), capacity=st.integers(1, 8), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_one_by_one_or_all_at_once_is_the_same(texts: list[str], update: Any, capacity: int, data: Any) -> None:
     turns = history(*(f"{text} / {text[::2]} / {text[:5]}" for text in texts))
     stage, memory = make(update=update, capacity=capacity), {}
@@ -334,7 +334,7 @@ MARK = "zebrafish"
 
 
 @given(seen=st.integers(1, 7), more=st.integers(1, 5), update=st.sampled_from(["all", "paper"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_future_turn_is_ever_visible(seen: int, more: int, update: Any) -> None:
     """Also not where the conversation's memory has seen it, as when a turn is asked again."""
     now = history(*(f"tea {n} / kettle {n}" for n in range(seen)))
@@ -353,7 +353,7 @@ def test_no_future_turn_is_ever_visible(seen: int, more: int, update: Any) -> No
 
 
 @given(texts=exchanges, gone=st.integers(0, 5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_incremental_tfidf_equals_one_that_is_fitted_anew(texts: list[str], gone: int) -> None:
     vocabulary = Vocabulary()
     terms = [vocabulary.add(text) for text in texts][gone:]
@@ -390,7 +390,7 @@ def test_kmeans_finds_what_differs() -> None:
 
 
 @given(n=st.integers(1, 60), most=st.integers(1, 7), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_clusters_are_a_partition_of_limited_size(n: int, most: int, seed: int) -> None:
     rows = np.abs(np.random.default_rng(seed).normal(size=(n, 6)))
     groups = build_clusters(csr_matrix(rows / np.linalg.norm(rows, axis=1, keepdims=True)), most)

@@ -322,7 +322,7 @@ PIECES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PIECES, PIECES, st.sampled_from(['{"better": "A"}', '{"better": "B"}', "?"]))
 def test_whatever_is_said_citations_and_support_are_of_what_was_shown(one: list, other: list, vote: str) -> None:
     quoted = spans((4, "It has no air"), (4, "The Moon is 384,400 km away"), (7, "Mars is red."))

@@ -23,7 +23,7 @@ SAID = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SAID, SAID, st.lists(st.sampled_from([TEA, COFFEE, ODD, "", "[1]"]), max_size=4), st.integers(1, 4))
 def test_every_sentence_is_cited_and_within_the_limits_whatever_is_said(
     summary: list[str], rephrased: list[str], texts: list[str], limit: int

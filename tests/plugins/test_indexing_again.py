@@ -106,7 +106,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(versions=st.lists(TEXTS, min_size=2, max_size=4))
 def test_vectors_are_those_of_a_fresh_build_and_no_known_text_is_embedded(versions: list[list[str]]) -> None:
     with TemporaryDirectory() as name:

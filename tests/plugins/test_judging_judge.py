@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from commands import run_convrag
@@ -55,7 +55,6 @@ def test_alpha_of_two_observers() -> None:
 VALUES = st.lists(st.lists(st.integers(1, 5).map(float), max_size=4), max_size=8)
 
 
-@settings(deadline=None)  # the first one imports numpy
 @given(VALUES, st.sampled_from(["nominal", "interval"]))
 def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[list[float]], level: Any) -> None:
     """By its first definition: the mean difference of pairs within units over that of all pairs."""
@@ -73,7 +72,6 @@ def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[lis
     assert krippendorff_alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
 
 
-@settings(deadline=None)  # the first one imports numpy
 @given(VALUES, st.randoms(use_true_random=False))
 def test_ordinal_alpha_depends_on_ranks_and_not_on_annotators(judged: list[list[float]], random: Any) -> None:
     shuffled = [random.sample(unit, len(unit)) for unit in judged]
@@ -91,7 +89,6 @@ def test_alpha_that_is_undefined() -> None:
     assert krippendorff_alpha([[1.0, 1.0], [2.0, 2.0]]) == 1.0
 
 
-@settings(deadline=None)  # the first one imports scipy
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=12))
 def test_tau_b_is_that_of_its_definition(pairs: list[tuple[int, int]]) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.records import TurnRecord
@@ -121,7 +121,6 @@ def test_answers_are_truncated_after_citations_are_stripped() -> None:
 TEXTS = st.text(alphabet="abAB .,1é-\n", max_size=60)
 
 
-@settings(deadline=None)  # the first example imports the library
 @given(answer=TEXTS, reference=TEXTS, stem=st.booleans())
 def test_rouge_l_is_that_of_rouge_score(answer: str, reference: str, stem: bool) -> None:
     from rouge_score.rouge_scorer import RougeScorer

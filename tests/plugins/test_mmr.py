@@ -168,7 +168,7 @@ def reference_representatives(rows: Any, labels: list[int], most: int) -> list[i
     return sorted(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 10_000), st.lists(st.integers(-1, 4), min_size=1, max_size=40), st.integers(1, 4))
 def test_representatives_are_nearest_to_the_centroid(seed: int, labels: list[int], most: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(len(labels), 5)).astype(np.float32)
@@ -232,7 +232,7 @@ def test_the_prompt_is_in_order_labelled_and_ends_with_the_last_exchange() -> No
     assert user.count("Turn 3") == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.text(max_size=30), st.text(alphabet="abc .?!\n", max_size=60)), max_size=6),
     st.integers(1, 6),

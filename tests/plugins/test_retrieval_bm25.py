@@ -106,7 +106,7 @@ def lucene_bm25(texts: Sequence[str], query: str, k1: float, b: float) -> list[f
 TEXTS = st.lists(st.sampled_from(["aa", "bb", "cc", "dd", "ee"]), max_size=8).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=8).filter(any),
     query=TEXTS,
