@@ -165,13 +165,6 @@ def test_a_hook_that_does_not_exist_marks_the_plugin_s_options(environment: Envi
     assert "(acme:Mine) ready, its plugin failed in part" in shown
 
 
-def test_a_hook_that_fails_is_said_with_its_line(environment: Environment) -> None:
-    install(environment, REWRITE, more="\n@hookimpl\ndef convrag_turn_finished(run, record):\n    {}['x']\n")
-    done = environment.convrag("rewriter=mine", "limit=1", "generator=none")
-    assert done.returncode == 0
-    assert f"KeyError: 'x' ({environment.site / 'acme/__init__.py'}, line 22)" in done.stderr
-
-
 VARIANTS = {
     "mine_a": (
         "# A variant.\ndefaults: [mine, _self_]\nlenght: 3\n",

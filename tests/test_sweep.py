@@ -11,7 +11,6 @@ import pytest
 
 from commands import run_convrag
 from killing import Grid, check_killed, counting
-from third_party import Environment
 
 pytestmark = pytest.mark.slow
 
@@ -77,32 +76,6 @@ def test_a_grid_that_is_killed_while_it_reports_does_so_again(calm: Grid, tmp_pa
     disturbed = counting(tmp_path, *KILLED)
     check_killed(disturbed, calm, lambda _: any(tmp_path.glob("outputs/sweeps/*/*.png*")))
     assert {ending["state"] for ending in cells(tmp_path).values()} == {"reused"}
-
-
-def test_a_changed_plugin_is_run_again(tmp_path: Path) -> None:
-    environment = Environment(tmp_path)
-    body = """
-from convrag import hookimpl, Rewrite, Rewriter
-
-class Mine(Rewriter):
-    "Adds a word."
-    def rewrite(self, question):
-        return Rewrite.of(question.text + " {word}")
-
-@hookimpl
-def convrag_register(register):
-    register("rewriter", "mine", Mine)
-"""
-    environment.install("mine", {"mine.py": body.format(word="one")})
-    command = ("-m", "rewriter=mine,none", "limit=1", "generator=none")
-    assert environment.convrag(*command).returncode == 0
-    (environment.site / "mine.py").write_text(body.format(word="two"))
-    assert environment.convrag(*command).returncode == 0
-    ended = cells(environment.work)
-    assert {name.split()[0]: ending["state"] for name, ending in ended.items()} == {
-        "rewriter=mine": "ok",
-        "rewriter=none": "reused",
-    }
 
 
 def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:

@@ -80,74 +80,6 @@ def test_a_yaml_file_does_not_replace_an_option_either(environment: Environment)
     assert "rewriter=none is claimed by two distributions, convrag and sly-dist" in chosen.stderr
 
 
-def test_an_observer_is_called_and_may_fail(environment: Environment) -> None:
-    body = """
-from pathlib import Path
-from convrag import hookimpl
-
-@hookimpl
-def convrag_turn_finished(record):
-    with Path("seen.txt").open("a") as file:
-        file.write(record.turn_id + "\\n")
-
-@hookimpl
-def convrag_run_finished(run, summary):
-    raise ValueError("the observer fell over")
-"""
-    environment.install("watcher", {"watcher.py": body})
-    done = environment.convrag("limit=1")
-    assert done.returncode == 0, done.stderr
-    turns = (environment.work / "seen.txt").read_text().splitlines()
-    assert turns == [record["turn_id"] for record in records(environment)]
-    assert "the observer fell over" in done.stderr
-
-
-def test_a_stage_that_raises_costs_its_turns(environment: Environment) -> None:
-    body = """
-from convrag import hookimpl, Generator, Answer
-
-class Moody(Generator):
-    "Fails for every second turn."
-    def generate(self, question, evidence):
-        if question.number % 2 == 0:
-            raise KeyError("mood")
-        return Answer("fine")
-
-@hookimpl
-def convrag_register(register):
-    register("generator", "moody", Moody)
-"""
-    environment.install("moody", {"moody.py": body})
-    done = environment.convrag("generator=moody", "limit=2")
-    assert done.returncode == 3, done.stderr
-    failed = [record for record in records(environment) if record["error"]]
-    assert 0 < len(failed) < len(records(environment))
-    assert f"{len(failed)} turns failed" in done.stdout
-    assert len(done.stderr.strip().splitlines()) == 1, "the same reason is shown once"
-
-
-def test_a_task_gets_the_stages_that_it_names(environment: Environment) -> None:
-    body = """
-from convrag import Dataset, Task, hookimpl
-
-class Count(Task):
-    "Counts turns."
-    def __init__(self, *, dataset: Dataset):
-        self.dataset = dataset
-    def execute(self, config, folder):
-        print(sum(len(conversation.turns) for conversation in self.dataset.conversations()))
-        return 0
-
-@hookimpl
-def convrag_register(register):
-    register("task", "count", Count)
-"""
-    environment.install("counter", {"counter.py": body})
-    done = environment.convrag("task=count")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "49\n", "")
-    assert not list(environment.work.glob("outputs/*")), "a task that writes nothing leaves nothing"
-
-
 # Everything at once: a distribution with five kinds of things, beside four that are broken in different ways -----
 
 ZOO = {
@@ -321,26 +253,6 @@ def test_all_at_once_each_broken_one_costs_a_line_and_the_rest_works(crowd: Envi
     assert traces[0] == ["ExtractiveLLM", "ExtractiveLLM"]
 
 
-def test_a_grid_of_theirs_and_ours(crowd: Environment) -> None:
-    rewriters = "rewriter=zoo_second_opinion,zoo_strict,dhrag"
-    done = crowd.convrag("-m", rewriters, "embedder=zoo_bigrams,lsa", "generator=none", "limit=1")
-    assert done.returncode == 0, done.stderr
-    assert len(list(crowd.work.glob("outputs/sweeps/*/*/metrics.json"))) == 4
-    unused = "rewriter=zoo_second_opinion or rewriter=zoo_strict does not use it"
-    assert f"embedder made no difference to 4 cells: {unused}" in done.stderr
-
-
-def test_what_is_needed_taken_or_broken_is_told_when_it_is_chosen(crowd: Environment) -> None:
-    for chosen, message in (
-        ("needy", "rewriter=needy needs a_library_that_is_not_there, which is not installed: pip install 'zoo[all]'"),
-        ("threshold", "rewriter=threshold is claimed by two distributions, convrag and taker-dist"),
-    ):
-        done = crowd.convrag(f"rewriter={chosen}")
-        assert done.returncode == 2
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
-
-
 def test_task_plugins_tells_the_state_of_each(crowd: Environment) -> None:
     done = crowd.convrag("task=plugins", "task.json=true")
     assert done.returncode == 0
@@ -370,16 +282,3 @@ def test_task_plugins_tells_the_state_of_each(crowd: Environment) -> None:
     assert "needy needy-dist 1.0 (needy:Needy) needs Needs what is not there." in shown
     assert "weight: float = 0.5 of the critic's query." in shown
     assert "RuntimeError: it fell at import" in shown
-
-
-def test_the_doctor_warns_of_them_and_goes_on(crowd: Environment) -> None:
-    done = crowd.convrag("task=doctor")
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("\n  warn ") == 4
-
-
-def test_they_may_be_left_out(crowd: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONVRAG_DISABLE_PLUGINS", "falls,misspelt-dist,taker,lacking")
-    done = crowd.convrag("rewriter=threshold", "limit=1", "generator=none")
-    assert done.returncode == 0, done.stderr
-    assert drop_progress(done.stderr) == ""
