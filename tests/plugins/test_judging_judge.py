@@ -11,7 +11,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stage import LLM
@@ -22,6 +21,7 @@ from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
 from convrag_judging.rating_aggregate import read_rubric, rubric_path
+from tasks import run_task
 
 NA = None
 # K. Krippendorff, Computing Krippendorff's alpha-reliability: example C, four observers of twelve units.
@@ -354,7 +354,7 @@ def test_errors_in_a_file_of_ratings(tmp_path: Path, rows: list[Any], message: s
 
 
 def convrag(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_convrag([*arguments, "tracker=none"], Path.cwd())
+    return run_task([*arguments, "tracker=none"], Path.cwd())
 
 
 class TestAgreementContract(TaskContract):
@@ -367,7 +367,6 @@ def test_agreement_without_files_is_a_mistake() -> None:
         AgreementTask(scores=[Path("a")], human=[])
 
 
-@pytest.mark.slow
 def test_the_task_compares_files(here: Path) -> None:
     for name, scores in {"run": [0.1, 0.4, 0.9], "Ada": [1, 3, 3], "Bo": [1, 2, 4]}.items():
         measure = "RB_agg" if name == "run" else "quality"
@@ -388,7 +387,6 @@ def test_the_task_compares_files(here: Path) -> None:
     assert "Did you mean 'RB_agg'?" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     done = convrag("metrics=[judge]")
     assert done.returncode == 2
@@ -396,7 +394,6 @@ def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
 def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config.compose import compose
