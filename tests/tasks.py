@@ -23,12 +23,13 @@ def run_task(overrides: Sequence[str], folder: Path, *, stdin: str = "") -> Comp
         stdin: what is typed.
 
     Returns:
-        Its status (that of an error too), what it printed, and its warnings and error.
+        Its status (that of an error too), what it printed, and our warnings and error.
     """
     out, err = StringIO(), StringIO()
     warnings = logging.StreamHandler(err)
     warnings.setLevel(logging.WARNING)
     warnings.setFormatter(TerminalFormatter())
+    warnings.addFilter(lambda record: record.name.startswith(("convrag", "hydra_plugins")))
     logging.getLogger().addHandler(warnings)
     kept = [each for each in overrides if not each.startswith("hydra.")]
     place = next((each.partition("=")[2] for each in overrides if each.startswith("hydra.run.dir=")), "out")

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
 from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell, Sweep, Usage
@@ -23,6 +22,7 @@ from convrag_compare.plots import has_costs
 from convrag_compare.report import compare_runs
 from convrag_compare.run_result import FAILED, RunResult, Scores, find_baseline, format_run
 from convrag_compare.tables import Table, format_number, format_p, format_signed, make_tables, print_tables
+from tasks import run_task
 
 
 @pytest.fixture(autouse=True)
@@ -215,21 +215,8 @@ def test_markdown_is_escaped() -> None:
 
 
 def test_numbers() -> None:
-    assert [
-        format_number(0.12345),
-        format_number(-0.0001),
-        format_number(math.nan),
-        format_signed(0.5),
-        format_signed(-0.5),
-        format_signed(0.0001),
-    ] == [
-        "0.123",
-        "0.000",
-        "",
-        "+0.500",
-        "-0.500",
-        "0.000",
-    ]
+    assert [format_number(each) for each in (0.12345, -0.0001, math.nan)] == ["0.123", "0.000", ""]
+    assert [format_signed(each) for each in (0.5, -0.5, 0.0001)] == ["+0.500", "-0.500", "0.000"]
     assert (format_p(0.00001), format_p(0.05)) == ("<0.0001", "0.0500")
 
 
@@ -355,7 +342,6 @@ def test_a_quoted_value_is_the_value_and_a_reference_is_not_looked_up(tmp_path: 
     }
 
 
-@pytest.mark.slow
 def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     """The same command twice leaves two folders; another model's answer in the second one makes it a run of its own."""
     for name, values, identity, task in (
@@ -372,66 +358,16 @@ def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     found = find_runs([str(tmp_path / "*")], tmp_path, "")
     assert [run.name for run in found] == ["a", "c", "d", "e", "f"]
     assert [run.repeated_by for run in found] == [("b",), (), (), (), ()]
-    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
+    command = ["task=compare", "task.runs=[a,b,c]", "task.names=[x,y]", "task.columns=[R@5]", "tracker=none"]
+    done = run_task(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "b: the same experiment as a." in done.stdout
     assert len((tmp_path / "out/leaderboard.csv").read_text().splitlines()) == 3
-
-
-@pytest.mark.slow
-def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> None:
-    write(run_result("x", GOOD), tmp_path / "a", ["rewriter=none"])
-    done = run_convrag(["task=compare", "task.runs=[a]", "sweep.metric=BLEU", "tracker=none"], tmp_path)
-    assert done.returncode == 2
-    assert "sweep.metric=BLEU: no run was measured by it. All runs have nDCG@5, R@5." in done.stderr
-
-
-@pytest.mark.slow
-def test_the_task_compares_without_running(tmp_path: Path) -> None:
-    sweep = swept(tmp_path / "grid")
-    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
-    command = ["task=compare", f"task.runs={runs}", "sweep.metric=R@5", "hydra.run.dir=out"]
-    command += ["sweep.baseline='rewriter=mmr'", "tracker=none"]
-    done = run_convrag(command, tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
-    assert [row["rewriter"] for row in rows] == ["mmr", "none"]
-    assert float(rows[1]["R@5_difference"]) < 0
-    assert "Leaderboard" in done.stdout
-
-
-@pytest.mark.slow
-def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
-    sweep = swept(tmp_path / "grid")
-    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
-    command = ["task=compare", f"task.runs={runs}", "task.names=[as asked,MMR]", "task.columns=[R@5]"]
-    command += ["sweep.baseline=MMR", "hydra.run.dir=out", "tracker=none"]
-    done = run_convrag(command, tmp_path)
-    assert done.returncode == 0, done.stderr
-    latex = (tmp_path / "out/leaderboard.tex").read_text()
-    assert "run & R@5" in latex
-    assert r"MMR & \textbf{0.425} \\" in latex
-    assert "as asked" in done.stdout
-    assert "`run=MMR`" in (tmp_path / "out/leaderboard.md").read_text()
-    done = run_convrag([*command[:3], "task.columns=[BLEU]", *command[4:]], tmp_path)
-    assert (done.returncode, "task.columns: 'BLEU' is no measure" in done.stderr) == (2, True)
-
-
-@pytest.mark.slow
-def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path: Path) -> None:
-    write(run_result("x", GOOD, failed=12), tmp_path / "a", ["rewriter=none"])
-    write(run_result("x", GOOD, failed=1), tmp_path / "b", ["rewriter=mmr"])
-    write(run_result("x", BAD, stopped="no money"), tmp_path / "c", ["rewriter=last_n"])
-    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
-    assert [row["state"] for row in rows] == ["partial", "partial", "failed"]
-    text = (tmp_path / "out/leaderboard.md").read_text()
-    assert "partial: 1/12 failed |" in text
-    assert "partial: stopped |" in text
-    assert "the baseline, `rewriter=mmr`" in text
-    assert "partial: stopped" in done.stdout
-    assert "The first run has no scores: the first one that has some is the baseline." in done.stdout
+    assert "run & R@5" in (tmp_path / "out/leaderboard.tex").read_text()
+    assert "`run=x`" in (tmp_path / "out/leaderboard.md").read_text()
+    for wrong, said in (("sweep.metric=BLEU", "no run was measured by it"), ("task.columns=[BLEU]", "is no measure")):
+        refused = run_task([*command[:2], wrong], tmp_path)
+        assert (refused.returncode, said in refused.stderr) == (2, True)
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
