@@ -85,7 +85,7 @@ def test_a_single_run_is_logged(here: Path) -> None:
     assert [step for step, _ in run["steps"]] == list(range(1, len(run["steps"]) + 1))
     assert len(run["steps"]) > 2
     assert {"config.yaml", "metrics.json", "run.trec", "intermediate", "prompts"} <= set(run["files"])
-    assert run["tags"]["mlflow.runName"] == "sample: generator=direct limit=2 rewriter=last_n rewriter.n=3"
+    assert run["tags"]["mlflow.runName"] == "sample: rewriter=last_n generator=direct"
     ((name, digest, profile, context),) = run["datasets"]
     assert (name, len(digest), context) == ("sample", 12, "evaluation")
     assert json.loads(profile)["conversations"] == 2

@@ -3,10 +3,8 @@
 import json
 import sqlite3
 import subprocess
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import chdir
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +20,7 @@ from convrag.testing.running import make_records
 from convrag_mlflow import turn_trace
 from convrag_mlflow.tracker import MlflowTracker
 from llm_server import Server, make_error, make_reply
-from mlflow_database import ENVIRONMENT, copy_database, read_runs
+from mlflow_database import ENVIRONMENT, copy_database, find_span, name_stages, read_runs, read_traces
 from mlflow_server import serve_mlflow
 from tasks import run_task
 
@@ -57,27 +55,6 @@ def convrag(*arguments: str, folder: Path, status: int = 0, **variables: str) ->
     assert done.returncode == status, done.stdout[-2000:] + done.stderr[-3000:]
     assert "Traceback" not in done.stderr
     return done
-
-
-def read_traces(folder: Path, run_id: str | None = None) -> list[Any]:
-    """The traces of the experiment, or of a run, in the order of their turns."""
-    from mlflow import MlflowClient
-
-    with chdir(folder), warnings.catch_warnings(action="ignore"):
-        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
-        found = client.get_experiment_by_name("convrag")
-        traces = client.search_traces(locations=[found.experiment_id], run_id=run_id) if found else []
-    return sorted(traces, key=lambda trace: (trace.info.request_time, trace.info.tags["convrag.number"]))
-
-
-def name_stages(trace: Any) -> list[str]:
-    root = trace.data.spans[0]
-    return [span.name for span in trace.data.spans if span.parent_id == root.span_id]
-
-
-def find_span(trace: Any, name: str) -> Any:
-    (span,) = [span for span in trace.data.spans if span.name == name]
-    return span
 
 
 def ask_server(server: Server, *arguments: str, folder: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
