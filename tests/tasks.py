@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 from unittest.mock import patch
 
 from convrag.api.errors import ConvragError
+from convrag.api.printable import PrintableStream
 from convrag.config.compose import compose_command
 from convrag.turn.logs import TerminalFormatter
 from convrag.turn.wiring import Wiring
@@ -26,7 +27,8 @@ def run_task(overrides: Sequence[str], folder: Path, *, stdin: str = "") -> Comp
         Its status (that of an error too), what it printed, and our warnings and error.
     """
     out, err = StringIO(), StringIO()
-    warnings = logging.StreamHandler(err)
+    shown = PrintableStream(err)
+    warnings = logging.StreamHandler(shown)
     warnings.setLevel(logging.WARNING)
     warnings.setFormatter(TerminalFormatter())
     warnings.addFilter(lambda record: record.name.startswith(("convrag", "hydra_plugins")))
@@ -34,10 +36,11 @@ def run_task(overrides: Sequence[str], folder: Path, *, stdin: str = "") -> Comp
     kept = [each for each in overrides if not each.startswith("hydra.")]
     place = next((each.partition("=")[2] for each in overrides if each.startswith("hydra.run.dir=")), "out")
     try:
-        with chdir(folder), redirect_stdout(out), redirect_stderr(err), patch("sys.stdin", StringIO(stdin)):
-            status = _execute(kept, Path(place))
+        with chdir(folder), redirect_stdout(PrintableStream(out)), redirect_stderr(shown):
+            with patch("sys.stdin", StringIO(stdin)):
+                status = _execute(kept, Path(place))
     except ConvragError as error:
-        err.write(f"convrag: {error}\n")
+        shown.write(f"convrag: {error}\n")
         status = getattr(error, "exit_status", 2)
     finally:
         logging.getLogger().removeHandler(warnings)
