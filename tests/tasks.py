@@ -36,9 +36,13 @@ def run_task(overrides: Sequence[str], folder: Path, *, stdin: str = "") -> Comp
     kept = [each for each in overrides if not each.startswith("hydra.")]
     place = next((each.partition("=")[2] for each in overrides if each.startswith("hydra.run.dir=")), "out")
     try:
-        with chdir(folder), redirect_stdout(PrintableStream(out)), redirect_stderr(shown):
-            with patch("sys.stdin", StringIO(stdin)):
-                status = _execute(kept, Path(place))
+        with (
+            chdir(folder),
+            redirect_stdout(PrintableStream(out)),
+            redirect_stderr(shown),
+            patch("sys.stdin", StringIO(stdin)),
+        ):
+            status = _execute(kept, Path(place))
     except ConvragError as error:
         shown.write(f"convrag: {error}\n")
         status = getattr(error, "exit_status", 2)

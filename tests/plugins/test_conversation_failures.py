@@ -201,16 +201,6 @@ def test_a_full_disk_costs_one_turn_alone(tmp_path: Path) -> None:
     assert turns == kept == remembered == int(reread) > 2
 
 
-@pytest.mark.slow
-def test_a_read_only_disk(tmp_path: Path) -> None:
-    (tmp_path / "planted").mkdir()
-    pipeline(conversations=Conversations(tmp_path / "planted" / "c.db")).turn("c", "one?")
-    tests = str(Path(__file__).parents[1])
-    done = run_on_small_disk(tmp_path, [sys.executable, "-c", FILL, tests], read_only=True)
-    assert done.returncode == 0, done.stderr
-    assert "small/c.db cannot be written: the file system is read-only. Choose" in done.stdout
-
-
 @pytest.mark.cluster
 def test_a_server_that_is_away_or_says_no(postgres: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:  # noqa: F811
     caplog.set_level(logging.DEBUG)

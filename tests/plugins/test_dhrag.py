@@ -1,5 +1,5 @@
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,14 @@ import toys
 from convrag.api.errors import DataError, LLMError
 from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Dataset
 from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
-from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_dhrag.database import HistoryDatabase, Vocabulary, cluster_rows, find_continued_chain, list_stop_words
 from convrag_dhrag.rewriter import DHRagRewriter, report_history
 from convrag_dhrag.selection import build_clusters
-from convrag_offline.embedders import LsaEmbedder
 
 
 class Says(LLM):
@@ -371,16 +368,6 @@ def test_the_incremental_tfidf_equals_one_that_is_fitted_anew(texts: list[str], 
             assert np.allclose(similarities, (fitted @ theirs.transform([query]).T).toarray().ravel())
 
 
-def test_a_late_topic_is_no_zero_vector() -> None:
-    turns = history(*["tea / hot tea"] * 30, "quasars? / Quasars are bright.")
-    database = HistoryDatabase(Words(), 0.4)
-    database.add_history(turns)
-    rows, _ = database.vocabulary.weigh([triple.terms for triple in database.triples], "quasars")
-    assert np.diff(rows.indptr).min() > 0
-    trace = traced("how bright are quasars?", [*turns, *history("tea / hot")], top_k=2)
-    assert trace["match"]["cluster"]["turns"] == ["c<::>31"]
-
-
 def test_kmeans_finds_what_differs() -> None:
     rows = csr_matrix(np.array([[0, 0, 0], [0, 1, 0], [0.1, 0.995, 0], [1, 0, 0], [0, 0, 1], [0, 0.999, 0.04]]))
     assert cluster_rows(rows, 3) == [[1, 2, 5], [3], [4]]
@@ -483,74 +470,3 @@ def test_the_report_is_silent_on_others_and_counts_no_hidden_chains() -> None:
     assert report is not None
     assert report.numbers["chains"] == report.numbers["follow_ups"] == 0
     assert report.lines == ()
-
-
-# Returning to a topic ---------------------------------------------------------------------------------------------
-
-TOPICS: dict[str, list[tuple[str, str, tuple[str, str]]]] = {
-    "sourdough": [
-        ("How do I start a sourdough culture?", "Mix rye flour and water, and feed the starter daily for a week.",
-         ("Back to baking: how often must the starter be fed?", "is wheat instead of rye fine for the culture?")),
-        ("How long should the loaf bake?", "Bake the loaf for 45 minutes, the first 20 of them with steam.",
-         ("As to the loaf, why does it need steam?", "can the bread bake without a lid in those 45 minutes")),
-        ("Why is the crumb so dense?", "A dense crumb mostly means that the dough fermented too briefly.",
-         ("That dense crumb again: would more yeast help?", "how do I see that dough has fermented enough?")),
-    ],
-    "chess": [
-        ("What is the Sicilian Defence?", "It answers the king's pawn with the c-pawn and leads to sharp games.",
-         ("About the Sicilian once more, is it for beginners?", "which pawn does Black move in that defence?")),
-        ("When should I castle?", "Castle early, before the centre opens, so that the king is safe.",
-         ("Back to castling: to which side?", "what if the king has moved, can I castle?")),
-        ("How is a rook ending won?", "Build a bridge: the rook shields its king from checks on the fourth rank.",
-         ("And the rook ending, does the bridge always work?", "what if the rook is not on the fourth rank")),
-    ],
-    "reef": [
-        ("Why do corals bleach?", "Warm water makes corals expel the algae that feed them.",
-         ("To come back to the corals, can they recover?", "what are those algae that feed the polyps?")),
-        ("Which fish eat the algae?", "Parrotfish and surgeonfish graze on seaweed and keep the reef clean.",
-         ("Those parrotfish, do they hurt the reef?", "is fishing for surgeonfish allowed?")),
-        ("How large is the Great Barrier Reef?", "It stretches over 2,300 kilometres along Queensland.",
-         ("The Great Barrier Reef we spoke of: is it growing?", "how many islands lie off Queensland there?")),
-    ],
-    "mortgage": [
-        ("What is a fixed-rate mortgage?", "Its interest rate stays the same for the agreed term.",
-         ("Mortgages again. What happens when the fixed term ends?", "interest rate fixed for how many years?")),
-        ("How much deposit do I need?", "Lenders ask for a deposit of five to twenty per cent of the price.",
-         ("Regarding the deposit, may it be a gift?", "do lenders ask first-time buyers for twenty per cent?")),
-        ("Can I repay the loan early?", "Yes, but early repayment may cost a penalty fee.",
-         ("The penalty for early repayment: how is it calculated?", "repay half of the loan in advance?")),
-    ],
-}  # fmt: skip
-CHATTER = ("Thanks, that helps!", "You're welcome. Is there anything else?")
-
-
-class Answers(Dataset):
-    """A corpus of the answers, to learn from."""
-
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        turns = [(topic, question, answer) for topic in TOPICS for question, answer, _ in TOPICS[topic]]
-        return iter([Passage(f"p{n}", f"{q} {a}", title=topic) for n, (topic, q, a) in enumerate(turns)])
-
-
-def returns() -> Iterator[tuple[str, list[Turn], str]]:
-    """A question, the turns before it, and the id of the one that it returns to after 4 to 14 others."""
-    names = list(TOPICS)
-    for start, topic in enumerate(names):
-        for away in (1, 2, 3):
-            others = [names[(start + step) % len(names)] for step in range(1, away + 1)]
-            talk = [exchange[:2] for name in (topic, *others) for exchange in (*TOPICS[name], (*CHATTER, ()))]
-            turns = [Turn(f"c<::>{n}", question, answer) for n, (question, answer) in enumerate(talk, 1)]
-            for number, (_, _, wordings) in enumerate(TOPICS[topic], 1):
-                for wording in wordings:
-                    yield wording, turns, f"c<::>{number}"
-
-
-def test_what_is_returned_to_is_selected_with_lsa(tmp_path: Path) -> None:
-    stage = make(embedder=LsaEmbedder(dataset=Answers(), store=Store(tmp_path)))
-    cases = list(returns())
-    assert len(cases) == 72
-    missed = [text for text, turns, wanted in cases if wanted not in stage.rewrite(ask(text, turns)).trace["selected"]]
-    assert len(missed) <= 3, missed

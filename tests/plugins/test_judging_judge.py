@@ -392,24 +392,3 @@ def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     assert done.returncode == 2
     assert "ExtractiveLLM is no language model, and has no rule for judge" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
-    pytest.importorskip("litellm")
-    from convrag.config.compose import compose
-    from convrag.run.runner import run_experiment
-    from llm_server import Server, make_reply
-
-    server = Server()
-    try:
-        server.plan_replies(make_reply(f"Here you are:\n```json\n{reply(4, 5, 3)}\n```"))
-        chosen = "+llm@metrics.judge.llm=openai_compatible"
-        at = [f"metrics.judge.llm.api_base={server.address}", "metrics.judge.llm.model=openai/served-name"]
-        config = compose("metrics=[judge]", chosen, *at, "limit=1", "tracker=none")
-        _, summary = run_experiment(config, here / "run")
-    finally:
-        server.close()
-    assert summary.overall == {"faithfulness": 4.0, "appropriateness": 5.0, "completeness": 3.0}
-    usage = summary.usage["metrics.judge"]
-    assert usage.calls == len(server.requests) == summary.turns
-    assert usage.prompt_tokens == 7 * summary.turns
