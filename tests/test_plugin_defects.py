@@ -127,7 +127,7 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
             "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n",
             "reranker=mine",
             "too many positional arguments",
-        ),
+        )
     ],
 )
 def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(

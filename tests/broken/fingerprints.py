@@ -5,15 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from broken.noting import breaks
-from convrag import (
-    Answer,
-    PromptTemplate,
-)
-from sound import (
-    SoundGenerator,
-    SoundRanker,
-    SoundRewriter,
-)
+from convrag import Answer, PromptTemplate
+from sound import SoundGenerator, SoundRanker, SoundRewriter
 
 
 @breaks("test_its_fingerprint_follows_its_files")

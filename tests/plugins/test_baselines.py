@@ -98,10 +98,7 @@ def test_full_history_shows_both_speakers_in_order() -> None:
     assert (prompt.task, prompt.sampling) == ("rewrite", {"temperature": 0.0, "max_tokens": 200})
     assert prompt.inputs == {
         "question": "used for?",
-        "history": [
-            {"user": "copper?", "assistant": "answer 1"},
-            {"user": "its price?", "assistant": "answer 2"},
-        ],
+        "history": [{"user": "copper?", "assistant": "answer 1"}, {"user": "its price?", "assistant": "answer 2"}],
     }
     user = prompt.messages[-1].content
     assert user.index("User: copper?") < user.index("Assistant: answer 1") < user.index("User: its price?")

@@ -17,14 +17,7 @@ from convrag.testing import (
     question,
 )
 from convrag_basics.contexts import FullContext, TopSelector
-from convrag_basics.stages import (
-    DirectGenerator,
-    NoClusterer,
-    NoGenerator,
-    NoRanker,
-    NoTracker,
-    WholeHistory,
-)
+from convrag_basics.stages import DirectGenerator, NoClusterer, NoGenerator, NoRanker, NoTracker, WholeHistory
 
 
 class TestWholeHistory(MemoryContract):

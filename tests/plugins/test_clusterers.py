@@ -111,9 +111,7 @@ def check_labels(labels: list[int], n: int) -> None:
 
 @pytest.mark.parametrize("cls", BY_VECTORS)
 @settings(max_examples=30)
-@given(
-    st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), max_size=14),
-)
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), max_size=14))
 def test_any_rows_get_labels(cls: type[Clusterer], rows: list[list[int]]) -> None:
     """Zero rows, equal rows and opposite rows among them."""
     given_rows = np.array(rows).reshape(len(rows), 3)

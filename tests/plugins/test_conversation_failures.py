@@ -51,10 +51,7 @@ def drop_version(path: Path) -> None:
     [
         (make_folder, r"c\.db is a folder\. Name a file in it"),
         (write_text, r"c\.db cannot be used: file is not a database\. Name another, or move this one away"),
-        (
-            plant_store,
-            r"c\.db cannot be used: it is a database of something else, with the table entries\. Name",
-        ),
+        (plant_store, r"c\.db cannot be used: it is a database of something else, with the table entries\. Name"),
         (plant_version, r"c\.db cannot be used: its tables have version 7, and this convrag reads version 1\. Name"),
         (drop_version, r"c\.db cannot be used: its tables have version none"),
     ],

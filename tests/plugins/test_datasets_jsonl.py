@@ -367,10 +367,7 @@ class TestQrels:
         qrels = tmp_path / "qrels.tsv"
         qrels.write_text("a\tb\tc\n")
         problems = list(JsonlDataset(conversations=broken, qrels=qrels, corpus=tmp_path / "no").check())
-        assert [message.partition(":")[0] for message in problems] == [
-            f"{broken}, line 1",
-            f"{tmp_path / 'no'}",
-        ]
+        assert [message.partition(":")[0] for message in problems] == [f"{broken}, line 1", f"{tmp_path / 'no'}"]
 
 
 def test_what_was_wrong_can_be_mended(talk, tmp_path):

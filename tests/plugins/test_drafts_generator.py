@@ -277,8 +277,7 @@ def test_a_draft_that_fails_leaves_the_other(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [LLMError("down"), "", "A is better", '{"better": "C"}', '{"better": 3}', '{"winner": "A"}', '["A"]'],
+    "reply", [LLMError("down"), "", "A is better", '{"better": "C"}', '{"better": 3}', '{"winner": "A"}', '["A"]']
 )
 def test_a_vote_that_cannot_be_read_is_none(reply: Reply) -> None:
     found = ask(Scripted(choose=reply))

@@ -64,14 +64,7 @@ def test_token_scores_are_those_of_squad() -> None:
 
 def test_squad_tokenizes_in_this_order() -> None:
     tokens = tokenize_squad("It's a U.S. state-of-the-art “the” thing")
-    assert tokens == [
-        "its",
-        "us",
-        "stateoftheart",
-        "“",
-        "”",
-        "thing",
-    ]
+    assert tokens == ["its", "us", "stateoftheart", "“", "”", "thing"]
     assert tokenize_squad("the an a A") == []
 
 

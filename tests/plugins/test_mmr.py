@@ -234,8 +234,7 @@ def test_the_prompt_is_in_order_labelled_and_ends_with_the_last_exchange() -> No
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.tuples(st.text(max_size=30), st.text(alphabet="abc .?!\n", max_size=60)), max_size=6),
-    st.integers(1, 6),
+    st.lists(st.tuples(st.text(max_size=30), st.text(alphabet="abc .?!\n", max_size=60)), max_size=6), st.integers(1, 6)
 )
 def test_any_history_is_shown_in_order_with_its_last_exchange(pairs: list[tuple[str, str]], count: int) -> None:
     history = tuple(Turn(f"c<::>{n}", *pair) for n, pair in enumerate(pairs, 1))

@@ -190,8 +190,7 @@ def test_a_page_that_is_allowed_may_ask(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
-    ["", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer", "Bearer ÿ"],
+    "given", ["", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer", "Bearer ÿ"]
 )
 def test_with_a_token_nothing_is_open_but_the_page(guarded: RunningServer, given: str) -> None:
     headers = {"Authorization": given.encode("latin-1")} if given else {}
