@@ -206,23 +206,6 @@ def test_a_server_that_puts_off(server: Server, start: Start, tmp_path: Path) ->
     check_resumed(start, server, arguments, TURNS - 1)
 
 
-def test_a_search_that_never_ends(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("elasticsearch")
-    from elasticsearch_server import Fault
-    from elasticsearch_server import Server as Cluster
-
-    cluster = Cluster()
-    monkeypatch.setenv("ES_URL", cluster.address)
-    index = start("task=index", "retriever=elasticsearch")
-    assert index.process.wait(timeout=120) == 0, index.said()
-    (tmp_path / "said.txt").unlink()
-    cluster.inject_faults(Fault("/_msearch", delay=60))
-    command = start(*RUN, "retriever=elasticsearch", "tracker=none")
-    command.wait_until(lambda: bool(cluster.searches()))
-    check_stopped(command, command.stop(), signal.SIGINT)
-    cluster.close()
-
-
 def test_a_call_that_another_process_makes(server: Server, start: Start, tmp_path: Path) -> None:
     """The second one waits for the lock of the first one's call."""
     arguments = at(server, *RUN, "tracker=none")
@@ -294,16 +277,6 @@ def test_c_code_in_the_main_thread(database: Path, server: Server, start: Start,
     assert read_tracked(tmp_path) == [("sweep", "KILLED")]
 
 
-def test_what_does_not_let_go(server: Server, start: Start, tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    arguments = at(server, *RUN, "plugins=[slow.py]", "metrics=[stubborn]", "tracker=none")
-    command = start(*arguments)
-    command.wait_until((tmp_path / "measuring").exists)
-    time.sleep(0.5)
-    check_stopped(command, command.stop(), signal.SIGINT)
-    assert (tmp_path / "told").exists()
-
-
 def test_while_libraries_are_imported(start: Start, tmp_path: Path) -> None:
     waits = "import time\nfrom pathlib import Path\nPath('importing').touch()\ntime.sleep(60)\n"
     (tmp_path / "hydra.py").write_text(waits)
@@ -350,23 +323,6 @@ def test_sigterm_ends_a_chat(server: Server, start: Start) -> None:
     command.say("What is a dog?")
     command.wait_until(lambda: len(server.requests) == 1)
     assert command.stop(signal.SIGTERM) == 143
-
-
-def test_a_judge_that_never_answers(server: Server, start: Start) -> None:
-    server.plan_replies(*[make_reply()] * TURNS, make_reply(), NEVER)
-    command = start(*at(server, *RUN, "metrics=[judge]", "tracker=none"))
-    command.wait_until(lambda: len(server.requests) >= TURNS + 2)
-    check_stopped(command, command.stop(), signal.SIGINT)
-
-
-def test_recording_leaves_no_file(server: Server, start: Start, tmp_path: Path) -> None:
-    server.plan_replies(make_reply(), NEVER)
-    arguments = at(server, *RUN, "task=record", "task.path=replies.jsonl", "tracker=none")
-    command = start(*arguments)
-    command.wait_until(lambda: len(server.requests) == 2)
-    check_stopped(command, command.stop(), signal.SIGINT)
-    assert not list(tmp_path.glob("*replies.jsonl*"))
-    check_resumed(start, server, arguments, TURNS - 1)
 
 
 def test_a_signal_that_is_to_be_ignored(server: Server, start: Start, tmp_path: Path) -> None:

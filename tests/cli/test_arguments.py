@@ -66,7 +66,6 @@ def test_the_version_is_convrags(tmp_path: Path) -> None:
         (["top_k=${nowhere}"], "top_k=${nowhere}: Interpolation key 'nowhere' not found"),
         (["store.path=/proc/nowhere"], "store.path"),
         (["hydra.run.dir=/proc/nowhere"], "/proc/nowhere"),
-        (["dataset=jsonl", "dataset.conversations=absent.jsonl"], "absent.jsonl"),
     ],
 )
 def test_a_mistake_is_one_line_with_status_2(arguments: list[str], part: str, tmp_path: Path) -> None:

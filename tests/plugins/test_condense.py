@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import LLMError
 from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Retriever
-from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Rewrite, Turn
-from convrag.store.remember import remember
+from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_condense.gate import compute_known_share, find_part_stems, find_reasons, normalise_question, read_stems
@@ -228,20 +227,6 @@ class Resolves(Says):
     def complete(self, prompt: Prompt) -> Completion:
         self.prompts.append(prompt)
         return Completion(prompt.inputs["question"].replace("it", "multi-task learning", 1), model="resolves")
-
-
-def test_a_rewrite_depends_on_its_own_question_and_history_alone(store: Store, tmp_path: Path) -> None:
-    def rewrites(*texts: str, store: Store) -> list[Rewrite]:
-        llm = Resolves()
-        remember(llm, store)
-        done = [condenser(llm).rewrite(asked(text)) for text in texts]
-        assert len(llm.prompts) == len(set(texts))  # the store has the reply to a question in the same words
-        return done
-
-    (fresh,) = rewrites("is it in the US?", store=Store(tmp_path / "other"))
-    lower, upper, again = rewrites("is it in the us?", "is it in the US?", "is it in the us?", store=store)
-    assert (lower.text, upper.text) == ("is multi-task learning in the us?", "is multi-task learning in the US?")
-    assert (lower, upper) == (again, fresh)
 
 
 @pytest.mark.parametrize(
