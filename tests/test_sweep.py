@@ -1,9 +1,7 @@
 """Grids as a user types them, in processes of their own."""
 
 import json
-import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -90,25 +88,3 @@ def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:
     assert "nDCG@5 0." in per_cell[1]
     assert "ROUGE-L 0." in per_cell[1]
     assert "Stage calls" not in done.stdout
-
-
-def test_the_same_grid_twice_at_once_has_one_writer(tmp_path: Path) -> None:
-    """The second one says at once who runs it; where the first one is interrupted, the same command goes on."""
-    grid = counting(tmp_path, *KILLED)
-    (tmp_path / "hold").touch()
-    first = grid.start()
-    while not grid.asked():
-        assert first.poll() is None
-        time.sleep(0.01)
-    second = run_convrag(grid.arguments, tmp_path)
-    assert second.returncode == 2
-    (folder,) = tmp_path.glob("outputs/sweeps/*")
-    assert f"convrag: {folder} is in use by process {first.pid} on " in second.stderr
-    assert first.poll() is None
-    first.send_signal(signal.SIGINT)
-    (tmp_path / "hold").unlink()
-    assert first.wait(timeout=60) == 130
-    assert "convrag: interrupted." in (tmp_path / "out.txt").read_text()
-    assert not cells(tmp_path) or {ending["state"] for ending in cells(tmp_path).values()} == {"ok"}
-    grid.finish()
-    assert len(cells(tmp_path)) == 4
