@@ -9,27 +9,23 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import toys
 from convrag.api.session import Session
-from convrag.api.stage import LLM
-from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Question, Turn
+from convrag.api.types import Evidence, EvidenceItem, Hit, Message, Passage, Question, Turn
 from convrag_condense.chat import ChatGenerator
 from convrag_dedup.context import DedupContext
 
 
-class Cites(LLM):
-    """Cites the first numbers; keeps the prompts, and counts which texts it was asked to count."""
+class Cites(toys.Says):
+    """Cites the first numbers, and counts which texts it was asked to count."""
 
     def __init__(self) -> None:
-        self.prompts: list[Prompt] = []
+        super().__init__("It is so [1][2][40].")
         self.counted: Counter[str] = Counter()
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion("It is so [1][2][40].", model="cites")
 
     def count_tokens(self, text: str) -> int:
         self.counted[text] += 1
-        return len(text.split())
+        return super().count_tokens(text)
 
 
 def passage(number: int) -> Passage:

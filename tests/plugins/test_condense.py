@@ -19,23 +19,7 @@ from convrag.testing import RewriterContract
 from convrag_condense.gate import compute_known_share, find_part_stems, find_reasons, normalise_question, read_stems
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges, truncate_text
 from convrag_datasets.mtrag import MtragDataset
-
-
-class Says(LLM):
-    """Says the same to everything, and keeps what it was asked; an error is raised."""
-
-    def __init__(self, reply: str | Exception = "Is copper better than steel?") -> None:
-        self.reply = reply
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        if isinstance(self.reply, Exception):
-            raise self.reply
-        return Completion(self.reply, model="says")
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+from toys import Says
 
 
 class Angles(Embedder):
@@ -81,7 +65,11 @@ def asked(text: str, past: tuple[Turn, ...] = TALK) -> Question:
 
 
 def condenser(llm: LLM | None = None, **options: Any) -> CondenseRewriter:
-    stages: dict[str, Any] = {"llm": llm or Says(), "embedder": Angles(), "retriever": Listens()}
+    stages: dict[str, Any] = {
+        "llm": llm or Says("Is copper better than steel?"),
+        "embedder": Angles(),
+        "retriever": Listens(),
+    }
     return CondenseRewriter(**(stages | options))
 
 
@@ -160,7 +148,7 @@ def test_each_decision_is_in_the_trace(gate: Any, question: str, condensed: bool
 
 @pytest.mark.parametrize("gate", ["heuristic", "always", "embedding"])
 def test_a_first_turn_is_searched_for_as_it_is(gate: Any) -> None:
-    llm = Says()
+    llm = Says("Is copper better than steel?")
     rewrite = condenser(llm, gate=gate).rewrite(asked("How does it work?", ()))
     assert (rewrite.text, rewrite.trace["reasons"], llm.prompts) == ("How does it work?", ["first_turn"], [])
 
@@ -219,14 +207,6 @@ def test_a_failure_gives_the_question_back(reply: str | Exception) -> None:
 def test_a_rewrite_that_says_the_same_leaves_the_users_words() -> None:
     rewrite = condenser(Says("what is NLP")).rewrite(asked("What is NLP?"))
     assert (rewrite.text, rewrite.fallback) == ("What is NLP?", "")
-
-
-class Resolves(Says):
-    """Puts the subject into the question's own words."""
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(prompt.inputs["question"].replace("it", "multi-task learning", 1), model="resolves")
 
 
 @pytest.mark.parametrize(

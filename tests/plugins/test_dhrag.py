@@ -14,8 +14,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import toys
 from convrag.api.errors import DataError, LLMError
 from convrag.api.records import TurnRecord
-from convrag.api.stage import LLM, Embedder
-from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn
+from convrag.api.stage import Embedder
+from convrag.api.types import Conversation, Passage, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
@@ -23,26 +23,12 @@ from convrag.testing import RewriterContract
 from convrag_dhrag.database import HistoryDatabase, Vocabulary, cluster_rows, find_continued_chain, list_stop_words
 from convrag_dhrag.rewriter import DHRagRewriter, report_history
 from convrag_dhrag.selection import build_clusters
+from toys import Says
 
 
-class Says(LLM):
-    """Gives the question back, and keeps what it was asked."""
-
-    def __init__(self, reply: str = "") -> None:
-        self.reply = reply
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(self.reply or prompt.inputs.get("question", "tea and kettles"), model="says")
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
-class Fails(Says):
-    def complete(self, prompt: Prompt) -> Completion:
-        raise LLMError("the server is down", provider="test")
+def repeat(prompt: Prompt) -> str:
+    """The question."""
+    return str(prompt.inputs.get("question", "tea and kettles"))
 
 
 class Words(Embedder):
@@ -61,7 +47,7 @@ class Words(Embedder):
 
 
 def make(**parameters: Any) -> DHRagRewriter:
-    return DHRagRewriter(**{"llm": Says(), "embedder": Words(), **parameters})
+    return DHRagRewriter(**{"llm": Says(repeat), "embedder": Words(), **parameters})
 
 
 def history(*exchanges: str) -> tuple[Turn, ...]:
@@ -117,7 +103,7 @@ def test_both_speakers_are_shown_in_order() -> None:
 
 
 def test_a_first_turn_costs_nothing() -> None:
-    llm, embedder = Says(), Words()
+    llm, embedder = Says(repeat), Words()
     assert make(llm=llm, embedder=embedder).rewrite(ask("tea?", ())).text == "tea?"
     assert llm.prompts == embedder.embedded == []
 
@@ -336,7 +322,7 @@ def test_no_future_turn_is_ever_visible(seen: int, more: int, update: Any) -> No
     """Also not where the conversation's memory has seen it, as when a turn is asked again."""
     now = history(*(f"tea {n} / kettle {n}" for n in range(seen)))
     later = history(*(f"{MARK} tea {n} / {MARK} / {MARK}" for n in range(seen + more)))[seen:]
-    llm, memory = Says(), {}
+    llm, memory = Says(repeat), {}
     stage = make(llm=llm, update=update, capacity=4, summarize=True, min_triples=2)
     before = stage.rewrite(ask("tea?", now, memory))
     stage.rewrite(ask("tea?", [*now, *later], memory))
@@ -391,14 +377,14 @@ def test_clusters_are_a_partition_of_limited_size(n: int, most: int, seed: int) 
 
 
 def test_a_failing_llm_falls_back_and_keeps_the_reasons() -> None:
-    rewrite = make(llm=Fails(), summarize=True).rewrite(ask("green tea?", TALK))
+    rewrite = make(llm=Says(LLMError("the server is down")), summarize=True).rewrite(ask("green tea?", TALK))
     assert (rewrite.text, rewrite.fallback) == ("green tea?", "the server is down")
     assert rewrite.trace["topic_missing"] == "the server is down"
     assert len(rewrite.trace["reasons"]) == 3
 
 
 def test_a_line_for_the_matched_summary_is_shown_where_it_is_asked_for() -> None:
-    llm = Says()
+    llm = Says(repeat)
     rewrite = make(llm=llm, summarize=True).rewrite(ask("green tea?", TALK))
     topic, question = llm.prompts
     assert (topic.task, question.task) == ("topic", "rewrite")
@@ -407,7 +393,7 @@ def test_a_line_for_the_matched_summary_is_shown_where_it_is_asked_for() -> None
     ]
     assert rewrite.trace["topic"] == "tea and kettles"
     assert "tea and kettles" in question.messages[-1].content
-    plain = Says()
+    plain = Says(repeat)
     make(llm=plain).rewrite(ask("green tea?", TALK))
     assert len(plain.prompts) == 1
     rambling = make(llm=Says("x" * 301), summarize=True).rewrite(ask("green tea?", TALK))
@@ -418,7 +404,7 @@ def test_a_line_for_the_matched_summary_is_shown_where_it_is_asked_for() -> None
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     own = tmp_path / "own.jinja"
     own.write_text("{{ history | length }} {{ question }}", encoding="utf-8")
-    llm = Says()
+    llm = Says(repeat)
     stage = make(llm=llm, prompt=own, temperature=None, max_tokens=None)
     stage.rewrite(ask("now?", TALK))
     assert [message.content for message in llm.prompts[0].messages] == ["3 now?"]

@@ -107,5 +107,5 @@ def test_an_llm_may_judge(reply: str, supported: bool, checked_by: str) -> None:
     (sentence,) = answer(generator, "Ann drinks tea.").trace["sentences"]
     assert (sentence["supported"], sentence["checked"]) == (supported, checked_by)
     assert [prompt.task for prompt in llm.prompts] == ["support"]
-    (sentence,) = answer(ginger(llm=Broken(""), check="llm"), "Ann drinks tea.").trace["sentences"]
+    (sentence,) = answer(ginger(llm=Broken(), check="llm"), "Ann drinks tea.").trace["sentences"]
     assert sentence["checked"] == "words"

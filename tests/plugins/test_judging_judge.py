@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,14 @@ from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
 from convrag_judging.rating_aggregate import read_rubric, rubric_path
 from tasks import run_task
+from toys import Says
 
 NA = None
 # K. Krippendorff, Computing Krippendorff's alpha-reliability: example C, four observers of twelve units.
@@ -120,22 +121,6 @@ def reply(*scores: Any, reason: str = "because") -> str:
     return json.dumps({"reason": reason, "scores": dict(zip(CRITERIA, scores, strict=False))})
 
 
-class Scripted(LLM):
-    """Replies in turn, or by the prompt; the last reply for ever."""
-
-    def __init__(self, *replies: str | Callable[[Prompt], str]) -> None:
-        self.replies = list(replies)
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        given = self.replies[min(len(self.prompts), len(self.replies) - 1)]
-        self.prompts.append(prompt)
-        return Completion(given if isinstance(given, str) else given(prompt))
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
 class Talk(Dataset):
     def conversations(self) -> Iterator[Conversation]:
         yield Conversation("t", (Turn("t<::>1", "Why tea?", "It is warm."), Turn("t<::>2", "And how?", "In a pot.")))
@@ -159,11 +144,11 @@ class TestJudgeMetricsContract(MetricsContract):
     without_results = ("annotated-types",)
 
     def make(self) -> JudgeMetrics:
-        return judge(Scripted(reply(3, 3, 3)))
+        return judge(Says(reply(3, 3, 3)))
 
 
 def test_the_prompt_has_rubric_conversation_passages_and_reference() -> None:
-    llm = Scripted(reply(5, 4, 2))
+    llm = Says(reply(5, 4, 2))
     evidence = Evidence((EvidenceItem(1, Passage("p", "Pots are hot.", title="Pots"), "Pots are hot."),))
     values = judge(llm).measure([record(2, "In a hot pot [1].", evidence=evidence)])
     assert values == {"t<::>2": {"faithfulness": 5.0, "appropriateness": 4.0, "completeness": 2.0}}
@@ -175,14 +160,14 @@ def test_the_prompt_has_rubric_conversation_passages_and_reference() -> None:
 
 
 def test_the_reference_answer_can_be_withheld() -> None:
-    llm = Scripted(reply(5, 4, 2))
+    llm = Says(reply(5, 4, 2))
     judge(llm, reference=False).measure([record(2, "x")])
     assert "In a pot." not in llm.prompts[0].messages[-1].content
 
 
 def test_several_judges_are_averaged_and_compared(tmp_path: Path) -> None:
-    first = Scripted(reply(5, 4, 2), reply(1, 2, 2))
-    second = Scripted(reply(4, 4, 3), reply(2, 2, 2))
+    first = Says(reply(5, 4, 2), reply(1, 2, 2))
+    second = Says(reply(4, 4, 3), reply(2, 2, 2))
     stage = judge(first, second_llm=second)
     values = stage.measure([record(1, "x"), record(2, "y")])
     assert values["t<::>1"] == {"faithfulness": 4.5, "appropriateness": 4.0, "completeness": 2.5}
@@ -204,7 +189,7 @@ def test_agreement_with_people_is_in_the_report(tmp_path: Path) -> None:
         ]
     ]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), human=[path])
+    stage = judge(Says(reply(5, 4, 2), reply(1, 2, 2)), human=[path])
     assert list(stage.check()) == []
     measured = stage.measure([record(1, "x"), record(2, "y")])
     report = report_of(measured)
@@ -215,13 +200,13 @@ def test_agreement_with_people_is_in_the_report(tmp_path: Path) -> None:
 
 
 def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
-    stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), second_llm=Scripted(reply(3, 3, 3)))
+    stage = judge(Says(reply(5, 4, 2), reply(1, 2, 2)), second_llm=Says(reply(3, 3, 3)))
     records = [record(1, "x"), record(2, "y")]
     values = stage.measure(records)
     path = tmp_path / "judgements.jsonl"
     path.write_text(report_of(values).files["judgements.jsonl"], encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[0])["reason"] == "because"
-    again = judge(Scripted(), judgements=[path])
+    again = judge(Says(""), judgements=[path])
     assert list(again.check()) == []
     measured = again.measure([*records, record(3, "z")])
     assert measured == values
@@ -231,7 +216,7 @@ def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
 
 
 def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
-    llm = Scripted(reply(5, 5, 5))
+    llm = Says(reply(5, 5, 5))
     stage = judge(llm)
     measured = stage.measure([record(1, " ", error="generator: down")])
     assert measured["t<::>1"] == dict.fromkeys(CRITERIA, 1.0)
@@ -253,7 +238,7 @@ def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
 def test_replies_that_break_the_form(
     replies: list[str], scores: dict[str, float], complaint: str, tmp_path: Path
 ) -> None:
-    llm = Scripted(*replies)
+    llm = Says(*replies)
     stage = judge(llm)
     values = stage.measure([record(1, "x")]).get("t<::>1", {})
     assert scores.items() <= values.items()
@@ -266,7 +251,7 @@ def test_judges_that_fail_are_counted(tmp_path: Path) -> None:
     def down(prompt: Prompt) -> str:
         raise LLMError("the server is down")
 
-    stage = judge(Scripted(reply(5, 4, 2)), second_llm=Scripted(down), third_llm=Scripted("?"))
+    stage = judge(Says(reply(5, 4, 2)), second_llm=Says(down), third_llm=Says("?"))
     measured = stage.measure([record(1, "x")])
     assert measured["t<::>1"]["faithfulness"] == 5.0
     report = report_of(measured)
@@ -278,7 +263,7 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
     def spent(prompt: Prompt) -> str:
         raise RunStopped("the cost limit of $1 is reached")
 
-    stage = judge(Scripted(reply(5, 4, 2), spent))
+    stage = judge(Says(reply(5, 4, 2), spent))
     measured = stage.measure([record(1, "x")])
     assert report_of(measured)
     with pytest.raises(RunStopped):
@@ -297,7 +282,7 @@ def test_the_default_rubric() -> None:
 def test_a_custom_rubric(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text("lowest: 0\nhighest: 10\ncriteria:\n  brevity: Is it short?\n", encoding="utf-8")
-    llm = Scripted('{"reason": "", "scores": {"brevity": 9}}')
+    llm = Says('{"reason": "", "scores": {"brevity": 9}}')
     stage = judge(llm, rubric=path)
     assert list(stage.check()) == []
     assert stage.measure([record(1, "x")]) == {"t<::>1": {"brevity": 9.0}}
@@ -322,7 +307,7 @@ def test_a_custom_rubric(tmp_path: Path) -> None:
 def test_errors_in_a_rubric(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(text, encoding="utf-8")
-    (problem,) = judge(Scripted(), rubric=path).check()
+    (problem,) = judge(Says(""), rubric=path).check()
     assert message in problem
     assert "own.yaml" in problem
 

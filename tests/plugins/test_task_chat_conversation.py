@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from chat_toys import Chat, Suggests
+from chat_toys import SUGGESTIONS, Chat
 from convrag.api.errors import ConversationsUnusable, LLMError
 from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
 from convrag_tasks.chat.conversation import Tell, ask, wait_for
+from toys import Says
 
 Output = pytest.CaptureFixture[str]
 
@@ -75,7 +76,7 @@ def test_ctrl_c_at_a_query_that_is_to_be_confirmed_drops_the_turn(tmp_path: Path
 
 
 def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
-    llm = Suggests()
+    llm = Says(SUGGESTIONS)
     chat = Chat(tmp_path, llm)
     chat.type("tea?", "/2", "/9", "/0", f"/{'9' * 5000}")
     out = capsys.readouterr().out
@@ -91,7 +92,7 @@ def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
 
 def test_ctrl_c_leaves_out_the_suggestions_and_keeps_the_turn(tmp_path: Path, capsys: Output) -> None:
     """It was said that the turn was not kept, and it was."""
-    chat = Chat(tmp_path, Suggests(raises=KeyboardInterrupt()))
+    chat = Chat(tmp_path, Says(KeyboardInterrupt()))
     assert chat.type("tea?", "why?") == 0
     assert "not kept" not in capsys.readouterr().out
     assert chat.questions == ["tea?", "why?"]
@@ -99,7 +100,7 @@ def test_ctrl_c_leaves_out_the_suggestions_and_keeps_the_turn(tmp_path: Path, ca
 
 def test_any_fault_of_the_suggesting_llm_leaves_the_chat(tmp_path: Path, capsys: Output) -> None:
     """A plugin's KeyError ended the chat."""
-    chat = Chat(tmp_path, Suggests(raises=KeyError("choices")))
+    chat = Chat(tmp_path, Says(KeyError("choices")))
     assert chat.type("tea?", "why?") == 0
     assert capsys.readouterr().out.count("No suggestions from here on: KeyError: 'choices'") == 1
     assert chat.questions == ["tea?", "why?"]
