@@ -8,7 +8,7 @@ from convrag.api.errors import LLMError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Generator, Rewriter
-from convrag.api.types import Answer, Completion, Evidence, Prompt, Question, Rewrite
+from convrag.api.types import Answer, Evidence, Question, Rewrite
 from convrag.sdk.llm_rewriter import suggest_follow_ups
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener
@@ -55,28 +55,6 @@ class Streams(Generator):
         return Answer(text, (first.id,), {"numbers": {first.id: 7, evidence.items[1].passage.id: 8}})
 
 
-class Suggests(LLM):
-    """Suggests the same to everybody, or raises."""
-
-    def __init__(
-        self,
-        reply: str = "1. Why so?\n- What else?\n\nWhy so?\n3) And then?\nToo many?",
-        raises: BaseException | None = None,
-    ) -> None:
-        self.reply = reply
-        self.raises = raises
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        if self.raises:
-            raise self.raises
-        return Completion(self.reply)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text)
-
-
 class Lines:
     """Gives lines, and raises exceptions, one after the other; then the input ends."""
 
@@ -90,6 +68,9 @@ class Lines:
         if line is None or isinstance(line, str):
             return line and line.strip()
         raise line
+
+
+SUGGESTIONS = "1. Why so?\n- What else?\n\nWhy so?\n3) And then?\nToo many?"
 
 
 class Chat:

@@ -69,10 +69,10 @@ class _HttpServer(ThreadingHTTPServer):
 class Server:
     """Records its requests and when they came; `max_concurrent` is the most that were in flight at a time.
 
-    `option` names the option that llm_client.py makes a client of; `host` is the address that it listens on.
+    `option` names the option that llm_client.py makes a client of; it listens on `host` and `port`.
     """
 
-    def __init__(self, option: str = "litellm", host: str = "127.0.0.1") -> None:
+    def __init__(self, option: str = "litellm", host: str = "127.0.0.1", port: int = 0) -> None:
         self.option = option
         self.plan: list[Step] = [Step(body=make_reply())]
         self.requests: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ class Server:
         self.max_concurrent = 0
         self._in_flight = 0
         self._lock = threading.Lock()
-        self._http = _HttpServer((host, 0), _handler(self))
+        self._http = _HttpServer((host, port), _handler(self))
         self._http.daemon_threads = True
         self.port = self._http.server_port
         self.address = f"http://{host}:{self.port}/v1"

@@ -131,15 +131,3 @@ def test_a_notebook_is_valid_and_has_no_outputs(path: Path) -> None:
 
 def test_each_notebook_has_a_test() -> None:
     assert {f"test_{path.stem}" for path in NOTEBOOKS} <= set(globals())
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_in_a_kernel(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
-    pytest.importorskip("ipykernel")
-    monkeypatch.setenv("MTRAG", "absent")
-    book = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(book, resources={"metadata": {"path": str(tmp_path)}}, timeout=300).execute()
-    shown = [output for cell in book.cells for output in cell.get("outputs", ()) if output.output_type != "stream"]
-    assert any("text/html" in output.data for output in shown)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from conftest import SHARED
+from fixtures import SHARED
 from convrag import Embedder, Turn
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment

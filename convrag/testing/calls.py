@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
-from threading import Barrier, Lock
+from threading import Barrier, Lock, Semaphore
 from types import FrameType
 from typing import Any, ClassVar, TypeVar
 from unittest import SkipTest
@@ -233,15 +233,20 @@ def call_from_threads(functions: Sequence[Callable[[], T]], modules: Set[str]) -
         functions: what to call.
         modules: names of modules and of top packages ("acme").
     """
-    barrier = Barrier(len(functions))
+    barrier, started = Barrier(len(functions)), Semaphore(0)
 
     def call(number: int) -> T:
+        started.release()
         barrier.wait()
         with _pause_between_lines(modules, random.Random(number)):
             return functions[number]()
 
+    calls = []
     with ThreadPoolExecutor(len(functions)) as pool:
-        return list(pool.map(call, range(len(functions))))
+        for number in range(len(functions)):
+            calls.append(pool.submit(call, number))
+            started.acquire()  # one after the other, since coverage installs a trace function in each
+    return [each.result() for each in calls]
 
 
 def list_modules(cls: type) -> set[str]:

@@ -77,13 +77,18 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
         overlap: how many tokens of its end the next span begins with, rounded to whole words; at most half of them.
     """
     start, end = trim_span(text, start, end)
+    done = start
     while start < end:
         starts = [found.start() for found in islice(_TOKEN.finditer(text, start, end), tokens + 1)]
         if len(starts) <= tokens:
             yield start, end
             return
         cut = _find_cut(text, start, starts.pop())
+        if cut <= done:  # all of it was in the last span: an accented letter has more tokens than the overlap leaves
+            start, end = trim_span(text, done, end)
+            continue
         yield trim_span(text, start, cut)
+        done = cut
         while starts[-1] >= cut:
             starts.pop()
         back = min(overlap, len(starts) // 2)

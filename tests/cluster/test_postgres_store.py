@@ -159,11 +159,7 @@ def test_connections_that_drop_are_taken_up_again(store: Store, postgres: Postgr
     assert len(store.get(map(str, range(120)))) == 120
 
 
-def test_the_server_is_started_again(
-    store: Store,
-    postgres: PostgresServer,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_the_server_is_started_again(store: Store, postgres: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     store.put("test", {"before": b"0"})
     time.sleep(0.8)  # what was written in the last half second may be lost with the server
@@ -183,9 +179,7 @@ def test_the_server_is_started_again(
 
 
 def test_a_server_that_stays_away_ends_the_run(
-    store: Store,
-    postgres: PostgresServer,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "PATIENCE", 0.5)
     with ThreadPoolExecutor(4) as pool:
@@ -301,9 +295,7 @@ def test_a_wait_ends_when_it_is_interrupted(store: Store) -> None:
 
 
 def test_the_password_comes_from_the_environment_and_stays_there(
-    postgres: PostgresServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     database = postgres.make_database().rpartition("/")[2]

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
 from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell, Sweep, Usage
@@ -23,6 +22,7 @@ from convrag_compare.plots import has_costs
 from convrag_compare.report import compare_runs
 from convrag_compare.run_result import FAILED, RunResult, Scores, find_baseline, format_run
 from convrag_compare.tables import Table, format_number, format_p, format_signed, make_tables, print_tables
+from tasks import run_task
 
 
 @pytest.fixture(autouse=True)
@@ -142,6 +142,28 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert "Partial" not in compare_runs(grid(), ["nDCG@5"], None, tmp_path).files["effects.md"]
 
 
+def test_the_calls_of_the_cells_that_ran_are_compared_with_what_the_store_gained(tmp_path: Path) -> None:
+    usage = {"generator": Usage(calls=6, reused=1, failed=2), "metrics.judge": Usage(calls=5)}
+    results = [run_result("rewriter=a", BAD, usage=usage), run_result("rewriter=b", GOOD, usage=usage)]
+    for states, stored, said in (
+        (
+            ("reused", "ok"),
+            9,
+            "In the 1 cell that this command ran to the end, stages and metrics made 11 calls, 2 of which failed, and "
+            "reused 1 results. Meanwhile the store gained 9 results, one for each distinct call that has a result: "
+            "each was made once.",
+        ),
+        (("partial", "ok"), 9, "the store gained 9 results, one for each distinct call that has a result.\n"),
+    ):
+        ended = dict(zip((each.name for each in results), states, strict=True))
+        made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=ended, stored={"LLM.complete": stored})
+        assert said in made.files["costs.md"]
+        assert any(line.startswith("Calls of stages and metrics: ") for line in made.lines)
+    reused = dict.fromkeys(ended, "reused")
+    made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=reused, stored={})
+    assert "No cell had to be run, and no call was made." in made.lines
+
+
 def test_several_domains_have_a_table(tmp_path: Path) -> None:
     results = [run_result(f"rewriter={n}", v, domains=("news", "law")) for n, v in (("a", BAD), ("b", GOOD))]
     files = compare_runs(results, ["nDCG@5"], results[0], tmp_path).files
@@ -193,21 +215,8 @@ def test_markdown_is_escaped() -> None:
 
 
 def test_numbers() -> None:
-    assert [
-        format_number(0.12345),
-        format_number(-0.0001),
-        format_number(math.nan),
-        format_signed(0.5),
-        format_signed(-0.5),
-        format_signed(0.0001),
-    ] == [
-        "0.123",
-        "0.000",
-        "",
-        "+0.500",
-        "-0.500",
-        "0.000",
-    ]
+    assert [format_number(each) for each in (0.12345, -0.0001, math.nan)] == ["0.123", "0.000", ""]
+    assert [format_signed(each) for each in (0.5, -0.5, 0.0001)] == ["+0.500", "-0.500", "0.000"]
     assert (format_p(0.00001), format_p(0.05)) == ("<0.0001", "0.0500")
 
 
@@ -244,9 +253,10 @@ def swept(folder: Path, **settings: Any) -> Sweep:
 
 def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     sweep = swept(tmp_path)
+    convrag_sweep_started(sweep)
     made = convrag_sweep_report(sweep)
     assert made is not None
-    assert "Calls of stages and metrics: 6 made, 2 reused (costs.md)." in made.lines
+    assert "made 6 calls, 0 of which failed, and reused 2 results" in made.files["costs.md"]
     assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
     assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)
@@ -332,7 +342,6 @@ def test_a_quoted_value_is_the_value_and_a_reference_is_not_looked_up(tmp_path: 
     }
 
 
-@pytest.mark.slow
 def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     """The same command twice leaves two folders; another model's answer in the second one makes it a run of its own."""
     for name, values, identity, task in (
@@ -349,63 +358,15 @@ def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     found = find_runs([str(tmp_path / "*")])
     assert [run.name for run in found] == ["a", "c", "d", "e", "f"]
     assert [run.repeated_by for run in found] == [("b",), (), (), (), ()]
-    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
+    command = ["task=compare", "task.runs=[a,b,c]", "task.names=[x,y]", "task.columns=[R@5]", "tracker=none"]
+    done = run_task(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "b: the same experiment as a." in done.stdout
     assert len((tmp_path / "out/leaderboard.csv").read_text().splitlines()) == 3
+    assert "run & R@5" in (tmp_path / "out/leaderboard.tex").read_text()
+    assert "`run=x`" in (tmp_path / "out/leaderboard.md").read_text()
+    for wrong, said in (("sweep.metric=BLEU", "no run was measured by it"), ("task.columns=[BLEU]", "is no measure")):
+        refused = run_task([*command[:2], wrong], tmp_path)
+        assert (refused.returncode, said in refused.stderr) == (2, True)
 
 
-@pytest.mark.slow
-def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> None:
-    write(run_result("x", GOOD), tmp_path / "a", ["rewriter=none"])
-    done = run_convrag(["task=compare", "task.runs=[a]", "sweep.metric=BLEU", "tracker=none"], tmp_path)
-    assert done.returncode == 2
-    assert "sweep.metric=BLEU: no run was measured by it. All runs have nDCG@5, R@5." in done.stderr
-
-
-@pytest.mark.slow
-def test_the_task_compares_without_running(tmp_path: Path) -> None:
-    sweep = swept(tmp_path / "grid")
-    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
-    command = ["task=compare", f"task.runs={runs}", "sweep.metric=R@5", "hydra.run.dir=out"]
-    command += ["sweep.baseline='rewriter=mmr'", "tracker=none"]
-    done = run_convrag(command, tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
-    assert [row["rewriter"] for row in rows] == ["mmr", "none"]
-    assert float(rows[1]["R@5_difference"]) < 0
-    assert "Leaderboard" in done.stdout
-
-
-@pytest.mark.slow
-def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
-    sweep = swept(tmp_path / "grid")
-    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
-    command = ["task=compare", f"task.runs={runs}", "task.names=[as asked,MMR]", "task.columns=[R@5]"]
-    command += ["sweep.baseline=MMR", "hydra.run.dir=out", "tracker=none"]
-    done = run_convrag(command, tmp_path)
-    assert done.returncode == 0, done.stderr
-    latex = (tmp_path / "out/leaderboard.tex").read_text()
-    assert "run & R@5" in latex
-    assert r"MMR & \textbf{0.425} \\" in latex
-    assert "as asked" in done.stdout
-    assert "`run=MMR`" in (tmp_path / "out/leaderboard.md").read_text()
-    done = run_convrag([*command[:3], "task.columns=[BLEU]", *command[4:]], tmp_path)
-    assert (done.returncode, "task.columns: 'BLEU' is no measure" in done.stderr) == (2, True)
-
-
-@pytest.mark.slow
-def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path: Path) -> None:
-    write(run_result("x", GOOD, failed=12), tmp_path / "a", ["rewriter=none"])
-    write(run_result("x", GOOD, failed=1), tmp_path / "b", ["rewriter=mmr"])
-    write(run_result("x", BAD, stopped="no money"), tmp_path / "c", ["rewriter=last_n"])
-    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
-    assert [row["state"] for row in rows] == ["partial", "partial", "failed"]
-    text = (tmp_path / "out/leaderboard.md").read_text()
-    assert "partial: 1/12 failed |" in text
-    assert "partial: stopped |" in text
-    assert "the baseline, `rewriter=mmr`" in text
-    assert "partial: stopped" in done.stdout
-    assert "The first run has no scores: the first one that has some is the baseline." in done.stdout

@@ -310,7 +310,7 @@ words = st.builds("{}{}".format, st.sampled_from("abcde"), st.integers(0, 1))
 orders = st.sampled_from(["retrieval", "stable", "ends"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(words, max_size=5).map(" ".join), max_size=8), st.integers(0, 4), orders, st.booleans())
 def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
     turns: list[str], window: int, order: Any, restart: bool

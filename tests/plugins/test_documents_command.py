@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
-
-pytestmark = pytest.mark.slow
+from tasks import run_task
 
 
 @pytest.fixture
@@ -22,7 +20,7 @@ def folder(tmp_path) -> Path:
 
 
 def run(tmp_path: Path, *arguments: str, stdin: str = ""):
-    return run_convrag([*arguments, "dataset=documents", f"store.path={tmp_path / 'store'}"], tmp_path, stdin=stdin)
+    return run_task([*arguments, "dataset=documents", f"store.path={tmp_path / 'store'}"], tmp_path, stdin=stdin)
 
 
 def test_chat(tmp_path, folder):

@@ -8,15 +8,7 @@ from convrag.api.documents import Document
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import find_reader
 from convrag_documents.unreadable import Unreadable
-from document_files import (
-    make_docx,
-    make_epub,
-    make_paragraph,
-    make_pdf,
-    make_pptx,
-    make_shape,
-    make_xlsx,
-)
+from document_files import make_docx, make_epub, make_paragraph, make_pdf, make_pptx, make_shape, make_xlsx
 
 
 def read_all(name: str, content: bytes | str) -> list[Document]:

@@ -1,4 +1,4 @@
-"""GINGER's commands, as a user types them, in processes of their own."""
+"""GINGER's commands, as a user types them."""
 
 import json
 import re
@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
-
-pytestmark = pytest.mark.slow
+from tasks import run_task
 
 
 def convrag(*arguments: str, folder: Path) -> Path:
     """Run the command, which must succeed and say nothing on standard error; returns where its results are."""
     out = folder / f"out{len(list(folder.glob('out*')))}"
-    done = run_convrag([*arguments, "tracker=none", "limit=2", f"hydra.run.dir={out}"], folder)
+    done = run_task([*arguments, "tracker=none", "limit=2", f"hydra.run.dir={out}"], folder)
     assert (done.returncode, done.stderr) == (0, "")
     return out
 

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.stages import Summarizer
@@ -10,7 +10,6 @@ from convrag_ginger.summarizer import LlmSummarizer
 from ginger_toys import COFFEE, NAMES, TEA, First, Fixed, answer, ginger
 
 
-@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(8, 40), st.integers(1, 12))
 def test_limits_hold(limit: int, words: int, persons: int) -> None:
     texts = [

@@ -82,7 +82,7 @@ def test_another_prompt_is_another_detector(tmp_path: Path) -> None:
     assert mine.prompt_templates[0].hash != LlmDetector(llm=Scripted(str)).prompt_templates[0].hash
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.text(alphabet="aB é’'-. \n\t1ßﬁİ½①…\u00a0", max_size=60),
     st.lists(st.sampled_from(["<IN>", "</IN>", "<in>", "a. ", "b\n", "SS", "ﬁ ", "1", "-"]), max_size=20).map("".join),

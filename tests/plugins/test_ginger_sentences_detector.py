@@ -75,7 +75,7 @@ def test_sentences_remember_their_places() -> None:
     assert sentences == ["1. Dr. Oe spoke .", "2. He `` left . ''", "Nobody cared!", "Why?", "(No.) 3"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet="aB .!?'\"”\n1", max_size=80))
 def test_sentences_cover_the_text_in_order(text: str) -> None:
     spans = find_sentence_spans(text)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stage import LLM
@@ -19,6 +18,7 @@ from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging.answers import split_words, truncate_answer
 from convrag_judging.nuggets import NuggetMetrics
+from tasks import run_task
 
 FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
 
@@ -420,13 +420,12 @@ def test_a_run_with_a_rule_based_model(here: Path) -> None:
     assert again.usage["metrics.nuggets"].calls == 0, "everything is remembered"
 
 
-@pytest.mark.slow
 def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
     run_sample(here)
     given = "judgements=[run/nuggets.jsonl]"
     evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]
     for name, arguments in {"evaluated": evaluating, "alone": ["task=score_nuggets", f"task.{given}"]}.items():
-        done = run_convrag([*arguments, "tracker=none", f"hydra.run.dir={name}"], here)
+        done = run_task([*arguments, "tracker=none", f"hydra.run.dir={name}"], here)
         assert (done.returncode, done.stderr) == (0, "")
     written = [(here / name / "metrics.json").read_text("utf-8") for name in ("run", "evaluated", "alone")]
     run, *others = map(json.loads, written)

@@ -201,14 +201,6 @@ def test_the_question_of_a_summary_adds_nothing_to_a_search_by_words() -> None:
     assert all(is_stop_word(word.strip("?")) for word in QUESTION.split())
 
 
-def test_the_prompts_of_a_restart_are_those_of_before() -> None:
-    """So the store has all replies to them."""
-    before, after, history = SummarisingLLM(), SummarisingLLM(), talk(12)
-    ask_all(SummaryMemory(llm=before, recent=2, block=2), history, {})
-    ask(SummaryMemory(llm=after, recent=2, block=2), history)
-    assert after.prompts == before.prompts
-
-
 def test_missing_names_and_numbers_are_asked_for_again_and_then_added() -> None:
     history = (
         Turn("c<::>1", "Who is Ada Lovelace?", "She wrote for the Analytical Engine in 1843."),

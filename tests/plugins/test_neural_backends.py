@@ -330,7 +330,7 @@ FEW = "bert", "mpnet", "xlm-roberta"
 
 @pytest.mark.parametrize(
     "architecture",
-    [pytest.param(name, marks=() if name in FEW else pytest.mark.thorough) for name in sorted(backends.EXPORTED)],
+    [pytest.param(name, marks=() if name in FEW else pytest.mark.slow) for name in sorted(backends.EXPORTED)],
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_each_architecture_that_auto_exports_gives_the_vectors_of_torch(architecture: str, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import LLMError
@@ -61,7 +61,7 @@ def test_another_question_has_no_nuggets(llm: ExtractiveLLM, question: str) -> N
     assert ask(llm, "nuggets", question=question, passage=PASSAGE, title="Kettle") == PASSAGE
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(["kettle", "whistles. ", "\n", " ", " . ", "''", "é", "[3]", "<IN>", "A", "3.5"])))
 def test_the_copy_is_literal(llm: ExtractiveLLM, pieces: list[str]) -> None:
     passage = "".join(pieces).replace("<IN>", "")

@@ -1,10 +1,8 @@
 import json
 import math
-import threading
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
 from convrag_retrieval import bm25, bm25_index
 from convrag_retrieval.bm25 import BM25Retriever, BM25Settings
-from convrag_retrieval.bm25_index import build_index
 from convrag_retrieval.bm25_settings import tokenize
 
 
@@ -106,7 +103,7 @@ def lucene_bm25(texts: Sequence[str], query: str, k1: float, b: float) -> list[f
 TEXTS = st.lists(st.sampled_from(["aa", "bb", "cc", "dd", "ee"]), max_size=8).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=8).filter(any),
     query=TEXTS,
@@ -286,32 +283,6 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
         BM25Retriever(dataset=MOON, store=store, k1=0.9).prepare()  # other settings are another index
     with pytest.raises(AssertionError, match="must not be called"):
         BM25Retriever(dataset=corpus_of("moon"), store=store).prepare()  # and so is another corpus
-
-
-@pytest.mark.parametrize("stemmer", ["none", "english"])
-def test_many_threads_share_one_index_that_is_built_once(
-    store: Store, monkeypatch: pytest.MonkeyPatch, stemmer: str
-) -> None:
-    built = []
-
-    def counted(*args: Any) -> Any:
-        built.append(threading.get_ident())
-        return build_index(*args)
-
-    monkeypatch.setattr(bm25_index, "build_index", counted)
-    retriever = BM25Retriever(dataset=MOON, store=store, stemmer=stemmer)  # type: ignore[arg-type]
-    barrier = threading.Barrier(8)
-    queries = [[Query("Moon")], [Query("dogs orbiting Earth")], [Query("oxygen"), Query("air", weight=2.0)]]
-
-    def work(_: int) -> list[list[Hit]]:
-        barrier.wait()
-        return [retriever.retrieve(query, 3) for _ in range(20) for query in queries]
-
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(work, range(8)))
-    expected = [retriever.retrieve(query, 3) for query in queries] * 20
-    assert all(result == expected for result in results)
-    assert len(built) == 1
 
 
 def test_the_identity_covers_the_libraries(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NUMBERS = st.integers(-2, 2).map(float)  # few of them, so that rows are often equal
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     rows=st.lists(st.lists(NUMBERS, min_size=3, max_size=3), min_size=1, max_size=40),
     vector=st.lists(NUMBERS, min_size=3, max_size=3).filter(any),

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from chat_toys import Chat, Suggests
+from chat_toys import SUGGESTIONS, Chat
 from convrag.api.errors import ConversationsUnusable, LLMError
 from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
 from convrag_tasks.chat.conversation import Tell, wait_for
+from toys import Says
 
 Output = pytest.CaptureFixture[str]
 
@@ -51,16 +52,45 @@ def test_a_query_of_the_users_own_replaces_the_last_answer(chat: Chat, capsys: O
     assert chat.kept[1].rewritten_query == "why? tea?"  # of /again
 
 
+
+
+
+
+
+
+def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
+    llm = Says(SUGGESTIONS)
+    chat = Chat(tmp_path, llm)
+    chat.type("tea?", "/2", "/9", "/0", f"/{'9' * 5000}")
+    out = capsys.readouterr().out
+    assert "  /1 Why so?\n  /2 What else?\n  /3 And then?\n" in out
+    assert "Too many?" not in out
+    assert "> What else?\n" in out
+    assert chat.questions == ["tea?", "What else?"]
+    assert out.count("There is no suggestion") == 3
+    (prompt, _) = llm.prompts
+    assert prompt.task == "suggest"
+    assert prompt.inputs == {"question": "tea?", "answer": "It is tea? [7]", "titles": [], "count": 3}
+
+
+def test_ctrl_c_leaves_out_the_suggestions_and_keeps_the_turn(tmp_path: Path, capsys: Output) -> None:
+    """It was said that the turn was not kept, and it was."""
+    chat = Chat(tmp_path, Says(KeyboardInterrupt()))
+    assert chat.type("tea?", "why?") == 0
+    assert "not kept" not in capsys.readouterr().out
+    assert chat.questions == ["tea?", "why?"]
+
+
 def test_any_fault_of_the_suggesting_llm_leaves_the_chat(tmp_path: Path, capsys: Output) -> None:
     """A plugin's KeyError ended the chat."""
-    chat = Chat(tmp_path, Suggests(raises=KeyError("choices")))
+    chat = Chat(tmp_path, Says(KeyError("choices")))
     assert chat.type("tea?", "why?") == 0
     assert capsys.readouterr().out.count("No suggestions from here on: KeyError: 'choices'") == 1
     assert chat.questions == ["tea?", "why?"]
 
 
 def test_what_fails_is_said_and_the_chat_goes_on(chat: Chat, capsys: Output) -> None:
-    assert chat.type("BOOM", "/history", "/reset", "tea?") == 0
+    assert chat.type("BOOM", "/history", "/rewrite off", "tea?") == 0
     out = capsys.readouterr().out
     assert "No answer: retriever: OSError: the index is gone" in out
     assert "> BOOM\n(no answer)" in out
@@ -178,15 +208,16 @@ def test_ctrl_c_ends_the_waits_of_a_turn() -> None:
     assert ended.wait(5)
 
 
-def test_the_main_thread_alone_prints() -> None:
+def test_the_main_thread_alone_prints_and_reads() -> None:
     threads = list[str]()
 
-    def note() -> None:
+    def note() -> str:
         threads.append(threading.current_thread().name)
+        return "typed"
 
     def run(tell: Tell) -> str:
         tell(note)
-        return "done"
+        return ask(tell, note)
 
-    assert wait_for(Stream(run), lambda: None) == "done"
-    assert threads == [threading.main_thread().name]
+    assert wait_for(Stream(run), lambda: None) == "typed"
+    assert threads == [threading.main_thread().name] * 2

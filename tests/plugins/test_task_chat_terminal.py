@@ -10,10 +10,7 @@ import pytest
 
 from terminal_screen import ChatTerminal
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")]
 
 SLOW = '''
 from convrag import LLM, Completion, Prompt, Rewrite, Rewriter, hookimpl
@@ -215,8 +212,7 @@ def test_hostile_text_is_shown_and_not_obeyed(start: Start, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("environment", "styled", "drawn"),
-    [({"NO_COLOR": "1"}, False, True), ({"TERM": "dumb"}, False, False)],
+    ("environment", "styled", "drawn"), [({"NO_COLOR": "1"}, False, True), ({"TERM": "dumb"}, False, False)]
 )
 def test_terminals_without_colours_and_without_a_cursor(
     start: Start, environment: dict[str, str], styled: bool, drawn: bool

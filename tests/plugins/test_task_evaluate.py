@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConvragError, DataError
 from convrag.api.records import TurnRecord
 from convrag.api.types import Conversation, Hit, Passage, Query, Turn
@@ -27,6 +26,7 @@ from convrag_tasks.predictions import (
     read_trec_run,
 )
 from convrag_tasks.run_records import read_dataset_turns
+from tasks import run_task
 
 
 class TestContract(TaskContract):
@@ -58,7 +58,7 @@ def dataset(data: list[str]) -> JsonlDataset:
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return run_convrag([*arguments, "tracker=none", "hydra.run.dir=out"], folder)
+    return run_task([*arguments, "tracker=none"], folder)
 
 
 def metrics(folder: Path) -> dict[str, Any]:
@@ -68,7 +68,6 @@ def metrics(folder: Path) -> dict[str, Any]:
 RUN = ["c<::>1 Q0 b 1 2.0 x", "c<::>1 Q0 a 2 1.0 x"]
 
 
-@pytest.mark.slow
 def test_a_trec_run_is_scored_and_what_it_lacks_is_said(data: list[str], tmp_path: Path) -> None:
     run = write(tmp_path / "run.trec", *RUN)
     done = convrag("task=evaluate", f"task.run={run}", *data, "metrics=[ranking,answers]", folder=tmp_path)
@@ -129,7 +128,6 @@ def test_answers_are_read_in_every_form(row: dict[str, Any], data: list[str], tm
     assert find_missing(given, turns, dataset(data).qrels())["answer"] == ["c<::>2"]
 
 
-@pytest.mark.slow
 def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[str], tmp_path: Path) -> None:
     contexts = [{"document_id": "b", "score": 1}, {"document_id": "a", "score": 2.5}]
     row = {"task_id": "c<::>1", "predictions": [{"text": "Red"}], "contexts": contexts}
@@ -148,7 +146,6 @@ def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[st
     assert "1 turns with a reference answer have no answer" in done.stdout
 
 
-@pytest.mark.slow
 def test_a_run_and_answers_come_together(data: list[str], tmp_path: Path) -> None:
     run = write(tmp_path / "run.trec", *RUN, "c<::>2 Q0 c 1 1.0 x")
     answers = write(tmp_path / "answers.jsonl", {"turn_id": "c<::>1", "answer": "Text of b [1]. Text of a [2][3]."})
@@ -276,7 +273,6 @@ def test_mistakes_are_one_message(arguments: list[str], message: str, here: Path
         Wiring(config).get("task").execute(config, here)
 
 
-@pytest.mark.slow
 def test_a_partial_run_that_is_scored_again_is_partial(tmp_path: Path) -> None:
     assert convrag("limit=1", "generator=none", folder=tmp_path).returncode == 0
     folder = tmp_path / "first"
@@ -298,7 +294,6 @@ def test_a_partial_run_that_is_scored_again_is_partial(tmp_path: Path) -> None:
     assert "This run is partial: stopped after 1 turn (the limit is reached)." in done.stdout
 
 
-@pytest.mark.slow
 def test_a_finished_run_is_scored_again(tmp_path: Path) -> None:
     first = convrag("limit=1", "metrics=[answers]", folder=tmp_path)
     assert first.returncode == 0, first.stderr
@@ -316,20 +311,6 @@ def test_a_finished_run_is_scored_again(tmp_path: Path) -> None:
     write(tmp_path / "q.jsonl", {"_id": "x<::>1", "text": "?"})
     other = convrag("task=evaluate", "task.records=first", "dataset=jsonl", "dataset.queries=q.jsonl", folder=tmp_path)
     assert "are not in the data set" in other.stderr
-
-
-@pytest.mark.slow
-def test_published_figures_come_out(mtrag_path: Path, tmp_path: Path) -> None:
-    run = mtrag_path / "runs/elser_clapnq_rewrite.trec"
-    chosen = ["dataset=mtrag", f"dataset.path={mtrag_path}", "dataset.domain=clapnq"]
-    done = convrag("task=evaluate", f"task.run={run}", *chosen, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    found = metrics(tmp_path)
-    assert found["overall"]["R@5"] == pytest.approx(0.552, abs=0.0005)
-    assert found["overall"]["nDCG@5"] == pytest.approx(0.513, abs=0.0005)
-    assert found["scored"]["overall"] == 208
-    assert {"turn", "answerability", "question_type", "multi_turn"} <= found["slices"].keys()
-    assert "Factoid" in found["slices"]["question_type"]
 
 
 def test_a_label_and_a_position_reach_the_record(data: list[str], tmp_path: Path) -> None:

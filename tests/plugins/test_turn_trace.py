@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from commands import run_convrag
 from convrag.api.records import TurnRecord
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+from convrag.turn.pipeline import Pipeline
 from convrag_tasks.turn_trace import format_turn_trace
+from tasks import run_task
 
 
 def record() -> TurnRecord:
@@ -44,19 +47,24 @@ def test_a_turn_as_lines() -> None:
         "  Passages 3 found, 2 read, 1 of them as hints at earlier ones, 0 cited",
         "  Failed   generator: down",
         "  Seconds  rewriter 0.25",
-        "  Tokens   answer, 2 calls: 40; reply 3",
+        "  Tokens   answer, 2 calls: 40 (instructions 40); reply 3",
     ]
 
 
-@pytest.mark.slow
+
+
+
+
+
+
 def test_a_run_and_a_chat_show_it_on_request(tmp_path: Path) -> None:
     common = ["+seed=condense", "tracker=none", "limit=1", "task.show=trace"]
-    shown = run_convrag(common, tmp_path)
+    shown = run_task(common, tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "turn moon-basics<::>2\n  Asked    How far is it from the Earth?" in shown.stdout
     assert "the question was rewritten: a pronoun in it may refer to what was said" in shown.stdout
     assert "Tokens" not in shown.stdout  # rules answer
     talk = ["task=chat", *common, "task.suggestions=0"]
-    talked = run_convrag(talk, tmp_path, stdin="why has the moon phases\n")
+    talked = run_task(talk, tmp_path, stdin="why has the moon phases\n")
     assert talked.returncode == 0, talked.stderr
     assert "  Gate     the question was searched for as it is: it is the first question" in talked.stdout
