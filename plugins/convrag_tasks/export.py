@@ -14,38 +14,45 @@ from convrag.sdk.files import open_atomically
 if TYPE_CHECKING:
     from convrag_tasks.run_records import ExportInputs
 
-Format = Literal["mtrag", "ragas", "beir", "trec", "csv"]
+Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "trec", "csv"]
 
 _FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
+    "compare": (None, ("inspectorraget",)),
+    "measures": (None, ("inspectorraget",)),
     "subtask": (None, ("mtrag",)),
     "tasks": (None, ("mtrag",)),
-    "contexts": ("evidence", ("mtrag", "ragas")),
-    "samples": ("turns", ("ragas",)),
-    "queries": ("rewritten", ("ragas", "beir")),
+    "contexts": ("evidence", ("mtrag", "ragas", "deepeval")),
+    "samples": ("turns", ("ragas", "deepeval")),
+    "queries": ("rewritten", ("ragas", "deepeval", "beir")),
     "tag": ("convrag", ("trec",)),
 }
 """Parameter -> its default, and the formats that it is for."""
 
 
 class ExportTask(Task):
-    """Write a finished run for others to read: MTRAG, RAGAS, BEIR, TREC or CSV.
+    """Write a finished run for others to read: MTRAG, InspectorRAGet, RAGAS, DeepEval, BEIR, TREC or CSV.
 
-    mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read. It, and the
-    references in samples, need the data set of the run. beir writes the data set; with task.records, its questions are
-    those of the run. docs/metrics.md says where the formats are from.
+    mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read; inspectorraget is
+    the JSON of IBM's InspectorRAGet. For these, and for references in samples, the data set must be that of the run.
+    beir writes the data set; with task.records, its questions are those of the run. docs/metrics.md says where the
+    formats are from.
 
     Args:
         records: the folder of the run.
         path: the file or folder to write. A file appears whole, in place of one that is there; a folder must be new.
-        format: mtrag, ragas (JSONL), trec (a run, six columns), csv (a row for each turn), or beir (a folder).
-        contexts: mtrag, ragas: the passages that stand for the turn's contexts: evidence (what the answer was
+        format: mtrag, ragas (JSONL), inspectorraget, deepeval (JSON), trec (a run, six columns), csv (a row for each
+            turn), or beir (a folder).
+        contexts: mtrag, ragas, deepeval: the passages that stand for the turn's contexts: evidence (what the answer was
             given) or hits (the ranking); in mtrag at most 10.
         subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference (B: the answer, and
             the task's own passages) or rag (C: the answer, and what it was given).
         tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's input and Collection.
-        samples: ragas: a sample for each of the turns, or of the conversations.
-        queries: ragas, beir: rewritten (the query that can be understood by itself) or asked.
+        samples: ragas, deepeval: a sample for each of the turns, or of the conversations.
+        queries: ragas, deepeval, beir: rewritten (the query that can be understood by itself) or asked.
         tag: trec: the name of the run, its last column.
+        compare: inspectorraget: folders of further runs over the same turns, which become further models.
+        measures: inspectorraget: only these, as numbers, and only the turns that have all of them. By default all,
+            those that some turn lacks as text, for InspectorRAGet drops a turn that lacks a number.
 
     Raises:
         ConfigError: the file's name is none that MTRAG's checker accepts, a parameter belongs to another format, or the
@@ -65,6 +72,8 @@ class ExportTask(Task):
         samples: Literal["turns", "conversations"] = "turns",
         queries: Literal["rewritten", "asked"] = "rewritten",
         tag: str = "convrag",
+        compare: list[Path] | None = None,
+        measures: list[str] | None = None,
     ) -> None:
         values = dict(locals())
         for name, (default, formats) in _FORMATS.items():
@@ -86,6 +95,8 @@ class ExportTask(Task):
         self.samples = samples
         self.queries: Literal["rewritten", "asked"] = queries
         self.tag = tag
+        self.compare = list(compare or ())
+        self.measures = list(measures or ())
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the file or folder and say what is in it."""
@@ -117,15 +128,23 @@ class ExportTask(Task):
             return format_csv_lines(inputs.records, read_run_scores(inputs.folder))
         if self.format == "mtrag":
             return self._format_mtrag(inputs)
+        if self.format == "inspectorraget":
+            from convrag_tasks.export_mtrag import format_inspector_lines
+
+            turns = inputs.turns
+            return format_inspector_lines([inputs.folder, *self.compare], turns, self.measures, inputs.remarks)
         return self._format_samples(inputs)
 
     def _format_samples(self, inputs: ExportInputs) -> Iterable[str]:
-        from convrag_tasks.export_samples import format_ragas_conversations, format_ragas_turns
+        from convrag_tasks import export_samples
 
         records = inputs.answered
+        if self.samples == "conversations" and self.format == "ragas":
+            return export_samples.format_ragas_conversations(records, inputs.histories)
         if self.samples == "conversations":
-            return format_ragas_conversations(records, inputs.histories)
-        return format_ragas_turns(records, inputs.find_references(records), self.contexts, self.queries)
+            return export_samples.format_deepeval_conversations(records, inputs.histories, self.contexts)
+        make = export_samples.format_ragas_turns if self.format == "ragas" else export_samples.format_deepeval_turns
+        return make(records, inputs.find_references(records), self.contexts, self.queries)
 
     def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
         from convrag_tasks import export_mtrag

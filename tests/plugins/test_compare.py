@@ -253,10 +253,9 @@ def swept(folder: Path, **settings: Any) -> Sweep:
 
 def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     sweep = swept(tmp_path)
-    convrag_sweep_started(sweep)
     made = convrag_sweep_report(sweep)
     assert made is not None
-    assert "made 6 calls, 0 of which failed, and reused 2 results" in made.files["costs.md"]
+    assert "Calls of stages and metrics: 6 made, 2 reused (costs.md)." in made.lines
     assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
     assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
 from convrag.config.compose import compose
+from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_tasks.export import ExportTask
-from convrag_tasks.export_mtrag import format_mtrag_lines
+from convrag_tasks.export_mtrag import format_inspector_lines, format_mtrag_lines
 from convrag_tasks.export_tables import format_csv_lines
 from convrag_tasks.run_records import DatasetTurn
 
@@ -111,6 +112,58 @@ def test_contexts_fall_strictly_and_are_ten_at_most() -> None:
     assert task["targets"] == []
 
 
+def test_inspectorraget_would_load_what_is_written(run: Path, tmp_path: Path) -> None:
+    document = json.loads(export(run, tmp_path / "out.json", "task.format=inspectorraget"))
+    keys = {"name", "models", "metrics", "documents", "filters", "tasks", "evaluations"}
+    assert document.keys() == keys
+    assert all({"model_id", "name", "owner"} <= model.keys() for model in document["models"])
+    for metric in document["metrics"]:
+        assert metric["author"] == "algorithm"
+        assert metric["type"] == ("text" if metric["name"].startswith(("R@", "nDCG@")) else "numerical")
+    numbers = [metric["name"] for metric in document["metrics"] if metric["type"] == "numerical"]
+    for metric in document["metrics"]:
+        if metric["name"] in numbers:
+            low, high, step = metric["range"]
+            values = [each["annotations"][metric["name"]]["convrag"]["value"] for each in document["evaluations"]]
+            assert low <= min(values) <= max(values) <= high
+            assert step > 0
+    assert len(document["evaluations"]) == len(document["tasks"]) * len(document["models"])
+    known = {passage["document_id"] for passage in document["documents"]}
+    for task in document["tasks"]:
+        assert task["task_type"] == "rag"
+        assert {context["document_id"] for context in task["contexts"]} <= known
+        assert task["input"][-1]["speaker"] == "user"
+        assert task["targets"][0]["text"]
+        assert all(name in task for name in document["filters"])
+
+
+def folder_of(path: Path, *records: TurnRecord, **scores: float) -> Path:
+    (path / "intermediate").mkdir(parents=True)
+    lines = "".join(f"{to_json(record)}\n" for record in records)
+    (path / "intermediate/default.jsonl").write_text(lines, encoding="utf-8")
+    rows = [{"turn_id": record.turn_id, "scores": scores} for record in records[:1]]
+    (path / "scores.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_several_runs_are_several_models(tmp_path: Path) -> None:
+    (first, here), (second, there) = turn(1, "a"), turn(2, "b")
+    turns = {first.turn_id: here, second.turn_id: there}
+    folders = [folder_of(tmp_path / side / "run", first, second, F1=0.5, BLEU=20.0) for side in ("left", "right")]
+    said: list[str] = []
+    document = json.loads(*format_inspector_lines(folders, turns, [], said))
+    assert [model["model_id"] for model in document["models"]] == ["run", "run (2)"]
+    assert len(document["evaluations"]) == 4
+    assert {metric["type"] for metric in document["metrics"]} == {"text"}
+    assert "F1, BLEU" in said[0]
+    chosen = json.loads(*format_inspector_lines(folders, turns, ["BLEU"], said))
+    assert [task["task_id"] for task in chosen["tasks"]] == [first.turn_id]
+    assert [(metric["type"], metric["range"]) for metric in chosen["metrics"]] == [("numerical", [0.0, 20.0, 2.0])]
+    assert [each["document_id"] for each in chosen["documents"]] == ["a"]
+    with pytest.raises(UnknownName, match="BLUE"):
+        format_inspector_lines(folders, turns, ["BLUE"], said)
+
+
 def test_csv_has_a_row_for_each_turn(run: Path, tmp_path: Path) -> None:
     export(run, tmp_path / "out.csv", "task.format=csv")
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
@@ -132,8 +185,8 @@ def test_trec_is_the_run_that_was_written(run: Path, tmp_path: Path) -> None:
 def test_mistakes_are_said(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"ends in \.jsonl"):
         ExportTask(records=run, path=Path("out.json"))
-    with pytest.raises(ConfigError, match=r"task\.format=beir"):
-        ExportTask(records=run, path=Path("out.jsonl"), queries="asked")
+    with pytest.raises(ConfigError, match=r"task\.format=inspectorraget"):
+        ExportTask(records=run, path=Path("out.jsonl"), compare=[run])
     (tmp_path / "q.jsonl").write_text('{"_id": "x<::>1", "text": "?"}\n', encoding="utf-8")
     other = ["dataset=jsonl", f"dataset.queries={tmp_path / 'q.jsonl'}"]
     wrong = {
