@@ -2,17 +2,19 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.tracking import MlflowClient as _Client
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from convrag import ConfigError, Run, RunSummary
 from convrag.sdk.library_logs import limit_logs
@@ -24,19 +26,23 @@ from convrag.sdk.types import Cell, Sweep
 from convrag_mlflow.connection import SQLITE, redact_uri, resolve_uri
 from convrag_mlflow.run_data import (
     clip_text,
+    describe_dataset,
     find_factors,
     flatten_config,
     list_metrics,
     name_run,
+    read_dataset,
     shorten_name,
     version_tags,
 )
 from convrag_mlflow.trace_log import TraceLog
 
+_LOCK = 0x636F6E7672616702  # of PostgreSQL: held while MLflow makes its tables
+
 
 @contextmanager
 def exclusive_database(uri: str, artifacts: Path | None) -> Iterator[None]:
-    """Create a database on disk where it is missing, and keep other processes from their first use of it meanwhile.
+    """Create the database where it is missing, and keep other processes from their own first use of it meanwhile.
 
     MLflow's first use of a database creates its tables. Two at once would collide, and one that is killed leaves tables
     that no later one can complete.
@@ -52,8 +58,12 @@ def exclusive_database(uri: str, artifacts: Path | None) -> Iterator[None]:
             if not path.exists():
                 _create_database(path, artifacts)
             yield
+    elif uri.startswith("postgresql"):
+        with create_engine(uri, poolclass=NullPool).connect() as connection:
+            connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
+            yield
     else:
-        yield
+        yield  # a server makes its own database
 
 
 def _create_database(path: Path, artifacts: Path) -> None:
@@ -107,7 +117,7 @@ class Experiment:
         """Create the run of a single run or of a cell, and return its id; earlier runs of the cell are deleted.
 
         Args:
-            run: that has ended; its parameters and prompts are logged.
+            run: that has ended; its parameters, prompts and data set are logged.
             started: when it began, in milliseconds since 1970.
         """
         tags = {KIND: "run", **version_tags(), "convrag.folder": str(run.folder)}
@@ -122,7 +132,17 @@ class Experiment:
         for place, prompt in run.prompts.items():
             self.client.log_text(run_id, prompt, f"prompts/{place}.jinja")
         self.client.log_dict(run_id, dict(run.config), "config.yaml")
+        counts = {"conversations": run.conversations, "turns": run.turns}
+        self.log_datasets(run_id, [describe_dataset(run.config, run.fingerprints.get("dataset", ""), counts)])
         return run_id
+
+    def log_datasets(self, run_id: str, datasets: Iterable[Mapping[str, str]]) -> None:
+        """Log the data sets of a run, as `describe_dataset` gives them; empty ones are left out, equal ones once."""
+        found = {(each["name"], each["digest"]): each for each in datasets if each}
+        tags = [InputTag("mlflow.data.context", "evaluation")]
+        inputs = [DatasetInput(Dataset(source_type="convrag", **each), tags) for each in found.values()]
+        if inputs:
+            self.client.log_inputs(run_id, datasets=inputs)
 
     def finish_run(
         self, run_id: str, folder: Path, summary: RunSummary, *, files: bool, ended: int | None = None
@@ -215,6 +235,7 @@ class GridRuns:
             for path in sorted(self.sweep.folder.glob("*")):  # the folder is gone where no cell was begun
                 if path.is_file() and path.suffix != ".lock":
                     self.client.log_artifact(run_id, str(path))
+            self.experiment.log_datasets(run_id, (read_dataset(cell.folder) for cell in self.sweep.cells))
             if (board := self.sweep.folder / "leaderboard.md").exists():
                 self.client.set_tag(run_id, _NOTE, clip_text(board.read_text(encoding="utf-8"), 5000))
             states = [cell.state for cell in self.sweep.cells]
@@ -254,6 +275,7 @@ class GridRuns:
         self.experiment.delete_runs({KIND: "run", SWEEP: self.sweep.id, CELL: cell.id})
         summary = read_summary(cell.folder / METRICS_FILE)
         run_id = self._create_run(cell)
+        self.experiment.log_datasets(run_id, [read_dataset(cell.folder)])
         self.experiment.finish_run(run_id, cell.folder, summary, files=self.files)
 
     def _create_run(self, cell: Cell) -> str:

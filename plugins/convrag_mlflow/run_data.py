@@ -1,8 +1,9 @@
-"""A run in MLflow as plain names and values: its name, parameters, metrics and tags."""
+"""A run in MLflow as plain names and values: its name, parameters, metrics, tags and data set."""
 
+import json
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -13,8 +14,8 @@ from convrag import RunSummary
 from convrag.sdk.groups import GROUPS, OPTION_KEY
 from convrag.sdk.printable import make_printable
 from convrag.sdk.secrets import redact
-from convrag.sdk.tasks.grids import OPERATIONAL, find_cell_name
-from convrag.sdk.tasks.runs import read_overrides
+from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
+from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
 from convrag.sdk.types import Sweep, Usage
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
@@ -44,6 +45,33 @@ def shorten_name(name: str) -> str:
     """A cell's name for a narrow column, without the groups of its options: `mmr bm25 top_k=5`."""
     pairs = (override.partition("=") for override in name.split(" ") if override)
     return " ".join(value if key in GROUPS else f"{key}={value}" for key, _, value in pairs)
+
+
+def describe_dataset(config: Mapping[str, Any], fingerprint: str, counts: Mapping[str, int]) -> dict[str, str]:
+    """A run's data set as MLflow has it: name, digest, source and profile (texts); empty where the run has none.
+
+    Args:
+        config: of the run.
+        fingerprint: of the data set: it changes when its files do.
+        counts: of conversations or turns, by what is counted.
+    """
+    name = _name_dataset(config)
+    if not name or not fingerprint:
+        return {}
+    source = {"uri": str(config["dataset"].get("path") or name), **config["dataset"]}
+    return {
+        "name": name,
+        "digest": fingerprint[:12],  # MLflow takes 36 signs, and shows them
+        "source": redact(json.dumps(source, default=str)),
+        "profile": json.dumps(dict(counts)),
+    }
+
+
+def read_dataset(folder: Path) -> dict[str, str]:
+    """The data set of a finished run, from its files, as `describe_dataset` gives it; empty where they do not say."""
+    fingerprints = read_json(folder / MANIFEST).get("fingerprints", {})
+    turns = read_json(folder / METRICS_FILE).get("turns", 0)
+    return describe_dataset(read_hydra_config(folder), str(fingerprints.get("dataset", "")), {"turns": turns})
 
 
 def _name_dataset(config: Mapping[str, Any]) -> str:
@@ -98,13 +126,25 @@ def find_factors(sweep: Sweep) -> dict[str, str]:
 
 
 @cache
-def version_tags() -> Mapping[str, str]:
-    """Tags with the versions of libraries."""
+def _read_versions() -> tuple[tuple[str, str], ...]:
     versions = {}
     for name in _LIBRARIES:
-        with suppress(metadata.PackageNotFoundError):
+        try:
             versions[f"version.{name}"] = metadata.version(name)
-    return versions
+        except metadata.PackageNotFoundError:
+            continue
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        versions["mlflow.source.git.commit"] = done.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        pass  # installed from a wheel: there is no commit to name
+    return tuple(versions.items())
+
+
+def version_tags() -> dict[str, str]:
+    """Tags with the versions of libraries, and with the commit where convrag runs from a git checkout."""
+    return dict(_read_versions())
 
 
 def clip_text(text: str, length: int) -> str:

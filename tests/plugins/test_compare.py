@@ -367,5 +367,3 @@ def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     for wrong, said in (("sweep.metric=BLEU", "no run was measured by it"), ("task.columns=[BLEU]", "is no measure")):
         refused = run_task([*command[:2], wrong], tmp_path)
         assert (refused.returncode, said in refused.stderr) == (2, True)
-
-

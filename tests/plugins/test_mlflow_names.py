@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convrag_mlflow.connection import describe_viewing
-from convrag_mlflow.run_data import name_run
+from convrag_mlflow.run_data import describe_dataset, name_run
 
 CONFIG = {
     "dataset": {"_option_": "mtrag", "domain": "clapnq", "path": "/data/mtrag"},
@@ -34,6 +34,13 @@ def test_a_single_run_is_named_by_its_data_and_what_was_asked_for(
 
 def test_a_run_that_nothing_describes_has_the_name_of_its_folder(tmp_path: Path) -> None:
     assert name_run(tmp_path, {}) == tmp_path.name
+    assert describe_dataset({}, "f00d", {}) == {}
+
+
+def test_a_data_set_is_described_by_its_option_and_its_fingerprint() -> None:
+    found = describe_dataset(CONFIG, "0123456789abcdef" * 3, {"turns": 7})
+    assert (found["name"], found["digest"], found["profile"]) == ("mtrag clapnq", "0123456789ab", '{"turns": 7}')
+    assert json.loads(found["source"])["uri"] == "/data/mtrag"
 
 
 def test_the_page_of_the_runs_is_named() -> None:

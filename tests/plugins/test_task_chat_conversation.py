@@ -52,12 +52,6 @@ def test_a_query_of_the_users_own_replaces_the_last_answer(chat: Chat, capsys: O
     assert chat.kept[1].rewritten_query == "why? tea?"  # of /again
 
 
-
-
-
-
-
-
 def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
     llm = Says(SUGGESTIONS)
     chat = Chat(tmp_path, llm)

@@ -2,13 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from convrag.api.records import TurnRecord
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
-from convrag.turn.pipeline import Pipeline
 from convrag_tasks.turn_trace import format_turn_trace
 from tasks import run_task
 
@@ -49,12 +44,6 @@ def test_a_turn_as_lines() -> None:
         "  Seconds  rewriter 0.25",
         "  Tokens   answer, 2 calls: 40 (instructions 40); reply 3",
     ]
-
-
-
-
-
-
 
 
 def test_a_run_and_a_chat_show_it_on_request(tmp_path: Path) -> None:
