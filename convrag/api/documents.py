@@ -72,7 +72,7 @@ class Document:
 
 
 class CorpusPart(NamedTuple):
-    """Some passages of a corpus, those of a document say, which are the same for as long as the key is.
+    """Some passages of a corpus, a document's for example. They are the same as long as the key is.
 
     Args:
         key: a copy of the corpus takes the passages of a known key from the copy before it, and reads the others. Parts

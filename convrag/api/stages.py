@@ -120,7 +120,7 @@ class Rewriter(Stage):
 
     @abstractmethod
     def rewrite(self, question: Question) -> Rewrite:
-        """Rewrite a question with its history as one or more standalone queries, the first of which is the question.
+        """Rewrite a question with its history as one or more standalone queries; the first is the question.
 
         If it raises anything but RunStopped, or gives no query with a word, the question as it was asked is the query,
         and the turn's record says why. A rewriter that falls back by itself returns
@@ -182,7 +182,7 @@ class Selector(Stage):
 
         Args:
             question: the question of the turn; `question.standalone` is its rewrite.
-            hits: the ranked passages, best first, those of `top_k`.
+            hits: the first `top_k` passages of the ranking, best first.
             n: how many the run wants, its `top_n` (at least 0). A selector that decides on the number takes it as a
                 hint.
         """
@@ -303,7 +303,7 @@ class Metrics(Stage):
         """Return the scores of a set of turns, given the mean of each measure over them. By default, these means.
 
         Override it for scores that are no means over turns, such as F1 or corpus BLEU: `measure` gives the counts of
-        each turn, and this returns the ratio of their means. Called for all turns, and for those of each domain, turn
+        each turn, and this returns the ratio of their means. Called for all turns, for the turns of each domain, turn
         position and label. A measure that no turn of the set has is absent from `means`.
         """
         return means

@@ -151,7 +151,7 @@ def _describe_code(value: Any) -> Any:
 
 
 def find_imported_modules(names: Iterable[str]) -> list[str]:
-    """Find the modules of convrag behind imported names, and those that they import, without those of `api` and so on.
+    """Find the modules of convrag behind imported names, and what they import, without `api` and the other light rooms.
 
     Args:
         names: dotted names, of modules or of what they define ("convrag.sdk.sentences", "convrag.PromptTemplate").

@@ -34,7 +34,7 @@ _OPERATIONAL_SETTINGS = ("workers", "plugins", "store", "sweep")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a cell really runs: `identity` stands for its results, `groups` are those of which it uses the stage.
+    """What a cell really runs: `identity` stands for its results, `groups` are the groups whose stage it uses.
 
     `measures` are all that its metrics may give; None where one of the metrics does not say. `gaps` says of those that
     `sweep.metric` names, and that its data set cannot be measured by, why not: measure -> reason. `empty` says that

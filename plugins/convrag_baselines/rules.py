@@ -29,7 +29,7 @@ class AllQuestionsRewriter(Rewriter):
 
 
 class LastNRewriter(Rewriter):
-    """Search for the question and those of the last n exchanges, concatenated into one query.
+    """Search for the question and the questions of the last n exchanges, concatenated into one query.
 
     Args:
         n: how many exchanges; more of them may add topics that the conversation has left. Pronouns mostly refer to the
@@ -60,14 +60,14 @@ _WORD = re.compile(r"\w+")
 class BlendRewriter(Rewriter):
     """Search for the question and, with small weights, for the last questions and answers: no LLM is called.
 
-    Rocchio's formula, with earlier utterances in the place of relevant passages: the query's vector is that of the
+    Rocchio's formula, with earlier utterances in the place of relevant passages: the query's vector is the
     question plus a weighted mean of the utterances' vectors, which the retriever adds up in its own way. All vectors
     are scaled to the length of the question's: a text of n different words of equal weight has a vector of length
     sqrt(n), so its weight is divided by that. So a long answer counts no more than a short question, no words are
     selected, and the rarity of words is left to the retriever.
 
     Args:
-        weight: that of all earlier utterances together; the question's is 1.
+        weight: of all earlier utterances together; the question's is 1.
         decay: the weight of an exchange as a share of that of the exchange after it.
         exchanges: how many of the last exchanges are used; with decay=.5 a fifth would have less than a thirtieth of
             their weight.

@@ -53,7 +53,7 @@ class GingerGenerator(Generator):
         clusters: how many of the best clusters are summarised; None: as many as the length allows, so 3 by default
             (GINGER).
         few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs so many).
-        least_nuggets: the fewest nuggets of a cluster; those of smaller ones are outliers. With 2 (GINGER), where there
+        least_nuggets: the fewest nuggets of a cluster; smaller ones' nuggets are outliers. With 2 (GINGER), where there
             are not two such clusters each nugget is a cluster, as with fewer than `few`.
         outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of them: GINGER),
             "singletons" (a cluster each), "nearest" (the most similar cluster), "drop". Default: an outlier may still

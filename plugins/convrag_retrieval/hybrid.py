@@ -30,7 +30,7 @@ class HybridRetriever(Retriever):
         fusion: "linear" (weighted scores) or "rrf" (reciprocal ranks).
         weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest. Default: after Bruch et
             al. 2023, who give the dense scores 0.8 where nothing was tuned.
-        rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, and that of
+        rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, as in
             Cormack et al. 2009.
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
     """

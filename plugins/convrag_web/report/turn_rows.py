@@ -1,4 +1,4 @@
-"""A turn as a report keeps it: the record, with numbers for its passages, each of which stands in the report once."""
+"""A turn as a report keeps it: the record, with numbers for its passages; each passage stands in the report once."""
 
 from __future__ import annotations
 
