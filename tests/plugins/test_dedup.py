@@ -1,6 +1,5 @@
 """context=dedup: what is shown, what is hinted at, and that a hint never points at what is not there."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.stages import Generator, Retriever
-from convrag.api.types import Evidence, Hit, Message, Passage, Query, Question, Turn
-from convrag.config.settings import Settings
+from convrag.api.types import Evidence, Hit, Message, Passage, Question, Turn
 from convrag.testing import ContextContract
-from convrag.turn.pipeline import Pipeline
 from convrag_basics.contexts import FullContext
 from convrag_dedup.context import DedupContext
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_block, format_hint
@@ -266,23 +262,3 @@ def test_the_versions_of_a_document() -> None:
     versions.add("a", None, "any")
     assert versions.find_last("a", "whatever") == "any"
     assert versions.find("a", "whatever") is None
-
-
-class Planned(Retriever):
-    """Finds what the query says: "a0 b1" are passage a in version 0, and b in version 1."""
-
-    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
-        wanted = queries[0].text.split()
-        return [Hit(passage(word[0], int(word[1])), 1.0 - n / 100) for n, word in enumerate(wanted)]
-
-
-def _pipeline(context: DedupContext, generator: Generator) -> Pipeline:
-    return toys.pipeline(retriever=Planned(), context=context, generator=generator, settings=Settings(top_k=9, top_n=9))
-
-
-words = st.builds("{}{}".format, st.sampled_from("abcde"), st.integers(0, 1))
-orders = st.sampled_from(["retrieval", "stable", "ends"])
-
-
-def anew(question: Question) -> Question:
-    return Question(question.text, question.conversation_id, question.turn_id, history=question.history)
