@@ -41,6 +41,10 @@ def read_runs(folder: Path) -> list[dict[str, Any]]:
                 "tags": run.data.tags,
                 "params": run.data.params,
                 "experiment": experiment.tags,
+                "datasets": [
+                    (each.dataset.name, each.dataset.digest, each.dataset.profile, each.tags[0].value)
+                    for each in run.inputs.dataset_inputs
+                ],
                 "metrics": run.data.metrics,
                 "steps": [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "by_turn/nDCG_at_5")],
                 "files": [item.path for item in client.list_artifacts(run.info.run_id)],

@@ -127,26 +127,6 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert "Partial" not in compare_runs(grid(), ["nDCG@5"], None, tmp_path).files["effects.md"]
 
 
-def test_the_calls_of_the_cells_that_ran_are_compared_with_what_the_store_gained(tmp_path: Path) -> None:
-    usage = {"generator": Usage(calls=6, reused=1, failed=2), "metrics.judge": Usage(calls=5)}
-    results = [run_result("rewriter=a", BAD, usage=usage), run_result("rewriter=b", GOOD, usage=usage)]
-    for states, stored, said in (
-        (
-            ("reused", "ok"),
-            9,
-            "In the 1 cell that this command ran to the end, stages and metrics made 11 calls, 2 of which failed, and "
-            "reused 1 results. Meanwhile the store gained 9 results, one for each distinct call that has a result: "
-            "each was made once.",
-        ),
-        (("partial", "ok"), 9, "the store gained 9 results, one for each distinct call that has a result.\n"),
-    ):
-        ended = dict(zip((each.name for each in results), states, strict=True))
-        made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=ended, stored={"LLM.complete": stored})
-        assert said in made.files["costs.md"]
-        assert any(line.startswith("Calls of stages and metrics: ") for line in made.lines)
-    reused = dict.fromkeys(ended, "reused")
-    made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=reused, stored={})
-    assert "No cell had to be run, and no call was made." in made.lines
 
 
 def test_several_domains_have_a_table(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_any_fault_of_the_suggesting_llm_leaves_the_chat(tmp_path: Path, capsys:
 
 
 def test_what_fails_is_said_and_the_chat_goes_on(chat: Chat, capsys: Output) -> None:
-    assert chat.type("BOOM", "/history", "/rewrite off", "tea?") == 0
+    assert chat.type("BOOM", "/history", "/reset", "tea?") == 0
     out = capsys.readouterr().out
     assert "No answer: retriever: OSError: the index is gone" in out
     assert "> BOOM\n(no answer)" in out

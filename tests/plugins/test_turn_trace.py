@@ -42,7 +42,7 @@ def test_a_turn_as_lines() -> None:
         "  Passages 3 found, 2 read, 1 of them as hints at earlier ones, 0 cited",
         "  Failed   generator: down",
         "  Seconds  rewriter 0.25",
-        "  Tokens   answer, 2 calls: 40 (instructions 40); reply 3",
+        "  Tokens   answer, 2 calls: 40; reply 3",
     ]
 
 
