@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -145,11 +145,10 @@ class PairClusterer(Clusterer):
 
 
 class Corpora(Dataset):
-    """Passages by domain, and maybe judgements; no conversations."""
+    """Passages by domain, and no conversations."""
 
-    def __init__(self, *, judged: Mapping[str, Mapping[str, int]] | None = None, **domains: Sequence[Passage]) -> None:
+    def __init__(self, **domains: Sequence[Passage]) -> None:
         self.passages = domains
-        self.judged = judged or {}
 
     def conversations(self) -> Iterator[Conversation]:
         return iter(())
@@ -159,9 +158,6 @@ class Corpora(Dataset):
 
     def corpus(self, domain: str) -> Iterator[Passage]:
         return iter(self.passages[domain])
-
-    def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        return self.judged
 
 
 class ToyDataset(Dataset):

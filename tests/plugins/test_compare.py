@@ -5,7 +5,6 @@ import io
 import json
 import math
 import re
-from array import array
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -92,20 +91,6 @@ def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> 
     assert "calls made" in made.files["costs.md"]
 
 
-def test_a_measure_that_the_shared_turns_lack_is_left_out(tmp_path: Path) -> None:
-    """A share of all sentences is no mean over turns: nobody can compute it for the turns that both runs have."""
-    one, other = (run_result(f"rewriter={name}", values) for name, values in (("a", BAD), ("b", {"c0": [0.9]})))
-    results = [
-        replace(each, summary=replace(each.summary, overall={**each.summary.overall, "cited_sentences": 1.0}))
-        for each in (one, other)
-        if each.summary
-    ]
-    for each in results:
-        each.scores.measures["grounding_cited"] = array("d", [1.0]) * len(each.scores.turns)
-    text = compare_runs(results, ["cited_sentences"], results[0], tmp_path).files["leaderboard.md"]
-    assert "cited_sentences is left out: it is no mean over turns, and the runs were scored on different turns." in text
-
-
 def test_what_no_run_could_measure_is_told_once(tmp_path: Path) -> None:
     silence = {"metrics.ranking": {"lines": ["nDCG@5 is not measured."]}, "dedup": {"lines": ["much"]}}
     results = [run_result(f"rewriter={name}", BAD, reports=silence) for name in "ab"]
@@ -167,11 +152,6 @@ def test_a_plus_in_a_value_of_the_baseline() -> None:
     results = [run_result("dataset.domain=x", GOOD), run_result("dataset.domain=x+y +system=mmr", GOOD)]
     assert find_baseline(results, "dataset.domain=x+y+system=mmr") is results[1]
     assert find_baseline(results, "dataset.domain=x+y++system=mmr") is results[1]
-
-
-def test_an_unknown_baseline_lists_the_cells() -> None:
-    with pytest.raises(ConfigError, match="rewriter=b\\+ranker=y$"):
-        find_baseline(grid(), "rewriter=c")
 
 
 def test_the_terminal_shows_reused_cells_and_fits(tmp_path: Path) -> None:

@@ -77,14 +77,6 @@ def test_two_or_three_are_clusters_of_their_own() -> None:
     assert len(clusterer.asked) == 1
 
 
-def test_four_hundred_nuggets() -> None:
-    texts = [" ".join(f"Person{n % 13} has thing{n * 7 + m}." for m in range(20)) for n in range(20)]
-    found = answer(ginger(), *texts)
-    assert len(found.trace["nuggets"]) == 400
-    assert len(found.trace["clusters"]) == 13
-    assert len(found.trace["sentences"]) == 3
-
-
 def test_a_hint_stands_for_its_passage() -> None:
     item = EvidenceItem(4, Passage("p", "Ann drinks tea."), "see above", hint=True)
     found = ginger().generate(Question("Who?"), Evidence((item,)))

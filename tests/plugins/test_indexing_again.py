@@ -261,20 +261,6 @@ def test_a_file_that_changes_leaves_one_index(retriever: str, here: Path) -> Non
     assert len(list((here / "store/indexes").iterdir())) == 1
 
 
-def test_two_files_have_an_index_each(here: Path) -> None:
-    write_corpus(here / "one.jsonl", LIBRARY)
-    write_corpus(here / "other.jsonl", LIBRARY[1:])
-    index(here, "one.jsonl")
-    assert index(here, "other.jsonl") == "default: 119 passages: 119 indexed"
-    assert index(here, "one.jsonl") == "default: 120 passages are in the index already"
-    shutil.copy(here / "other.jsonl", here / "one.jsonl")
-    assert index(here, "one.jsonl") == "default: 119 passages are in the index already"
-    assert len(list((here / "store/indexes").iterdir())) == 1
-    write_corpus(here / "one.jsonl", LIBRARY[2:])
-    index(here, "one.jsonl")
-    assert len(list((here / "store/indexes").iterdir())) == 2, "the other one's is not removed"
-
-
 def test_the_series_is_that_of_the_command_and_not_of_the_files(here: Path) -> None:
     write_corpus(here / "corpus.jsonl", LIBRARY)
     (here / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "tea"}\n', encoding="utf-8")

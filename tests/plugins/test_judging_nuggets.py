@@ -217,12 +217,6 @@ def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_p
     assert list(metric(store, model(), min_nuggets=1).measure(records)) == ["t<::>1", "t<::>2"]
 
 
-def test_the_number_of_turns_with_too_few_nuggets_is_reported_if_0(store: Store, tmp_path: Path) -> None:
-    stage = metric(store, model(), min_nuggets=2)
-    measured = stage.measure([record(1, "x")])
-    assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(measured).lines[1]
-
-
 def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
     strict = model(assign=lambda prompt: json.dumps({"labels": ["none"] * len(prompt.inputs["nuggets"])}))
     kind = model(

@@ -1,6 +1,6 @@
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from convrag.api.errors import MissingExtra
 from convrag.api.stage import Embedder
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Hit, Passage, Query
+from convrag.api.types import Hit, Passage, Query
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
@@ -21,22 +20,7 @@ from convrag.testing.samples import passages
 from convrag_retrieval import dense as dense_module
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.vectors import FILE, Vectors
-
-
-class Corpora(Dataset):
-    """Passages by domain."""
-
-    def __init__(self, **domains: Sequence[Passage]) -> None:
-        self.passages = domains
-
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def domains(self) -> Sequence[str]:
-        return tuple(self.passages)
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        return iter(self.passages[domain])
+from toys import Corpora
 
 
 class Table(Embedder):

@@ -164,18 +164,6 @@ def test_with_a_token_another_address_is_served(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "run").rglob("*") if path.is_file() and token in path.read_text()]
 
 
-MISSING = """
-import sys
-sys.modules["fastapi"] = None
-import importlib.util
-find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, package=None: None if name == "fastapi" else find(name, package)
-sys.argv = ["convrag", "task=serve", "task.port=0"]
-from convrag.__main__ import main
-main()
-"""
-
-
 def test_a_library_of_the_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convrag.api.errors.is_installed", lambda module: module != "httptools")
     with pytest.raises(MissingExtra, match=r"httptools.*convrag\[serve\]"):
