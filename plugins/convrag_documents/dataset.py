@@ -44,7 +44,7 @@ class DocumentsDataset(Dataset):
     cannot be read is listed, with the reason. A file is read once: the store keeps its text until the file changes.
 
     Args:
-        path: a folder, a file, a glob pattern such as '~/handbook/**/*.md', or several: '[~/handbook,~/notes.txt]'.
+        path: a folder, a file, or several: '[~/handbook,~/notes.txt]'.
         chunker: cuts the documents into passages; by default the run's.
         include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; () reads all.
         exclude: patterns of the files and folders to leave out.
@@ -73,7 +73,7 @@ class DocumentsDataset(Dataset):
     ) -> None:
         self._paths = [path] if isinstance(path, Path) else list(path)
         if not self._paths:
-            raise ConfigError("dataset.path=[]: name a folder, a file or a pattern")
+            raise ConfigError("dataset.path=[]: name a folder or a file")
         self._chunker = chunker
         self._selection = Selection(_list_patterns(include), _list_patterns(exclude), ignored)
         self._by_folder = domains == "folders"
@@ -175,10 +175,9 @@ def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _describe_nothing(found: FoundFiles, catalog: Catalog) -> str:
     """Say why nothing was read."""
-    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(found.left_out.items()))
     sentences = ["there is no document here that can be read." if found.files else "there is no file here."]
     if catalog.unread:
         sentences.append(describe_unread(catalog.unread, ()))
-    if left_out:
-        sentences.append(f"Left out: {left_out} (dataset.include, dataset.exclude and dataset.ignored choose).")
+    else:
+        sentences.append("What is hidden, ignored by git or excluded is left out (dataset.ignored, include, exclude).")
     return make_printable(" ".join(sentences))

@@ -166,7 +166,7 @@ class TestUnreadable:
         ("files", "message"),
         [
             ({}, "there is no file here."),
-            ({".hidden.md": b"x"}, r"there is no file here\. Left out: 1 hidden \(dataset\.include"),
+            ({".hidden.md": b"x"}, r"there is no file here\. What is hidden, ignored by git or excluded is left out"),
             (
                 {"a.pdf": b"x"},
                 r"there is no document here that can be read\. 1 of 1 files could not be read.*: a\.pdf \(",
@@ -254,16 +254,6 @@ class TestReadingAgain:
         finally:
             readers._identify.cache_clear()
         assert "PDF" in parsed
-
-    def test_what_the_store_has_lost_is_read_again(self, folder, store, parsed):
-        dataset = make(folder, store)
-        expected = passage_ids(dataset)
-        parsed.clear()
-        store.entries._execute("DELETE FROM entries")
-        assert passage_ids(dataset) == expected
-        assert (
-            sorted(parsed) == ["HTML", "JSONL", "JSONL", "Markdown", "PDF", "text"][: len(parsed)] or len(parsed) >= 5
-        )
 
     def test_an_interruption_keeps_what_was_read(self, folder, store, parsed, monkeypatch):
         read = Reader.read
