@@ -1,6 +1,6 @@
 """The store's values in SQLite, in a file of the store's folder: one table of entries, each with a checksum.
 
-A damaged file is renamed aside, and a new one is begun.
+A damaged file is renamed aside, and a new one is begun. `read_damaged` reads single entries of the old one.
 """
 
 import logging
@@ -9,8 +9,8 @@ import secrets
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +165,7 @@ class SqliteEntries(ForkAware):
             for suffix in ("-wal", "-shm", ""):  # the log first: a new database would take it for its own
                 with suppress(FileNotFoundError):
                     self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
-        said = "%s was damaged (%s), and is begun anew. sqlite3's own command .recover may read %s"
+        said = "%s was damaged (%s), and is begun anew. task=record task.damaged_store=%s takes over what can be read"
         log.warning(said, self._file, error, aside)
 
     def _warn(self) -> None:
@@ -181,6 +181,22 @@ def identify(file: Path) -> FileIdentity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def read_damaged(file: Path) -> Iterator[tuple[str, str, bytes, float]]:
+    """Yield key, kind, value and seconds of the entries of a damaged database that SQLite can read.
+
+    Raises:
+        sqlite3.Error: it can read none.
+    """
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.text_factory = _decode
+        ((last,),) = connection.execute("SELECT coalesce(max(rowid), 0) FROM entries").fetchall()
+        for number in range(1, min(last, file.stat().st_size) + 1):  # no byte has been more than one entry
+            with suppress(sqlite3.Error):
+                for row in connection.execute(f"SELECT {_FIELDS} FROM entries WHERE rowid = ?", [number]):
+                    if not is_damaged(*row):
+                        yield row[:4]
 
 
 def compute_checksum(key: str, kind: str, value: bytes, seconds: float) -> int:

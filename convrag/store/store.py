@@ -1,12 +1,14 @@
 """The store: values (bytes) and folders under keys, which are hashes of all that determines them."""
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from convrag.api.databases import Database, Entries
-from convrag.store.database import BATCH, FILE, SqliteEntries
+from convrag.api.errors import ConfigError
+from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
 from convrag.store.locks import get_locks, making
 
@@ -54,6 +56,22 @@ class Store:
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key -> value. Keys without a value are absent."""
         return {key: value for key, (value, _) in self.entries.find(keys).items()}
+
+    def take_over(self, damaged: Path) -> int:
+        """Keep the entries of a damaged database that can be read, and are missing here; return how many there are.
+
+        Raises:
+            ConfigError: it cannot be read.
+        """
+        count = 0
+        try:
+            for key, kind, value, seconds in read_damaged(damaged):
+                if not self.entries.find([key]):
+                    self.put(kind, {key: value}, seconds)
+                    count += 1
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(f"{damaged} cannot be read ({error}): try sqlite3's own command .recover") from error
+        return count
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float = 0.0) -> None:
         """Store values under their keys, each whole or not at all.

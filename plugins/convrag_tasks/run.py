@@ -1,5 +1,6 @@
 """`task=run`: a run over a data set; `task=record`: one whose replies are recorded; `task=index`: the index alone."""
 
+import logging
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from typing import IO, Literal
 
 from omegaconf import DictConfig
 
-from convrag import Completion, ConfigError, Prompt, Retriever, Run, RunSummary, Task, TurnRecord, hookimpl
+from convrag import Completion, ConfigError, Prompt, Retriever, Run, RunSummary, Store, Task, TurnRecord, hookimpl
 from convrag.sdk.files import open_atomically
 from convrag.sdk.recording import compute_prompt_key, format_reply
 
@@ -94,6 +95,9 @@ class IndexTask(Task):
         return 0
 
 
+log = logging.getLogger(__name__)
+
+
 class RecordTask(Task):
     """Run as task=run does, and write all replies of language models into a file for llm=replay.
 
@@ -101,10 +105,15 @@ class RecordTask(Task):
 
     Args:
         path: the file to write; it appears whole when the run has ended, in place of one that is there.
+        store: the run's store.
+        damaged_store: a store.damaged-<time>.sqlite that was renamed aside. What can be read there, and the store
+            lacks, is taken over first: replies that were paid for are not asked for again.
     """
 
-    def __init__(self, *, path: Path) -> None:
+    def __init__(self, *, path: Path, store: Store, damaged_store: Path | None = None) -> None:
         self.path = path
+        self._store = store
+        self.damaged_store = damaged_store
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
@@ -112,6 +121,11 @@ class RecordTask(Task):
         from convrag.sdk.tasks.runs import run_experiment
         from convrag.sdk.tasks.scores import ADVICE, print_summary
 
+        if self.damaged_store:
+            if not self.damaged_store.is_file():
+                raise ConfigError(f"task.damaged_store={self.damaged_store}: there is no such file")
+            count = self._store.take_over(self.damaged_store)
+            log.info("%s: %d results are taken over", self.damaged_store, count)
         if find_sweep_id(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")
         with ExitStack() as stack:

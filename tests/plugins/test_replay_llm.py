@@ -144,8 +144,13 @@ class TestRecorder:
         assert [found.name for found in tmp_path.glob(".*")] == []
 
     def test_a_place_that_cannot_be_written_is_found_at_once(self, tmp_path: Path) -> None:
-        task = RecordTask(path=Path("/proc/nowhere/r.jsonl"))
+        task = RecordTask(path=Path("/proc/nowhere/r.jsonl"), store=Store(tmp_path))
         with pytest.raises(ConfigError, match=r"task\.path=/proc/nowhere/r\.jsonl cannot be written"):
+            task.execute(compose(), tmp_path)
+
+    def test_a_damaged_store_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        task = RecordTask(path=tmp_path / "r.jsonl", store=Store(tmp_path), damaged_store=tmp_path / "old.sqlite")
+        with pytest.raises(ConfigError, match=r"task\.damaged_store=.*old\.sqlite: there is no such file"):
             task.execute(compose(), tmp_path)
 
 

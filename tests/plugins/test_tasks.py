@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag_compare.task import CompareTask
 from convrag_kit.list_plugins import ListPluginsTask
@@ -25,9 +26,10 @@ class TestRecord(TaskContract):
     @pytest.fixture(autouse=True)
     def _path(self, tmp_path: Path) -> None:
         self.path = tmp_path / "replies.jsonl"
+        self.store = Store(tmp_path / "store")
 
     def make(self) -> RecordTask:
-        return RecordTask(path=self.path)
+        return RecordTask(path=self.path, store=self.store)
 
 
 class TestIndex(TaskContract):

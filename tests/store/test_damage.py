@@ -135,6 +135,20 @@ def test_a_table_of_an_early_version_is_moved_aside(tmp_path: Path, caplog: pyte
     assert "was damaged (no such column: seconds)" in caplog.text
 
 
+def test_what_was_paid_for_is_taken_over_from_a_damaged_database(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "store")
+    damage(tmp_path / "store", "zero", 1)
+    use_again(tmp_path / "store")
+    (aside,) = (tmp_path / "store").glob("store.damaged-*.sqlite")
+    fresh = Store(tmp_path / "fresh")
+    count = fresh.take_over(aside)
+    found = fresh.entries.find(VALUES)
+    assert len(found) > len(VALUES) / 4
+    assert all(found[key] == (VALUES[key], 1.5) for key in found)
+    assert Store(tmp_path / "fresh").get(VALUES) == fresh.get(VALUES), "they are kept"
+    assert count == len(found)
+
+
 USE = """
 import logging, sys, time
 from pathlib import Path
