@@ -8,12 +8,12 @@ from typing import Any
 from convrag import ConfigError
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.grids import CELL_FILE, read_json, read_sweep
-from convrag.sdk.tasks.runs import read_choices, read_hydra_config, read_overrides
+from convrag.sdk.tasks.runs import MANIFEST, read_choices, read_hydra_config, read_overrides
 from convrag_compare.run_result import RunResult, find_factors, get_levels, parse_overrides, read_run_result
 
 
 def find_runs(runs: Sequence[str]) -> list[RunResult]:
-    """Find and read runs, in the order given.
+    """Find and read runs, in the order given; runs of the same experiment with the same scores count once.
 
     Args:
         runs: folders of runs or grids, or globs of such folders.
@@ -28,7 +28,9 @@ def find_runs(runs: Sequence[str]) -> list[RunResult]:
         read_run_result(folder, name, parse_overrides(read_overrides(folder)))
         for folder, name in zip(folders, names, strict=True)
     ]
-    return _make_distinct(_add_defaults(results, folders))
+    kept = _join_repeated(results, folders)
+    folders = [folder for folder, result in zip(folders, kept, strict=True) if result]
+    return _make_distinct(_add_defaults([result for result in kept if result], folders))
 
 
 def name_runs(results: Sequence[RunResult], names: Sequence[str]) -> list[RunResult]:
@@ -75,6 +77,33 @@ def _find_shortest_names(folders: Sequence[Path]) -> list[str]:
     while len({folder.parts[-depth:] for folder in folders}) < len(folders):
         depth += 1
     return ["/".join(folder.parts[-depth:]) for folder in folders]
+
+
+def _join_repeated(results: Sequence[RunResult], folders: Sequence[Path]) -> list[RunResult | None]:
+    """The runs, with the names of others that repeat them in `repeated_by`; None in the place of these others.
+
+    Runs of the same experiment whose scores differ (a model may answer otherwise) stay, each by itself.
+    """
+    kept: list[RunResult | None] = []
+    first: dict[str, int] = {}
+    for place, (result, folder) in enumerate(zip(results, folders, strict=True)):
+        identity = _read_identity(folder) if result.has_scores else ""
+        original = kept[first[identity]] if identity in first else None
+        if original and original.scores == result.scores:
+            kept[first[identity]] = replace(original, repeated_by=(*original.repeated_by, result.name))
+            kept.append(None)
+        else:
+            kept.append(result)
+            if identity:
+                first.setdefault(identity, place)
+    return kept
+
+
+def _read_identity(folder: Path) -> str:
+    """What stands for the experiment of a run; empty for scores of files (task=evaluate), which nothing identifies."""
+    task = read_hydra_config(folder).get("task")
+    is_run = isinstance(task, Mapping) and task.get(OPTION_KEY) == "run"
+    return str(read_json(folder / MANIFEST).get("identity", "")) if is_run else ""
 
 
 def _add_defaults(results: list[RunResult], folders: Sequence[Path]) -> list[RunResult]:

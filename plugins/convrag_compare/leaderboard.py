@@ -26,11 +26,13 @@ class Shared:
         measures: those that have a value for the same turns.
         turns: how many turns have a value in every run; 0 where nothing can be compared.
         all_turns: how many turns have a value in some run.
+        of_runs: how many turns have a value in each run, in rising order, each number once.
     """
 
     measures: tuple[str, ...]
     turns: int
     all_turns: int
+    of_runs: tuple[int, ...]
 
 
 def share_turns(results: Sequence[RunResult]) -> tuple[list[RunResult], list[Shared]]:
@@ -44,12 +46,13 @@ def share_turns(results: Sequence[RunResult]) -> tuple[list[RunResult], list[Sha
         The runs, and what they share for each group of measures whose turns differ; empty where all are equal.
     """
     kept: dict[str, set[str]] = {}
-    groups: dict[tuple[int, int], list[str]] = defaultdict(list)
+    groups: dict[tuple[int, int, tuple[int, ...]], list[str]] = defaultdict(list)
     for measure in dict.fromkeys(name for result in results for name in result.scores.measures):
         scored = [turns for result in results if (turns := _list_scored_turns(result.scores, measure))]
         shared = set.intersection(*scored) if scored else set()
         if any(turns != shared for turns in scored):
-            groups[len(shared), len(set.union(*scored))].append(measure)
+            counts = tuple(sorted({len(turns) for turns in scored}))
+            groups[len(shared), len(set.union(*scored)), counts].append(measure)
             kept[measure] = shared
     if not kept:
         return list(results), []
@@ -98,15 +101,21 @@ def describe_shared(groups: Sequence[Shared], measures: Collection[str]) -> Iter
         if not (concerned := [measure for measure in group.measures if measure in measures]):
             continue
         of = f"{', '.join(concerned)}: " if len(groups) > 1 else ""
-        shared = f"{of}{group.turns} of {group.all_turns} scored turns are shared by all runs"
-        yield (
-            f"{shared}: all means are over these."
-            if group.turns
-            else f"{shared}: they cannot be compared. {_OWN_TURNS}"
-        )
+        have = f"the runs have {_join(group.of_runs)}"
+        if group.turns:
+            shared = f"{group.turns} of {group.all_turns} scored turns are shared by all runs ({have})"
+            yield f"{of}{shared}: all means are over these."
+        else:
+            none = f"{'no' if of else 'No'} scored turn is shared by all runs ({have})"
+            yield f"{of}{none}: they cannot be compared. {_OWN_TURNS}"
 
 
 _OWN_TURNS = "Each mean is over the turns of its own run, and the runs stand in the order in which they were given."
+
+
+def _join(counts: Sequence[int]) -> str:
+    shown = [str(count) for count in counts]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 @dataclass(frozen=True)

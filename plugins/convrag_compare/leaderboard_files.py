@@ -7,7 +7,7 @@ from convrag.sdk.printable import make_printable
 from convrag.sdk.tasks.scores import RESAMPLES, TOO_FEW, describe_gaps
 from convrag_compare.leaderboard import Leaderboard, Row, Score, describe_shared
 from convrag_compare.paired_differences import EXACT, FLIPS, describe_unmoved
-from convrag_compare.run_result import PARTIAL, RunResult, format_run, get_levels
+from convrag_compare.run_result import PARTIAL, RunResult, format_run, get_level, get_levels
 from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
 
 _NAN = float("nan")
@@ -221,19 +221,25 @@ _BEST = "Bold: the best of its column, and what is printed alike."
 _PARTIAL_MARK = r"$^{\dagger}$"
 
 
-def format_latex_table(board: Leaderboard) -> str:
-    """The leaderboard as a tabular for LaTeX; it needs the package booktabs. Comments say what its marks mean."""
-    best = {measure: _find_best(board, measure) for measure in board.metrics}
+def format_latex_table(board: Leaderboard, columns: Sequence[str] = ()) -> str:
+    """The leaderboard as a tabular for LaTeX; it needs the package booktabs. Comments say what its marks mean.
+
+    Args:
+        board: the runs.
+        columns: measures that are compared, and factors; without measures all compared ones, without factors all.
+    """
+    factors = [name for name in columns if name in board.factors] or list(board.factors)
+    measures = [name for name in columns if name in board.metrics] or board.metrics
+    best = {measure: _find_best(board, measure) for measure in measures}
     rows = [
-        [*_format_labels(board, row), *(_format_score(board, row, name, best[name]) for name in board.metrics)]
+        [*_format_labels(row, factors), *(_format_score(board, row, name, best[name]) for name in measures)]
         for row in board.rows
     ]
-    names = list(board.factors) or ["run"]
-    heading = [escape_latex(name) for name in [*names, *board.metrics]]
+    heading = [escape_latex(name) for name in [*(factors or ["run"]), *measures]]
     lines = [
         "% \\usepackage{booktabs}",
         *(f"% {line}" for line in _explain(board)),
-        f"\\begin{{tabular}}{{{'l' * len(names)}{'r' * len(board.metrics)}}}",
+        f"\\begin{{tabular}}{{{'l' * (len(factors) or 1)}{'r' * len(measures)}}}",
         "\\toprule",
         _join_cells(heading),
         "\\midrule",
@@ -264,8 +270,9 @@ def _find_best(board: Leaderboard, measure: str) -> str:
     return format_number(max((mean for mean in means if mean == mean), default=float("nan")))
 
 
-def _format_labels(board: Leaderboard, row: Row) -> list[str]:
-    first, *others = map(escape_latex, format_row_labels(board, row))
+def _format_labels(row: Row, factors: Sequence[str]) -> list[str]:
+    labels = [get_level(row.result, factor) for factor in factors] or [row.result.name]
+    first, *others = map(escape_latex, labels)
     return [first + (_PARTIAL_MARK if row.result.state == PARTIAL else ""), *others]
 
 

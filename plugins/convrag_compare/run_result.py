@@ -56,6 +56,7 @@ class RunResult:
         summary: the means, counts, times and usage of the run.
         scores: of its turns.
         folder: where its files are; None for a run that has none.
+        repeated_by: the names of other runs of the same experiment with the same scores, which stand for nothing more.
     """
 
     name: str
@@ -65,6 +66,7 @@ class RunResult:
     summary: RunSummary | None = None
     scores: Scores = field(default_factory=Scores, repr=False)
     folder: Path | None = None
+    repeated_by: tuple[str, ...] = ()
 
     @property
     def has_scores(self) -> bool:

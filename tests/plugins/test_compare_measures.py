@@ -102,7 +102,7 @@ def test_all_means_and_the_order_are_over_the_turns_that_all_share(tmp_path: Pat
     picked = {name: turns[:1] for name, turns in every.items()}
     runs = [run_result("rewriter=a", every), run_result("rewriter=b", picked)]
     made = compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
-    said = "6 of 18 scored turns are shared by all runs: all means are over these."
+    said = "6 of 18 scored turns are shared by all runs (the runs have 6 and 18): all means are over these."
     assert said in made.lines
     assert f"* {said}" in made.files["leaderboard.md"]
     rows = list(csv.DictReader(io.StringIO(made.files["leaderboard.csv"])))
@@ -127,7 +127,7 @@ def test_a_measure_that_is_no_mean_over_turns_is_left_out_where_turns_differ() -
 def test_runs_that_share_no_turn_are_not_ranked(tmp_path: Path) -> None:
     runs = [run_result("rewriter=a", BAD), run_result("rewriter=b", {"z": [1.0]})]
     made = compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
-    assert made.lines[0].startswith("0 of 13 scored turns are shared by all runs: they cannot be")
+    assert made.lines[0].startswith("No scored turn is shared by all runs (the runs have 1 and 12): they cannot be")
     assert [row["levels"] for row in made.numbers["rows"]] == [["a"], ["b"]]
     assert "`rewriter=b`: shares no turn scored by nDCG@5 with the baseline." in made.files["leaderboard.md"]
 
