@@ -27,7 +27,7 @@ from convrag_web.server.citations import SourceLinks
 from convrag_web.server.errors import RequestError, describe_failure, install_error_handlers
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.server_metrics import ServerMetrics, make_router
-from convrag_web.server.task import ApiOptions, Limits
+from convrag_web.server.task import Limits
 from convrag_web.server.turn_runner import TurnRunner
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
@@ -243,9 +243,7 @@ DESCRIPTION = (
 )
 
 
-def make_app(
-    models: ServedModels, conversations: Conversations, limits: Limits, access: Access, api: ApiOptions | None = None
-) -> ASGIApp:
+def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
     """Make the application that serves these models, and keeps their conversations."""
     metrics = ServerMetrics()
     runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
@@ -259,8 +257,8 @@ def make_app(
     )
     turns = ConversationTurns(conversations, models, runner)
     app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
-    options, links = api or ApiOptions(), SourceLinks(access.token, api.public_url if api else "")
-    app.include_router(openai_api.make_router(models, turns, runner, limits, options, links))
+    links = SourceLinks(access.token, limits.public_url)
+    app.include_router(openai_api.make_router(models, turns, runner, limits, links))
     app.include_router(source_page.make_router(models, links))
     app.include_router(make_router(metrics))
     add_pages(app)

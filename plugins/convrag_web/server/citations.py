@@ -3,7 +3,7 @@
 import hmac
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from convrag import Passage, TurnRecord
@@ -18,6 +18,14 @@ _LIST = "\n\n**Sources**\n\n1. ["
 _FIRST_WORDS = 25
 
 
+class _Mark(NamedTuple):
+    """A number in a mark, and the place of the mark in the answer."""
+
+    number: int
+    start: int
+    end: int
+
+
 class CitedReply:
     """An answer as a client gets it, in pieces or at once: its citations count from 1, by their first mention.
 
@@ -29,11 +37,7 @@ class CitedReply:
     """
 
     def __init__(
-        self,
-        link: Callable[[str, str], str] | None = None,
-        earlier: Sequence[TurnRecord] = (),
-        *,
-        listed: bool = False,
+        self, link: Callable[[str, str], str] | None = None, earlier: Sequence[TurnRecord] = (), listed: bool = False
     ) -> None:
         self.text = ""
         self.annotations: list[dict[str, Any]] = []
@@ -44,7 +48,7 @@ class CitedReply:
         self._held = ""
         self._known: Collection[int] | None = None
         self._numbers: dict[int, int] = {}
-        self._marks: list[tuple[int, int, int]] = []
+        self._marks: list[_Mark] = []
 
     def note_evidence(self, record: TurnRecord) -> None:
         """Note what may be cited, before the answer: marks of other numbers are left out."""
@@ -71,7 +75,7 @@ class CitedReply:
                 continue
             start = len(self.text)
             self.text += f"[{', '.join(map(str, numbers))}]"
-            self._marks += [(number, start, len(self.text)) for number in numbers]
+            self._marks += [_Mark(number, start, len(self.text)) for number in numbers]
         self.text += part[place:]
         return self.text[before:]
 
@@ -85,30 +89,19 @@ class CitedReply:
         if self._known is None:
             self.note_evidence(record)
         rest = self.add(answer, last=True)
-        turns = (*self._earlier, record)
-        passages = {self._numbers.get(source.number): source.passage for source in list_sources(turns)}
-        seen: set[int] = set()
-        first: list[dict[str, Any]] = []
-        again: list[dict[str, Any]] = []
-        lines = []
-        for number, start, end in self._marks:
-            if (passage := passages.get(number)) is None:
-                continue
-            place = {"start_index": start, "end_index": end}
-            described = self._describe(passage, record.domain) | place
-            (again if number in seen else first).append(described)
-            if number not in seen:
-                title = re.sub(r"([\\\[\]])", r"\\\1", described["title"])
-                words = passage.text.split(maxsplit=_FIRST_WORDS)
-                text = " ".join(words[:_FIRST_WORDS]) + (" ..." if len(words) > _FIRST_WORDS else "")
-                lines.append(f"{number}. [{title}]({described['url']}): {text}")
-            seen.add(number)
-        self.annotations = first + again
-        if self._listed and lines:
-            listed = _LIST.removesuffix("1. [") + "\n".join(lines)
-            self.text += listed
-            rest += listed
-        return rest
+        sources = {self._numbers.get(each.number): each.passage for each in list_sources((*self._earlier, record))}
+        cited = [mark for mark in self._marks if mark.number in sources]
+        first = {mark.number: mark for mark in reversed(cited)}
+        described = {number: self._describe(sources[number], record.domain) for number in sorted(first)}
+        for mark in sorted(cited, key=lambda mark: mark is not first[mark.number]):
+            place = {"start_index": mark.start, "end_index": mark.end}
+            self.annotations.append(described[mark.number] | place)
+        if not self._listed or not first:
+            return rest
+        lines = [_format_source(number, described[number], sources[number].text) for number in described]
+        listed = _LIST.removesuffix("1. [") + "\n".join(lines)
+        self.text += listed
+        return rest + listed
 
     def _find_unfinished(self) -> int:
         matches = _UNFINISHED.finditer(self._held)
@@ -119,6 +112,13 @@ class CitedReply:
         url = self._link(domain, passage.id) if self._link else urn
         described = {"title": name_passage(passage), "url": url, "urn": urn}
         return described | ({"source_url": passage.url} if is_web_address(passage.url) else {})
+
+
+def _format_source(number: int, described: dict[str, Any], text: str) -> str:
+    title = re.sub(r"([\\\[\]])", r"\\\1", described["title"])
+    words = text.split(maxsplit=_FIRST_WORDS)
+    ending = " ..." if len(words) > _FIRST_WORDS else ""
+    return f"{number}. [{title}]({described['url']}): {' '.join(words[:_FIRST_WORDS])}{ending}"
 
 
 def is_web_address(url: str) -> bool:
