@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -227,14 +226,9 @@ def add_pages(app: FastAPI) -> None:
     for folder in FOLDERS:
         app.mount(f"/static/{folder}", PageFiles(directory=root / folder))
 
-    async def show_page(request: Request) -> Response:
-        return FileResponse(root / "page/index.html", headers={"Cache-Control": "no-cache"})
-
-    async def show_icon(request: Request) -> Response:
-        return FileResponse(root / "page/favicon.svg")
-
-    app.add_route("/", show_page)
-    app.add_route("/favicon.ico", show_icon)
+    page, icon = root / "page/index.html", root / "page/favicon.svg"
+    app.add_route("/", lambda _: FileResponse(page, headers={"Cache-Control": "no-cache"}))
+    app.add_route("/favicon.ico", lambda _: FileResponse(icon))
 
 
 DESCRIPTION = (

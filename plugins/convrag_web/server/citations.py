@@ -134,7 +134,7 @@ def drop_source_list(answer: str) -> str:
     return answer.partition(_LIST)[0]
 
 
-class SourceLinks:
+class SourceLinks(NamedTuple):
     """Addresses of the server's pages of passages. Where it has a token, a signature stands in for it.
 
     Args:
@@ -142,9 +142,8 @@ class SourceLinks:
         public_url: where browsers reach the server; empty for the address that a request came to.
     """
 
-    def __init__(self, token: str = "", public_url: str = "") -> None:
-        self._token = token.encode()
-        self._public_url = public_url.rstrip("/")
+    token: str
+    public_url: str
 
     def make(self, address: str, model: str, domain: str, passage: str) -> str:
         """Make the address of a passage's page.
@@ -156,14 +155,11 @@ class SourceLinks:
             passage: its id.
         """
         named = {"model": model, "domain": domain, "passage": passage.encode("utf-8", "replace")}
-        signed = {"key": self.sign(model, domain, passage)} if self._token else {}
-        return f"{self._public_url or address.rstrip('/')}/source?{urlencode({**named, **signed})}#passage"
+        key = self.sign(model, domain, passage)
+        query = urlencode(named | ({"key": key} if key else {}))
+        return f"{(self.public_url or address).rstrip('/')}/source?{query}#passage"
 
     def sign(self, *names: str) -> str:
         """Sign a model, a domain and a passage; empty where the server has no token."""
         message = "\n".join(quote(name, errors="replace") for name in names).encode()
-        return hmac.new(self._token, message, "sha256").hexdigest()[:32] if self._token else ""
-
-    def is_signed(self, key: str, *names: str) -> bool:
-        """Whether a key is the signature of these names."""
-        return hmac.compare_digest(key.encode(), self.sign(*names).encode())
+        return hmac.new(self.token.encode(), message, "sha256").hexdigest()[:32] if self.token else ""

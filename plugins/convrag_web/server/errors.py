@@ -172,13 +172,7 @@ def install_error_handlers(app: FastAPI) -> None:
             headers = {"Allow": ", ".join(allowed)}
         return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
 
-    async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
-        return describe_invalid_request(error).to_reply()
-
-    async def handle_failure(request: Request, error: Exception) -> JsonReply:
-        return describe_failure(error).to_reply()
-
     app.add_exception_handler(HTTPException, handle_http_error)
-    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    app.add_exception_handler(RequestValidationError, lambda _, error: describe_invalid_request(error).to_reply())
     for kind in (RequestError, ConvragError, Exception):
-        app.add_exception_handler(kind, handle_failure)
+        app.add_exception_handler(kind, lambda _, error: describe_failure(error).to_reply())

@@ -24,21 +24,11 @@ def _require_text(text: str) -> str:
     return text
 
 
-def _require_no_choice(choice: Any) -> Any:
-    """A choice of tools under which no tool may be called, as a model is free to do."""
-    mode = choice.get("allowed_tools", choice).get("mode") if isinstance(choice, dict) else choice
-    if mode not in (None, "auto", "none") or (isinstance(choice, dict) and mode is None):
-        raise ValueError("it forces a tool")
-    return choice
-
-
 Text = Annotated[str, AfterValidator(_mend)]
 """Any text of a client."""
 
 FilledText = Annotated[Text, AfterValidator(_require_text), Field(min_length=1, pattern=r"\S")]
 """A text that is not blank."""
-
-ToolChoice = Annotated[Any, AfterValidator(_require_no_choice), Field(description="none, auto or null")]
 
 
 class ContentPart(BaseModel):
@@ -78,7 +68,7 @@ class ModelRequest(BaseModel):
     model: str | None = Field(None, description="its name; by default the first of GET /v1/models")
     domain: str | None = Field(None, description="the corpus to ask, where the model has several")
     stream: bool | None = False
-    tool_choice: ToolChoice = None
+    tool_choice: Literal["auto", "none"] | None = None
     convrag: bool = Field(False, description="whether the reply has the whole record of the turn under `convrag`")
 
 

@@ -84,6 +84,8 @@ class ServedModel:
         self.overrides = tuple(overrides)
         self.pipeline = pipeline
         self._llm: LLM = wiring.get("llm")
+        self.has_llm = self._llm.tasks is None
+        """Whether there is a language model, and not rules in its place."""
         self._llm_name = wiring.describe_choice("llm").partition("=")[2]
         self._dataset: Dataset = wiring.get("dataset")
         self._open_corpus = cache(partial(Corpus.open_copy, self._dataset, store=wiring.store))
@@ -132,18 +134,11 @@ class ServedModel:
 
     def find_passage(self, domain: str, passage_id: str) -> Passage:
         """Return a passage of a corpus. Raises RequestError where it is there no longer."""
-        if domain in self.pipeline.domains and (corpus := self._open_corpus(domain)) is not None:
-            found = corpus.get_by_id([passage_id])
-        else:  # searched elsewhere
-            found = [each for each in self._dataset.corpus(domain) if each.id == passage_id]
-        if not found:
+        corpus = self._open_corpus(self.choose_domain(domain))  # none where another server searches
+        found = corpus.get_by_id([passage_id]) if corpus else self._dataset.corpus(domain)
+        if (passage := next((each for each in found if each.id == passage_id), None)) is None:
             raise RequestError(404, "the passage is no longer in the data set", param="passage", code="not_found")
-        return found[0]
-
-    @property
-    def has_llm(self) -> bool:
-        """Whether there is a language model, and not rules in its place."""
-        return self._llm.tasks is None
+        return passage
 
     def answer(self, question: Question, stream: bool, tell: Tell) -> TurnRecord:
         """Answer a question, whose turn is not kept; `tell` is called where the answer is streamed."""
