@@ -35,18 +35,9 @@ OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
 BODY_SECONDS = 30.0
 """Within which the body of a request must have come."""
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "img-src 'self' data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-    ]
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 
 HEADERS = {
@@ -241,14 +232,8 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
     """Make the application that serves these models, and keeps their conversations."""
     metrics = ServerMetrics()
     runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
-    app = FastAPI(
-        title="convrag",
-        version=__version__,
-        description=DESCRIPTION,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    without: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
+    app = FastAPI(title="convrag", version=__version__, description=DESCRIPTION, **without)
     turns = ConversationTurns(conversations, models, runner)
     app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
     links = SourceLinks(access.token, limits.public_url)

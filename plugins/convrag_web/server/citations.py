@@ -4,26 +4,20 @@ import hmac
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from convrag import Passage, TurnRecord
 from convrag.sdk.citations import find_citations
 from convrag.sdk.transcript import list_sources, name_passage
 
-# Code, in which there are no citations; `open` and `begun`: what is not complete at the end: code, a mark, its space.
+# Code, in which there are no citations; and what is not complete at the end: code, a mark, the space before one.
 _UNFINISHED = re.compile(
-    r"```.*?```|(?P<open>```.*\Z|`{1,2}\Z)|`[^`\n]*`|(?P<begun>`[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)", re.DOTALL
+    r"```.*?```|`[^`\n]+`|``(?=[^`])|(?P<open>```.*\Z|`+[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)", re.DOTALL
 )
-_LIST = "\n\n**Sources**\n\n1. ["
+LIST = "\n\n**Sources**\n\n1. ["
+"""How the list of sources begins behind an answer."""
+
 _FIRST_WORDS = 25
-
-
-class _Mark(NamedTuple):
-    """A number in a mark, and the place of the mark in the answer."""
-
-    number: int
-    start: int
-    end: int
 
 
 class CitedReply:
@@ -48,7 +42,7 @@ class CitedReply:
         self._held = ""
         self._known: Collection[int] | None = None
         self._numbers: dict[int, int] = {}
-        self._marks: list[_Mark] = []
+        self._marks: list[tuple[int, dict[str, int]]] = []
 
     def note_evidence(self, record: TurnRecord) -> None:
         """Note what may be cited, before the answer: marks of other numbers are left out."""
@@ -62,7 +56,8 @@ class CitedReply:
             self.text += piece
             return piece
         self._held += piece
-        end = len(self._held) if last else self._find_unfinished()
+        unfinished = (match.start() for match in _UNFINISHED.finditer(self._held) if match["open"] is not None)
+        end = len(self._held) if last else next(unfinished)
         part, self._held = self._held[:end], self._held[end:]
         before, place = len(self.text), 0
         for mark in find_citations(part):
@@ -75,7 +70,8 @@ class CitedReply:
                 continue
             start = len(self.text)
             self.text += f"[{', '.join(map(str, numbers))}]"
-            self._marks += [_Mark(number, start, len(self.text)) for number in numbers]
+            place_of_mark = {"start_index": start, "end_index": len(self.text)}
+            self._marks += [(number, place_of_mark) for number in numbers]
         self.text += part[place:]
         return self.text[before:]
 
@@ -90,22 +86,17 @@ class CitedReply:
             self.note_evidence(record)
         rest = self.add(answer, last=True)
         sources = {self._numbers.get(each.number): each.passage for each in list_sources((*self._earlier, record))}
-        cited = [mark for mark in self._marks if mark.number in sources]
-        first = {mark.number: mark for mark in reversed(cited)}
+        cited = [(number, place) for number, place in self._marks if number in sources]
+        first = dict(reversed(cited))
         described = {number: self._describe(sources[number], record.domain) for number in sorted(first)}
-        for mark in sorted(cited, key=lambda mark: mark is not first[mark.number]):
-            place = {"start_index": mark.start, "end_index": mark.end}
-            self.annotations.append(described[mark.number] | place)
+        cited.sort(key=lambda mark: mark[1] is not first[mark[0]])
+        self.annotations = [described[number] | place for number, place in cited]
         if not self._listed or not first:
             return rest
         lines = [_format_source(number, described[number], sources[number].text) for number in described]
-        listed = _LIST.removesuffix("1. [") + "\n".join(lines)
+        listed = LIST.removesuffix("1. [") + "\n".join(lines)
         self.text += listed
         return rest + listed
-
-    def _find_unfinished(self) -> int:
-        matches = _UNFINISHED.finditer(self._held)
-        return next(match.start() for match in matches if match["open"] is not None or match["begun"] is not None)
 
     def _describe(self, passage: Passage, domain: str) -> dict[str, Any]:
         urn = f"urn:convrag:passage:{quote(passage.id, safe='', errors='replace')}"
@@ -123,15 +114,7 @@ def _format_source(number: int, described: dict[str, Any], text: str) -> str:
 
 def is_web_address(url: str) -> bool:
     """Whether a browser opens an address safely: `javascript:...`, as a link, harms the client."""
-    try:
-        return urlsplit(url).scheme.lower() in ("http", "https")
-    except ValueError:
-        return False
-
-
-def drop_source_list(answer: str) -> str:
-    """Return an answer that a client sends back without the list of its sources."""
-    return answer.partition(_LIST)[0]
+    return url.lower().startswith(("http://", "https://"))
 
 
 class SourceLinks(NamedTuple):

@@ -5,7 +5,6 @@ from typing import Any
 
 from convrag import TurnRecord
 from convrag_web.server.citations import CitedReply
-from convrag_web.server.event_stream import DONE
 from convrag_web.server.openai_requests import CompletionRequest
 
 
@@ -16,11 +15,6 @@ class CompletionForm:
         id: of the reply.
         request: that it answers; it names the model, and says whether the record and a chunk with tokens are wanted.
     """
-
-    last = DONE
-    """The event behind all others."""
-    error_name = ""
-    """Of the event that is an error."""
 
     def __init__(self, id: str, request: CompletionRequest) -> None:
         self._head = {"id": f"chatcmpl-{id}", "created": int(time.time()), "model": request.model}

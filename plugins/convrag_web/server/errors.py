@@ -138,14 +138,15 @@ def describe_invalid_request(problems: RequestValidationError) -> RequestError:
 
 
 _JSON = "answers are text that cites sources: leave it out, or ask the language model itself for JSON, in words"
-UNSUPPORTED = dict.fromkeys(("n", "logprobs", "top_logprobs", "audio", "modalities", "background"), "leave it out") | {
+UNSUPPORTED = dict.fromkeys(
+    ("n", "logprobs", "top_logprobs", "audio", "modalities", "background", "prompt"), "leave it out"
+) | {
     "tools": "the server has no tools of its own: leave them out; functions of yours may stay, and none is called",
     "tool_choice": 'no tool is ever called, so none can be forced: leave it out, or say "auto"',
     "functions": "leave them out; tools may be sent, and none is ever called",
     "response_format": _JSON,
     "text": _JSON,
     "conversation": "name the response that came before, as previous_response_id",
-    "prompt": "prompts are the configuration's: leave it out",
 }
 """Fields of OpenAI's protocol whose values may be refused, since ignoring them would give another reply than was asked
 for; and what to do.

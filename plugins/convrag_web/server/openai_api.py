@@ -17,7 +17,7 @@ from convrag_web.server.chores import answer_chore
 from convrag_web.server.citations import CitedReply, SourceLinks
 from convrag_web.server.completions import CompletionForm
 from convrag_web.server.errors import ERRORS, JsonReply, RequestError
-from convrag_web.server.event_stream import PING, format_event, start_stream
+from convrag_web.server.event_stream import DONE, PING, format_event, start_stream
 from convrag_web.server.openai_requests import (
     CompletionRequest,
     ModelRequest,
@@ -118,7 +118,8 @@ def make_router(
 
 async def _send(turn: RunningTurn, form: ReplyForm, reply: CitedReply, stream: bool) -> Response:
     if stream:
-        return await start_stream(turn, _format_events(turn, form, reply), form.error_name)
+        error_name = "error" if isinstance(form, ResponseForm) else ""
+        return await start_stream(turn, _format_events(turn, form, reply), error_name)
     try:
         record = check_answered(await turn.finish())
     finally:
@@ -147,7 +148,8 @@ async def _format_events(turn: RunningTurn, form: ReplyForm, reply: CitedReply) 
                 told += form.list_last(reply, event)
         if told or not events:
             yield _join(told) or PING
-    yield form.last
+    if isinstance(form, CompletionForm):
+        yield DONE
 
 
 def _join(told: Sequence[dict[str, Any]]) -> bytes:

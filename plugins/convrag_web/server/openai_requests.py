@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from convrag import Message, Question, Turn
 from convrag.sdk.streaming import mend_surrogates
 from convrag.sdk.types import Role
-from convrag_web.server.citations import drop_source_list
+from convrag_web.server.citations import LIST
 from convrag_web.server.errors import RequestError
 from convrag_web.server.task import Limits
 
@@ -148,9 +148,7 @@ def read_messages(
     read = []
     for place, message in enumerate(messages):
         where = f"{param}.{place}.content"
-        if isinstance(message, OtherItem):
-            continue
-        if message.role not in _ROLES or message.tool_calls or message.function_call:
+        if isinstance(message, OtherItem) or message.role not in _ROLES or message.tool_calls or message.function_call:
             continue
         asks = message.role == "user"
         if isinstance(content := message.content or "", list):
@@ -210,7 +208,7 @@ def pair_messages(messages: Sequence[Message]) -> list[tuple[str, str]]:
             exchanges.append((message.content, ""))
         elif message.role == "assistant" and exchanges:
             question, answer = exchanges[-1]
-            exchanges[-1] = (question, "\n\n".join(filter(None, [answer, drop_source_list(message.content)])))
+            exchanges[-1] = (question, "\n\n".join(filter(None, [answer, message.content.partition(LIST)[0]])))
     if last != "user":
         raise RequestError(400, "messages: the last message must be the user's, with the question", param="messages")
     return exchanges

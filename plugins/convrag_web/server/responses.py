@@ -20,11 +20,6 @@ class ResponseForm:
         stored: whether the turn is kept.
     """
 
-    last = b""
-    """There is no event behind all others."""
-    error_name = "error"
-    """Of the event that is an error."""
-
     def __init__(self, id: str, request: ResponseRequest, *, stored: bool = False) -> None:
         self._place = {"item_id": f"msg_{id}", "output_index": 0, "content_index": 0}
         self._with_record = request.convrag

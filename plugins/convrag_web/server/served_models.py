@@ -107,13 +107,9 @@ class ServedModel:
 
     def describe(self) -> dict[str, Any]:
         """What a list of models says of it."""
-        return {
-            "id": self.name,
-            "overrides": [override for override in self.overrides if not override.startswith("hydra.")],
-            "domains": list(self.pipeline.domains),
-            "llm": self._llm_name,
-            "examples": self._examples,
-        }
+        overrides = [override for override in self.overrides if not override.startswith("hydra.")]
+        offered = {"domains": list(self.pipeline.domains), "examples": self._examples}
+        return {"id": self.name, "overrides": overrides, "llm": self._llm_name, **offered}
 
     @cached_property
     def _examples(self) -> list[str]:
