@@ -1,10 +1,10 @@
 """The page of a document at a passage: where the citations of OpenAI's protocol lead. It needs no script."""
 
+from hmac import compare_digest
 from html import escape
 from pathlib import Path
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
 from convrag_web.server.citations import SourceLinks, is_web_address
@@ -25,11 +25,9 @@ def make_router(models: ServedModels, links: SourceLinks) -> APIRouter:
     router = APIRouter(responses=ERRORS, tags=["OpenAI"])
 
     @router.get("/source", response_class=HTMLResponse)
-    def show_source(
-        model: str, domain: str, passage: str, key: Annotated[str, Query(description="the server's signature")] = ""
-    ) -> Response:
-        """Show the document that a passage was cut from, with the passage marked; the passage where there is none."""
-        if not links.is_signed(key, model, domain, passage):
+    def show_source(model: str, domain: str, passage: str, key: str = "") -> Response:
+        """Show the document that a passage was cut from, with the passage marked. `key` is the server's signature."""
+        if not compare_digest(key.encode(), links.sign(model, domain, passage).encode()):
             text = "the address of this source is not one that the server gave, or its token has changed since"
             raise RequestError(401, text, type="authentication_error", code="invalid_key")
         served = models.find(model)
