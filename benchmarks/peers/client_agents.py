@@ -10,8 +10,9 @@ from agents import (
     set_default_openai_client,
     set_tracing_disabled,
 )
-from client_asking import make_messages, run
 from openai import AsyncOpenAI
+
+from client_asking import make_messages, run
 
 address, way = sys.argv[1:3]
 client = AsyncOpenAI(base_url=address, api_key="none")

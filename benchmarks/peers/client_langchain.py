@@ -2,9 +2,10 @@
 
 import sys
 
-from client_asking import make_messages, run
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
+
+from client_asking import make_messages, run
 
 
 @tool

@@ -2,9 +2,10 @@
 
 import sys
 
-from client_asking import make_messages, run
 from llama_index.core.llms import ChatMessage
 from llama_index.llms.openai_like import OpenAILike
+
+from client_asking import make_messages, run
 
 llm = OpenAILike(model="convrag", api_base=sys.argv[1], api_key="none", is_chat_model=True)
 

@@ -1,10 +1,11 @@
-"""OpenAI's own client: chat completions ("chat"), streamed ("stream"), and responses, each after the last ("responses")."""
+"""OpenAI's own client: chat completions ("chat", "stream"), and responses, each after the last ("responses")."""
 
 import sys
 from typing import Any
 
-from client_asking import make_messages, run
 from openai import OpenAI
+
+from client_asking import make_messages, run
 
 address, way = sys.argv[1:3]
 client = OpenAI(base_url=address, api_key="none", max_retries=0)

@@ -2,11 +2,12 @@
 
 import sys
 
-from client_asking import run
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
+
+from client_asking import run
 
 address, way = sys.argv[1:3]
 provider = OpenAIProvider(base_url=address, api_key="none")

@@ -1,9 +1,11 @@
 """smolagents, `OpenAIServerModel`."""
 
 import sys
+from typing import ClassVar
+
+from smolagents import ChatMessage, OpenAIServerModel, Tool
 
 from client_asking import make_messages, run
-from smolagents import ChatMessage, OpenAIServerModel, Tool
 
 model = OpenAIServerModel("convrag", api_base=sys.argv[1], api_key="none")
 
@@ -13,7 +15,7 @@ class Today(Tool):
 
     name = "today"
     description = "The date."
-    inputs = {}
+    inputs: ClassVar[dict[str, object]] = {}
     output_type = "string"
 
     def forward(self) -> str:

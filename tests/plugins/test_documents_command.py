@@ -35,7 +35,7 @@ def test_chat(tmp_path, folder):
     ("arguments", "message"),
     [
         (["dataset.path=nowhere"], "dataset=documents: nowhere: there is no such file or folder"),
-        (["dataset.path='docs/*.odt'"], "dataset=documents: docs/*.odt: there is no file here."),
+        (["dataset.path='docs/*.odt'"], "docs/*.odt: there is no such file or folder (dataset.include takes patterns)"),
         (["dataset.path=docs", "dataset.include='!'"], "dataset.include=!: this is no pattern as in .gitignore"),
         (["dataset.path=docs", "dataset.domains=all"], "dataset.domains: value 'all' does not exist"),
         (
