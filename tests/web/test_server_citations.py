@@ -116,7 +116,7 @@ def test_an_address_opens_the_document_at_the_passage(tmp_path: Path, handbook: 
         marked = page.text.partition('<mark id="passage">')[2].partition("</mark>")[0]
         assert "## Annual leave\n\nThirty &lt;b&gt;days&lt;/b&gt; of leave" in marked
         assert "certificate" not in marked
-        assert "<h1>Leave</h1>" in page.text
+        assert "<h1>leave.md</h1>" in page.text
         assert "A certificate from the third day on." in page.text
         (tmp_path / "docs/leave.md").write_text("# Other\n")
         for query in ("&passage=none", "&model=none", "&domain=none"):

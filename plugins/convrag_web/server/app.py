@@ -217,9 +217,8 @@ def add_pages(app: FastAPI) -> None:
     for folder in FOLDERS:
         app.mount(f"/static/{folder}", PageFiles(directory=root / folder))
 
-    page, icon = root / "page/index.html", root / "page/favicon.svg"
-    app.add_route("/", lambda _: FileResponse(page, headers={"Cache-Control": "no-cache"}))
-    app.add_route("/favicon.ico", lambda _: FileResponse(icon))
+    app.add_route("/", lambda _: FileResponse(root / "page/index.html", headers={"Cache-Control": "no-cache"}))
+    app.add_route("/favicon.ico", lambda _: FileResponse(root / "page/favicon.svg"))
 
 
 DESCRIPTION = (

@@ -189,10 +189,9 @@ def find_passage(records: Sequence[TurnRecord], passage_id: str) -> tuple[str, P
         RequestError: no turn has it.
     """
     for record in reversed(records):
-        passages = [*(hit.passage for hit in record.hits), *(item.passage for item in record.evidence.items)]
-        for passage in passages:
-            if passage.id == passage_id:
-                return record.domain, passage
+        shown = (*(hit.passage for hit in record.hits), *(item.passage for item in record.evidence.items))
+        if found := next((each for each in shown if each.id == passage_id), None):
+            return record.domain, found
     raise RequestError(404, "no turn of this conversation has such a passage", param="passage", code="not_found")
 
 
@@ -212,8 +211,8 @@ def show_document(document: Document, passage: Passage) -> dict[str, Any]:
     first = max(0, min(middle - LONGEST // 2, length - LONGEST))
     last = min(length, first + LONGEST)
     numbered = enumerate(document.pages, 1)
-    return {
-        **{name: getattr(document, name) for name in ("id", "title", "url", "page_name")},
+    told = {name: getattr(document, name) for name in ("id", "title", "url", "page_name")}
+    return told | {
         "text": document.text[first:last],
         "first": first,
         "last": last,

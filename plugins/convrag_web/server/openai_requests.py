@@ -1,5 +1,6 @@
 """The requests of OpenAI's protocol, as far as they bear on an answer; other fields are ignored."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -127,6 +128,9 @@ class ResponseRequest(ModelRequest):
 
 _ROLES: dict[str, Role] = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
 _TEXTS = frozenset({"text", "input_text", "output_text"})
+_FILES = re.compile(r"### Task:\n(?:(?!<chat_history>).)*<context>.*</context>\s*", re.DOTALL)
+"""How Open WebUI puts files before a question."""
+_REFUSED = "cannot be read beside the documents of the server; task.attachments=ignore lets it read past them"
 
 
 def read_messages(
@@ -155,9 +159,13 @@ def read_messages(
             others = [index for index, part in enumerate(content) if part.type not in _TEXTS]
             if others and asks and limits.attachments == "refuse":
                 name = f"{where}.{others[0]}.type"
-                text = f"{name}: {content[others[0]].type} is not read; task.attachments=ignore reads past it"
+                text = f"{name}: {content[others[0]].type} {_REFUSED}"
                 raise RequestError(400, text, param=name, code="unsupported_parameter")
             content = "\n\n".join(part.text for part in content if part.type in _TEXTS)
+        if asks and (files := _FILES.match(content)):
+            if limits.attachments == "refuse":
+                raise RequestError(400, f"{where}: files {_REFUSED}", param=where, code="unsupported_parameter")
+            content = content[files.end() :]
         check_length(content, where, limits.max_characters)
         if asks and not content.strip():
             raise RequestError(400, f"{where}: it must be a text that is not empty", param=where)

@@ -333,8 +333,7 @@ class ConversationTurns:
         new = self.begin(model, domain)
         told = (TurnRecord("", "", domain, 0, question, answer=Answer(answer)) for question, answer in pairs)
         for number, record in enumerate((*earlier.records, *told), start=1):
-            turn = f"{new.id}<::>{number}"
-            copied = replace(record, conversation_id=new.id, turn_id=turn, number=number)
+            copied = replace(record, conversation_id=new.id, turn_id=f"{new.id}<::>{number}", number=number)
             self.conversations.append(new, copied)
         return new.id
 

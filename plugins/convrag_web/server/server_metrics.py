@@ -65,10 +65,8 @@ class ServerMetrics:
         self.tokens.labels(model, "prompt").inc(prompt)
         self.tokens.labels(model, "completion").inc(completion)
         self.cost.labels(model).inc(sum(each.spent_usd for each in usage))
-        log.info(
-            "turn: model %s, number %d, %s, %.2f s, %d + %d tokens",
-            *(model, record.number, outcome, seconds, prompt, completion),
-        )
+        told = (model, record.number, outcome, seconds, prompt, completion)
+        log.info("turn: model %s, number %d, %s, %.2f s, %d + %d tokens", *told)
 
 
 def make_router(metrics: ServerMetrics) -> APIRouter:
