@@ -9,6 +9,7 @@ from annotated_types import Ge, Interval
 from convrag import Dataset, Hit, Query, Store
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
+from convrag.sdk.words import Analysis
 from convrag_retrieval.bm25_settings import BM25Settings
 from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
@@ -30,8 +31,13 @@ class BM25Retriever(CorpusRetriever):
         k1: saturation of term frequency: the larger, the more repeated words count; 0 counts a word once. Default:
             that of bm25s.
         b: normalisation by passage length, from 0 (none) to 1 (full). Default: that of bm25s.
-        stopwords: "english" drops 33 function words (Lucene's list), "none" keeps them.
-        stemmer: "english" lets inflected forms match each other (Snowball, through PyStemmer), "none" does not.
+        words: how texts are split. "auto": see `convrag.sdk.words.Analysis`; "plain": runs of two or more letters or
+            digits, as most published figures have them, with Lucene's stop words and no stems.
+        language: of the passages ("german"); "auto" tells it, or them, by their stop words and their script.
+        stopwords: "auto" drops the words that only join or ask, in the language of each text; "english" 33 function
+            words (Lucene's list); "none" drops none.
+        stemmer: "auto" lets inflected forms match each other (Snowball, through PyStemmer), in the passages' languages;
+            "english" in English; "none" does not.
     """
 
     libraries = ("numpy", "PyStemmer")
@@ -43,11 +49,13 @@ class BM25Retriever(CorpusRetriever):
         store: Store,
         k1: Annotated[float, Ge(0)] = 1.5,
         b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
-        stopwords: Literal["english", "none"] = "english",
-        stemmer: Literal["english", "none"] = "none",
+        words: Literal["auto", "plain"] = "plain",
+        language: str = "auto",
+        stopwords: Literal["auto", "english", "none"] = "auto",
+        stemmer: Literal["auto", "english", "none"] = "auto",
     ) -> None:
         super().__init__(dataset, store)
-        self.settings = BM25Settings(k1, b, stopwords, stemmer)
+        self.settings = BM25Settings(k1, b, Analysis.choose(words, language, stopwords, stemmer))
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = choose_queries(queries, "lexical")

@@ -5,7 +5,10 @@ The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 
 import json
 from array import array
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
-from convrag_retrieval.bm25_settings import BM25Settings, tokenize
+from convrag_retrieval.bm25_settings import BM25Settings
 
 WORDS = "words.json"
 """The words of an index, by number: a file of every index."""
@@ -38,10 +41,11 @@ class BM25Index:
     """
 
     def __init__(self, folder: Path, settings: BM25Settings, size: int) -> None:
-        self.settings = settings
         self.postings = Postings(folder, size)
-        words: list[str] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
-        self._numbers = {word: number for number, word in enumerate(words)}
+        saved = json.loads((folder / WORDS).read_text(encoding="utf-8"))
+        self.languages: tuple[str, ...] = tuple(saved["languages"])
+        self._analysis = replace(settings.analysis, languages=self.languages)
+        self._numbers = {word: number for number, word in enumerate(saved["words"])}
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
         """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
@@ -54,8 +58,8 @@ class BM25Index:
     def _weigh_words(self, texts: Sequence[str], weights: Sequence[float]) -> dict[int, float]:
         """Add up the weights of the words of queries: number -> weight."""
         words: dict[int, float] = {}
-        for found, weight in zip(tokenize(texts, self.settings), weights, strict=True):
-            for word in found:
+        for text, weight in zip(texts, weights, strict=True):
+            for word in self._analysis.split(text, question=True):
                 if (number := self._numbers.get(word)) is not None:
                     words[number] = words.get(number, 0.0) + weight
         return words
@@ -195,18 +199,44 @@ _BLOCK = 1 << 22
 
 def build_index(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
     """Index the passages by position, and save the index into an empty folder. Raises ConfigError without words."""
-    numbers: dict[str, int] = {}
+    analysis = settings.analysis.find(passage.content for passage in corpus.sample())
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     tokens, lengths = array("i"), array("q")
-    passages = track(corpus, f"Indexing {corpus.domain}", total=len(corpus))
-    for words in tokenize((passage.content for passage in passages), settings):
-        tokens.extend([numbers.setdefault(word, len(numbers)) for word in words])
-        lengths.append(len(words))
-    if not numbers:
+    for passage in track(corpus, f"Indexing {corpus.domain}", total=len(corpus)):
+        found = analysis.tokenize(passage.content)
+        tokens.fromlist([*map(numbers.__getitem__, found)])
+        lengths.append(len(found))
+    words: defaultdict[str, int] = defaultdict(lambda: len(words))
+    terms = [tuple([words[term] for term in found]) for found in analysis.find_terms(numbers)]
+    if not words:
         raise ConfigError(f"the passages of {corpus.domain!r} hold no word that could be searched for")
     with show_step(f"Weighing words of {corpus.domain}"):
-        found = np.frombuffer(tokens, dtype=np.int32), np.frombuffer(lengths, dtype=np.int64)
-        Postings.save(folder, *weigh_words(*found, len(numbers), settings))
-    (folder / WORDS).write_text(json.dumps(list(numbers)), encoding="utf-8")
+        counted = _put_terms(np.frombuffer(tokens, dtype=np.int32), np.frombuffer(lengths, dtype=np.int64), terms)
+        Postings.save(folder, *weigh_words(*counted, len(words), settings))
+    saved = {"languages": analysis.languages, "words": list(words)}
+    (folder / WORDS).write_text(json.dumps(saved), encoding="utf-8")
+
+
+def _put_terms(
+    tokens: NDArray[np.int32], lengths: NDArray[np.int64], terms: Sequence[Sequence[int]]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Put the terms of tokens in their place.
+
+    Args:
+        tokens: of all passages, passage by passage.
+        lengths: (n,) the number of tokens of each passage.
+        terms: of each token.
+
+    Returns:
+        The terms of all passages, passage by passage; (n,) the number of terms of each.
+    """
+    counts = np.fromiter(map(len, terms), np.int64, len(terms))
+    every = np.fromiter(chain.from_iterable(terms), np.int32, int(counts.sum()))
+    each = counts[tokens]
+    ends = np.cumsum(each)
+    places = np.repeat((np.cumsum(counts) - counts)[tokens] - ends + each, each) + np.arange(ends[-1])
+    bounds = np.concatenate([[0], ends])[np.concatenate([[0], np.cumsum(lengths)])]
+    return every[places], np.diff(bounds)
 
 
 def weigh_words(
