@@ -49,7 +49,7 @@ class BM25Retriever(CorpusRetriever):
         store: Store,
         k1: Annotated[float, Ge(0)] = 1.5,
         b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
-        words: Literal["auto", "plain"] = "plain",
+        words: Literal["auto", "plain"] = "auto",
         language: str = "auto",
         stopwords: Literal["auto", "english", "none"] = "auto",
         stemmer: Literal["auto", "english", "none"] = "auto",
