@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from convrag.api.errors import UnknownName
 
-LIBRARIES = ("PyStemmer",)
+LIBRARIES = ("PyStemmer", "chardet")
 """Their versions are part of the fingerprints of stages that use this module."""
 
 
@@ -174,6 +174,11 @@ _SCRIPTS = {
     "HANGUL": "korean",
 }
 _KNOWN = 1 << 20
+_ENOUGH = 20_000
+"""Characters by which chardet knows a language."""
+_LEAST_TELLING = 0.1
+"""The least share of telling words in the texts of a language whose stop words are known; running text has .3."""
+_CODES = frozenset("ar ca cs da de el en es fa fi fr hi hu id it ja ko nl no pl pt ro ru sv th tr zh".split())  # noqa: SIM905
 
 Form = Literal["auto", "plain"]
 """How texts are split into words, see `Analysis`."""
@@ -219,13 +224,13 @@ class Analysis:
         if form == "plain":
             stop_words = "english" if stop_words == "auto" else stop_words
             stemmer = "none" if stemmer == "auto" else stemmer
-        if language not in (known := ("auto", *LANGUAGES)) and _get_stemmer(language) is None:
-            raise UnknownName("language", language, known)
+        if language != "auto" and not is_known(language):
+            raise UnknownName("language", language, ("auto", *LANGUAGES))
         return cls(form, () if language == "auto" else (language,), stop_words, stemmer)
 
     def find(self, texts: Iterable[str]) -> Self:
-        """Find the languages in a sample of the texts, where they are not given."""
-        return self if self.languages else replace(self, languages=find_languages(texts))
+        """Find the languages in a sample of the texts, where they are not given and matter."""
+        return self if self.languages or self.form == "plain" else replace(self, languages=find_languages(texts))
 
     def split(self, text: str, *, question: bool = False) -> list[str]:
         """Split a text into terms, in order and with repetitions; see `tokenize`."""
@@ -342,14 +347,28 @@ def _find_owners() -> dict[str, list[str]]:
     return owners
 
 
+def is_known(language: str) -> bool:
+    """Whether there are stop words or stems for a language."""
+    return language in LANGUAGES or _get_stemmer(language) is not None
+
+
 def find_languages(texts: Iterable[str]) -> tuple[str, ...]:
     """Find the languages of texts, the most frequent one first: those that a tenth of the telling words speak for.
 
     Returns:
-        Names as those of Snowball's stemmers ("german"); of other languages, the name of their script ("hebrew").
+        Names as those of Snowball's stemmers ("german"). Of other languages it is their code ("vi"), as chardet knows
+        it by its letters, or the name of their script ("hebrew").
     """
-    counts = Counter({"english": 1})  # where nothing speaks for another one
+    counts, words, sample = Counter({"english": 1}), 1, ""  # English where nothing speaks for another language
     for text in texts:
-        (best, most), (_, second) = [*_count_languages(_tokenize(text), LANGUAGES).most_common(2), ("", 0), ("", 0)][:2]
+        tokens = {*_tokenize(text)}
+        (best, most), (_, second) = [*_count_languages(tokens, LANGUAGES).most_common(2), ("", 0), ("", 0)][:2]
         counts[best] += most * (most > second)
+        words += len(tokens)
+        sample += f"{text}\n" if len(sample) < _ENOUGH else ""
+    if counts.total() < _LEAST_TELLING * words:
+        from chardet import detect
+
+        if (code := detect(sample.encode("utf-8", "replace"))["language"]) and code not in _CODES:
+            return (code,)
     return tuple(language for language, count in counts.most_common() if count >= 0.1 * counts.total())

@@ -1,8 +1,10 @@
 """`retriever=bm25`: lexical search over the data set's corpora. bm25_index has formulas and loop."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
@@ -12,6 +14,8 @@ from convrag.sdk.queries import choose_queries
 from convrag.sdk.words import Analysis
 from convrag_retrieval.bm25_settings import BM25Settings
 from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus, make_series
+
+log = logging.getLogger(__name__)
 
 _CODE = "bm25_index", "bm25_settings"
 """The modules of this package that decide what an index holds."""
@@ -40,7 +44,7 @@ class BM25Retriever(CorpusRetriever):
             "english" in English; "none" does not.
     """
 
-    libraries = ("numpy", "PyStemmer")
+    libraries = ("numpy", "PyStemmer", "rapidfuzz")
 
     def __init__(
         self,
@@ -64,6 +68,13 @@ class BM25Retriever(CorpusRetriever):
         index = self._open(searched[0].domain)
         best = index.rows.search([query.text for query in searched], [query.weight for query in searched], k)
         return index.make_hits(best)
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """`read_as`: the words that no passage has -> the nearest one that was searched for in their place."""
+        searched = choose_queries(queries, "lexical")
+        index = self._open(searched[0].domain).rows if searched else None
+        replaced = index.find_replacements([query.text for query in searched]) if index else {}
+        return {"read_as": replaced} if replaced else {}
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
@@ -89,4 +100,14 @@ class BM25Retriever(CorpusRetriever):
         key = digest(["bm25", corpus.fingerprint, self.settings, code])
         series = make_series("bm25", self.dataset, domain, self.settings)
         folder = self.store.folder("indexes", key, build, series=series)
-        return DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), counts.describe(corpus, "indexed"))
+        index = BM25Index(folder, self.settings, len(corpus))
+        for note in index.notes:
+            _warn(f"{domain}: {note}")
+        done = f"indexed ({', '.join(index.languages)})" if index.languages else "indexed"
+        return DomainIndex(corpus, index, counts.describe(corpus, done))
+
+
+@cache
+def _warn(note: str) -> None:
+    """Log a warning, once in a process: the cells of a grid open the same index."""
+    log.warning("%s", note)
