@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from convrag.api.documents import CorpusPart, Document
 from convrag.api.records import TurnRecord
@@ -147,6 +147,10 @@ class Retriever(Stage):
             queries: with their weights; there may be none, which find nothing.
             k: how many passages are wanted, 0 or more.
         """
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """Say how the queries were read, as plain data for the record: `read_as`, words that others stand for."""
+        return {}
 
     def index(self) -> Sequence[str]:
         """Build the index for `task=index`, and return sentences that say what was done. By default, call `prepare`.

@@ -126,7 +126,8 @@ def _hash_files(paths: Iterable[Path]) -> str:
     total = blake2b(digest_size=16)
     for path in paths:
         total.update(path.name.encode())
-        total.update(path.read_bytes() if path.is_file() else b"")
+        for file in (path, path.with_suffix(".txt")):  # what a module reads, such as a list of words
+            total.update(file.read_bytes() if file.is_file() else b"")
     return total.hexdigest()
 
 

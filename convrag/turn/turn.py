@@ -170,6 +170,8 @@ class TurnInProgress:
         retriever = self.stages.retriever
         hits = retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k)
         self.hits = check_result(retriever, "retrieve", hits, [Hit])
+        if trace := retriever.explain(self.queries):
+            self.trace["retriever"] = dict(trace)
 
     def rerank(self) -> None:
         """Rerank the passages; if that fails, they keep their order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
@@ -83,6 +83,10 @@ class FusedRetriever(Retriever):
             fused = self._fuse_ranks(groups, found)
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[:k]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """What the base says."""
+        return self.base.explain(queries)
 
     def _fuse_scores(
         self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]], ids: Sequence[str], depth: int

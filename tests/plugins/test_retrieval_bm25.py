@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.sdk.words import stem_words
+from convrag.sdk.words import Analysis, stem_words
 from convrag.store.fingerprint import collect_libraries
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
 from convrag_retrieval import bm25, bm25_index
-from convrag_retrieval.bm25 import BM25Retriever, BM25Settings
-from convrag_retrieval.bm25_settings import tokenize
+from convrag_retrieval.bm25 import BM25Retriever
+from convrag_retrieval.bm25_index import build_index
 
 
 class Corpora(Dataset):
@@ -144,7 +144,6 @@ def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
         "a I",
         "don't stop-words, İstanbul \ud83d ok",
     ]
-    settings = BM25Settings(1.5, 0.75, stopwords, stemmer)
     expected = bm25s.tokenize(
         texts,
         stopwords="english" if stopwords == "english" else [],
@@ -152,7 +151,8 @@ def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
         return_ids=False,
         show_progress=False,
     )
-    assert list(tokenize(texts, settings)) == expected
+    analysis = Analysis.choose("plain", stop_words=stopwords, stemmer=stemmer)
+    assert [analysis.split(text) for text in texts] == expected
 
 
 def test_weighted_queries_add_up(store: Store) -> None:
