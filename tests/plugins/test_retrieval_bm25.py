@@ -22,7 +22,6 @@ from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
 from convrag_retrieval import bm25, bm25_index
 from convrag_retrieval.bm25 import BM25Retriever
-from convrag_retrieval.bm25_index import build_index
 
 
 class Corpora(Dataset):
