@@ -127,8 +127,6 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert "Partial" not in compare_runs(grid(), ["nDCG@5"], None, tmp_path).files["effects.md"]
 
 
-
-
 def test_several_domains_have_a_table(tmp_path: Path) -> None:
     results = [run_result(f"rewriter={n}", v, domains=("news", "law")) for n, v in (("a", BAD), ("b", GOOD))]
     files = compare_runs(results, ["nDCG@5"], results[0], tmp_path).files
