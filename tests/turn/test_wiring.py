@@ -173,7 +173,9 @@ class Choosy(Rewriter):
 
 def test_a_stage_that_cannot_say_what_it_uses_is_named(tmp_path: Path) -> None:
     option = Option("rewriter", "choosy", Choosy, "plugin", "acme")
-    with pytest.raises(StageFault, match=r"rewriter=choosy cannot be built: KeyError: 'mode' \(plugin 'plugin' of acme"):
+    with pytest.raises(
+        StageFault, match=r"rewriter=choosy cannot be built: KeyError: 'mode' \(plugin 'plugin' of acme"
+    ):
         pool.uses_stage(option, "llm", {}, "rewriter")
 
 
