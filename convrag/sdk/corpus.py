@@ -76,7 +76,7 @@ class Corpus:
         """Return the passages with ids, in the given order; unknown ids are left out."""
         return self._find("id", list(ids))
 
-    def sample(self, most: int = 400) -> Iterator[Passage]:
+    def sample(self, most: int = 200) -> Iterator[Passage]:
         """Yield passages at even distances, at most so many."""
         positions = range(0, len(self), -(-len(self) // most))
         for start in range(0, len(positions), BATCH):

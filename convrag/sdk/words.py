@@ -5,7 +5,6 @@ language of a text is told by the words that only join or ask (words.txt has the
 """
 
 import re
-import string
 import threading
 import unicodedata
 from collections import Counter
@@ -49,11 +48,7 @@ LUCENE_WORDS = _LISTS.pop("english lucene")
 LANGUAGES = tuple(_LISTS)
 """The languages whose stop words are known; English first."""
 
-# Languages that write no spaces between words have a word for each character.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+(?:(?:[-'’.]|(?<=\d),(?=\d))[^\W_]+)*")
 _JOINED = re.compile(r"(?<=\w)[-.,](?=\w)")
-
-_CHARACTERS = frozenset(string.ascii_letters + string.digits)
 
 _thread = threading.local()
 """Holds the stemmers of each thread, since they are not thread-safe."""
@@ -79,39 +74,66 @@ def split_compounds(text: str) -> str:
 @lru_cache(2048)
 def split_words(text: str) -> tuple[str, ...]:
     """All words of a text, in order, in lower case, with plain apostrophes; 384,400 and Jean-Paul are one word each."""
-    return tuple(word.lower().replace("’", "'") for word in _WORD.findall(text))
+    return tuple(word.lower() for word in _find_whole_words(text))
 
 
-def find_words(text: str) -> Iterator[Word]:
-    """All words of a text, in order."""
-    return (Word(word, _stem(word.lower())) for word in _WORD.findall(text))
+def find_words(text: str, language: str = "") -> Iterator[Word]:
+    """All words of a text, in order; a compound is one word. Without a language, it is told by the text."""
+    language = language or tell_language(text)
+    words = ((word, _stem(word.lower(), language)) for word in _find_whole_words(text))
+    return (Word(word, stem) for word, stem in words if stem)
 
 
-def find_content_words(text: str) -> list[Word]:
-    """The words of a text that tell what it is about, in order: no stop words, no single letters and digits."""
-    return [word for word in find_words(text) if is_content_word(word.text)]
+def find_content_words(text: str, language: str = "") -> list[Word]:
+    """The words of a text that tell what it is about, in order: those of `find_words` that are no stop words."""
+    language = language or tell_language(text)
+    return [word for word in find_words(text, language) if is_content_word(word.text, language)]
 
 
 @lru_cache(2048)
-def stem_content_words(text: str, stop_words: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
-    """The stems of a text's content words, in order and with repetitions; words of other scripts stay as they are."""
-    content = (word for word in split_words(text) if word not in stop_words and word not in _CHARACTERS)
-    return tuple(map(_stem, content))
+def stem_content_words(text: str, stop_words: frozenset[str] = STOP_WORDS, language: str = "") -> tuple[str, ...]:
+    """The stems of a text's content words, in order and with repetitions; a compound's parts follow its own.
+
+    Args:
+        text: of any language.
+        stop_words: the words to leave out. In the place of the default, which is of English, stand those of the
+            language.
+        language: of the text; without one, it is told by the text.
+    """
+    language = language or tell_language(text)
+    left_out = _list_stop_words(language) if stop_words is STOP_WORDS else stop_words
+    return tuple(Analysis("auto", (language,), left_out).split(text))
 
 
-def find_stems(text: str, stop_words: frozenset[str] = STOP_WORDS) -> frozenset[str]:
-    """The different stems of a text's content words."""
-    return frozenset(stem_content_words(text, stop_words))
+def find_stems(text: str, stop_words: frozenset[str] = STOP_WORDS, language: str = "") -> frozenset[str]:
+    """The different stems of a text's content words; see `stem_content_words`."""
+    return frozenset(stem_content_words(text, stop_words, language))
 
 
-def is_content_word(word: str) -> bool:
-    """Whether a word is neither a stop word nor a single letter or digit."""
-    return word not in _CHARACTERS and not is_stop_word(word)
+def is_content_word(word: str, language: str = "english") -> bool:
+    """Whether a word is no stop word."""
+    return word.lower().replace("’", "'") not in _list_stop_words(language)
 
 
 def is_stop_word(word: str) -> bool:
-    """Whether a word is a stop word, in capitals or not, with either apostrophe."""
-    return word.lower().replace("’", "'") in STOP_WORDS
+    """Whether a word is an English stop word, in capitals or not, with either apostrophe."""
+    return not is_content_word(word)
+
+
+@lru_cache(2048)
+def tell_language(text: str) -> str:
+    """Tell the language of a text by its stop words or its script; "english" where they leave a doubt."""
+    return _tell_language(_tokenize(text), LANGUAGES, "english")
+
+
+@cache
+def _list_stop_words(language: str) -> frozenset[str]:
+    """The words of a language that do not tell what a text is about."""
+    return STOP_WORDS if language == "english" else _LISTS.get(language, frozenset()) | _UNSPACED_WORDS
+
+
+def _find_whole_words(text: str) -> Iterator[str]:
+    return (word for token in _TOKEN.findall(_normalise(text)) for word in _WORDS.findall(token))
 
 
 def stem_words(words: Sequence[str], language: str = "english") -> list[str]:
@@ -142,9 +164,9 @@ def _get_stemmer(language: str) -> Any:
 
 
 @lru_cache(16_384)
-def _stem(word: str) -> str:
-    """The stem of a word in lower case, without the 's of a genitive."""
-    return stem_words([word.replace("’", "'").removesuffix("'s")])[0]
+def _stem(word: str, language: str) -> str:
+    """The stem of a word in lower case, without what is left of contractions; empty where that is all of it."""
+    return stem_words(["'".join(_drop_rests(word)).replace(",", "")], language)[0]
 
 
 _MARKS = r"\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -198,14 +220,14 @@ class Analysis:
         form: "auto" or "plain".
         languages: those of the texts, the most frequent one first; they give stop words and stemmers.
         stop_words: "auto" leaves out the words that only join or ask, in the language of each text; "english" Lucene's
-            33; "none" keeps all.
+            33; "none" keeps all. Or the words themselves.
         stemmer: "auto" has a stem for each word, by Snowball's stemmers of all the languages in turn, so that a word
             has the same one everywhere; "english" by that of English; "none" keeps words as they are.
     """
 
     form: Form = "auto"
     languages: tuple[str, ...] = ("english",)
-    stop_words: Aid = "auto"
+    stop_words: Aid | frozenset[str] = "auto"
     stemmer: Aid = "auto"
 
     @classmethod
@@ -262,7 +284,9 @@ class Analysis:
         return [tuple([stem[word] for word in parts]) for parts in words]
 
     def _list_stop_words(self) -> frozenset[str]:
-        """The stop words that all the languages share."""
+        """The stop words; those that all the languages share, where each text is left without its own."""
+        if isinstance(self.stop_words, frozenset):
+            return self.stop_words
         if self.stop_words != "auto":
             return LUCENE_WORDS if self.stop_words == "english" else frozenset()
         known = (_LISTS.get(language, frozenset[str]()) for language in self.languages)
@@ -274,9 +298,14 @@ PLAIN = Analysis.choose("plain")
 
 
 def _tokenize(text: str) -> list[str]:
-    if not text.isascii():
-        text = _UNSPACED.sub(_space_out, unicodedata.normalize("NFKC", text).replace("’", "'"))
-    return _TOKEN.findall(text.lower())
+    return _TOKEN.findall(_normalise(text).lower())
+
+
+def _normalise(text: str) -> str:
+    """A text in Unicode's NFKC, with plain apostrophes, and the pieces of runs without spaces apart."""
+    if text.isascii():
+        return text
+    return _UNSPACED.sub(_space_out, unicodedata.normalize("NFKC", text).replace("’", "'"))
 
 
 def _space_out(run: re.Match[str]) -> str:
@@ -308,8 +337,7 @@ def _get_terms(analysis: Analysis) -> _Terms:
 def _divide(token: str, stop_words: frozenset[str]) -> Iterator[str]:
     """Yield the words of a token: each as it stands, and the parts of a compound."""
     for word in _WORDS.findall(token):
-        pieces = word.split("'") if word not in stop_words else ()
-        for piece in pieces if len(pieces) < 2 else [each for each in pieces if len(each) > 1 and each not in _RESTS]:
+        for piece in _drop_rests(word) if word not in stop_words else ():
             whole = piece.replace(",", "").strip("_")
             parts = [part for part in _SIGNS.split(whole) if part]
             if whole in parts:
@@ -318,8 +346,14 @@ def _divide(token: str, stop_words: frozenset[str]) -> Iterator[str]:
                 yield from (whole, *(part for part in parts if len(part) > 1 or part.isdecimal()))
 
 
+def _drop_rests(word: str) -> list[str]:
+    """The parts of a word between its apostrophes, without what is left of contractions."""
+    pieces = word.split("'")
+    return pieces if len(pieces) < 2 else [piece for piece in pieces if len(piece) > 1 and piece not in _RESTS]
+
+
 def _tell_language(tokens: Iterable[str], among: Sequence[str], default: str) -> str:
-    """Tell the language of a text by its stop words or its script; the default where they leave a doubt."""
+    """See `tell_language`; the default is the language where there is a doubt."""
     counts = _count_languages(tokens, among)
     (best, most), (_, second) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     return best if most > max(second, counts[default] + 1) else default
