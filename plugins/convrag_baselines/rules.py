@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Interval
 
 from convrag import LLM, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-from convrag.sdk.words import find_content_words, split_compounds, split_words
+from convrag.sdk.words import find_content_words, split_words
 
 
 class NoRewriter(Rewriter):
@@ -220,7 +220,7 @@ class WeightedHistoryRewriter(Rewriter):
 
     def _weigh_words(self, question: str, standalone: str, turns: Sequence[Turn]) -> list[tuple[str, float]]:
         """The words of the question, its rewrite and turns, newest first, and their weights in the search by words."""
-        every, own = split_words(split_compounds(question)), _list_content_words(question)
+        every, own = split_words(question), _list_content_words(question)
         has_both = 0 < len(own) < len(every)
         queries = [(question, self.stop_words if has_both else 1.0)]
         if has_both:
@@ -233,5 +233,4 @@ class WeightedHistoryRewriter(Rewriter):
 
 
 def _list_content_words(text: str) -> list[str]:
-    """The content words of a text, as BM25 splits them: each part of a compound is one."""
-    return [word.text for word in find_content_words(split_compounds(text))]
+    return [word.text for word in find_content_words(text)]

@@ -29,6 +29,8 @@ _WEIGHTS, _POSITIONS, _STARTS, _LARGEST = "weights.npy", "positions.npy", "start
 _ROUNDING = 1e-9
 """Twice what rounding can change a sum of float64 numbers by, as a share of the largest sum, and more."""
 _ALL = slice(None)
+_MANY = 100
+"""The fewest passages of a file that is not to rule how rare words are, such as a table."""
 _NO_DIGITS = re.compile(r"\D+")
 _NEAR = 0.88
 """The least similarity of a word to the one that is searched for in its place."""
@@ -289,9 +291,9 @@ def _put_terms(
 
 
 def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Say what each passage of n files counts, (n,): one that has more than all others counts for as many as those."""
+    """Say what each passage of n files counts, (n,): those of a file that has most count for as many as all others."""
     rest = sizes.sum() - sizes
-    return np.where((rest > 0) & (rest < sizes), rest / sizes, 1.0)
+    return np.where((rest > 0) & (rest < sizes) & (sizes >= _MANY), rest / sizes, 1.0)
 
 
 def _describe(languages: Sequence[str], names: Iterable[str], sizes: NDArray[np.int64]) -> Iterator[str]:
@@ -299,7 +301,7 @@ def _describe(languages: Sequence[str], names: Iterable[str], sizes: NDArray[np.
     for language in languages:
         if not is_known(language):
             yield f"no stop words or stems are known for the language {language!r}: its words are found as written"
-    if 2 * sizes.max() > sizes.sum() > sizes.max():
+    if _share_out(sizes).min() < 1:
         name, most = [*names][int(sizes.argmax())], int(sizes.max())
         yield f"{name} has {most:,} of the {sizes.sum():,} passages: words are counted as if it had half of them"
 

@@ -211,9 +211,9 @@ def test_a_passage_of_stop_words_only_is_indexed_beside_others(store: Store) -> 
 
 
 def test_stop_words_and_stemming_are_options(store: Store) -> None:
-    plain = BM25Retriever(dataset=MOON, store=store)
+    plain = BM25Retriever(dataset=MOON, store=store, words="plain")
     everything = BM25Retriever(dataset=MOON, store=store, stopwords="none")
-    stemmed = BM25Retriever(dataset=MOON, store=store, stemmer="english")
+    stemmed = BM25Retriever(dataset=MOON, store=store)
     assert plain.retrieve([Query("the")], 5) == []
     assert sorted(ids(everything.retrieve([Query("the")], 5))) == ["p0", "p1", "p3"]
     assert plain.retrieve([Query("burning rocket")], 5) == []
@@ -327,7 +327,7 @@ class Mtrag(Dataset):
 def test_the_reference_figures_on_mtrag(
     shared_store: Store, mtrag_path: Path, domain: str, kind: str, recall: float, ndcg: float
 ) -> None:
-    retriever = BM25Retriever(dataset=Mtrag(mtrag_path), store=shared_store)
+    retriever = BM25Retriever(dataset=Mtrag(mtrag_path), store=shared_store, words="plain")
     tasks = mtrag_path / "mtrag-human/retrieval_tasks" / domain
     qrels: dict[str, dict[str, int]] = {}
     for line in (tasks / "qrels/dev.tsv").read_text(encoding="utf-8").splitlines()[1:]:
