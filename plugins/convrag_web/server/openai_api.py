@@ -66,7 +66,7 @@ def make_router(
         chore = None if plain else answer_chore(messages)
         id, stream = secrets.token_hex(12), bool(request.stream)
         if plain or chore is not None:
-            work, reply = partial(model.reply, id, messages, chore), CitedReply()
+            work, reply = partial(model.reply, id, messages, chore, stream), CitedReply()
         else:
             hide = model.pipeline.settings.history == "none"
             domain = model.choose_domain(request.domain or earlier.domain)
