@@ -9,11 +9,6 @@ def main() -> None:
     """Run the command and exit."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job was told to ignore it
     try:
-        if sys.argv[1:2] in (["-sc"], ["--shell-completion"]):
-            from convrag.cli.completion import answer_bash
-
-            if answer_bash(sys.argv[2:]):  # asked at each Tab, and done before Hydra would be imported
-                return
         gc.disable()  # modules stay until the end: to look for garbage among them takes a sixth of --help
         from convrag.cli.main import main as run
 

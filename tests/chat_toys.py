@@ -8,13 +8,14 @@ from convrag.api.errors import LLMError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Generator, Rewriter
-from convrag.api.types import Answer, Completion, Evidence, Prompt, Question, Rewrite
+from convrag.api.types import Answer, Evidence, Question, Rewrite
 from convrag.sdk.llm_rewriter import suggest_follow_ups
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
 from convrag_tasks.chat.conversation import ChatConversation
+from convrag_tasks.chat.line_input import Later
 from convrag_tasks.chat.loop import ChatLoop, Inspection
 from convrag_tasks.chat.screen import Screen
 from toys import EvenRanker, ListRetriever, PlainContext
@@ -55,28 +56,6 @@ class Streams(Generator):
         return Answer(text, (first.id,), {"numbers": {first.id: 7, evidence.items[1].passage.id: 8}})
 
 
-class Suggests(LLM):
-    """Suggests the same to everybody, or raises."""
-
-    def __init__(
-        self,
-        reply: str = "1. Why so?\n- What else?\n\nWhy so?\n3) And then?\nToo many?",
-        raises: BaseException | None = None,
-    ) -> None:
-        self.reply = reply
-        self.raises = raises
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        if self.raises:
-            raise self.raises
-        return Completion(self.reply)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text)
-
-
 class Lines:
     """Gives lines, and raises exceptions, one after the other; then the input ends."""
 
@@ -85,17 +64,22 @@ class Lines:
         self.typed = typed
         self.leaves_at_interrupt = leaves_at_interrupt
 
-    def read(self, prompt: str = "> ") -> str | None:
+    def read(self, later: Later | None = None) -> str | None:
+        if later:
+            later.show()
         line = next(self.lines, None)
         if line is None or isinstance(line, str):
             return line and line.strip()
         raise line
 
 
+SUGGESTIONS = "1. Why so?\n- What else?\n\nWhy so?\n3) And then?\nToo many?"
+
+
 class Chat:
     """A chat about three passages, p0 to p2, in a database in a folder."""
 
-    def __init__(self, folder: Path, llm: LLM | None = None, *, confirm: bool = False) -> None:
+    def __init__(self, folder: Path, llm: LLM | None = None) -> None:
         self.generator = Streams()
         self.conversations = Conversations(folder / "conversations.db")
         self.pipeline = Pipeline(
@@ -108,8 +92,7 @@ class Chat:
         )
         self.lines = Lines()
         session = self.conversations.begin("talk", "default")
-        read_query = (lambda: self.lines.read() or "") if confirm else None
-        self.chat = ChatConversation(self.pipeline, Screen(), session, read_query)
+        self.chat = ChatConversation(self.pipeline, Screen(), session)
         template = PromptTemplate("suggest", package="convrag.sdk")
         suggest = partial(suggest_follow_ups, llm, template, count=3) if llm else None
         self.loop = ChatLoop(self.chat, suggest, Inspection(self.chat, folder))

@@ -2,9 +2,8 @@
 
 The libraries that most runs use are imported once. Each command is then run by a process forked from this one, which
 has loaded no plugin and run nothing. Its arguments are the number of a socket, and more libraries to import. Over the
-socket comes, for each command, a file of its request in JSON and its standard input, output and error; its process id
-goes back, then its exit status. Where a fifth file comes, it is a pipe for these two, and nobody waits for the command
-but a process between it and this one.
+socket comes, for each command, a file of its request in JSON, its standard input, output and error, and a pipe, through
+which its process id goes back, then its exit status: a process between the command and this one waits for it.
 """
 
 import atexit
@@ -21,7 +20,6 @@ import termios
 import threading
 import warnings
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 LIBRARIES = (
@@ -70,9 +68,8 @@ def serve(connection: socket.socket) -> dict | None:
         _, files, _, _ = socket.recv_fds(connection, 1, 5)
         if not files:
             return None
-        request, *standard = files
-        pipe = standard.pop() if len(standard) == 4 else None
-        if pipe is not None and (process := os.fork()) != 0:
+        request, *standard, pipe = files
+        if (process := os.fork()) != 0:
             for file in files:
                 os.close(file)
             between.add(process)
@@ -81,8 +78,7 @@ def serve(connection: socket.socket) -> dict | None:
         process = os.fork()
         if process == 0:
             connection.close()
-            if pipe is not None:
-                os.close(pipe)
+            os.close(pipe)
             for number, file in enumerate(standard):
                 os.dup2(file, number)
                 os.close(file)
@@ -90,13 +86,11 @@ def serve(connection: socket.socket) -> dict | None:
                 return json.load(lines)
         for file in (request, *standard):
             os.close(file)
-        tell = connection.sendall if pipe is None else partial(os.write, pipe)
         with suppress(BrokenPipeError):  # whoever has started it need not hear how it ends
-            tell(process.to_bytes(4))
+            os.write(pipe, process.to_bytes(4))
             _, status = os.waitpid(process, 0)
-            tell(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
-        if pipe is not None:
-            os._exit(0)
+            os.write(pipe, os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
+        os._exit(0)
 
 
 def become(command: dict) -> None:

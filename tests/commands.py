@@ -73,27 +73,11 @@ def run_convrag(
     Raises:
         subprocess.TimeoutExpired: it took longer.
     """
-    variables = dict(os.environ if environment is None else environment)
-    command = ["convrag", *arguments]
-    with (
-        _one_at_a_time,
-        TemporaryFile() as asked,
-        TemporaryFile() as given,
-        TemporaryFile() as out,
-        TemporaryFile() as err,
-    ):
-        _fill(asked, _describe(arguments, folder, variables))
-        _fill(given, stdin)
-        try:
-            status = _run(
-                _server(libraries, _of_python(variables)), [file.fileno() for file in (asked, given, out, err)], timeout
-            )
-        except TimeoutError:
-            raise subprocess.TimeoutExpired(command, timeout, _text(out), _text(err)) from None
-        except BaseException:  # what the server has still to say must not answer the next request
-            _server.cache_clear()
-            raise
-        return subprocess.CompletedProcess(command, status, _text(out), _text(err))
+    pipe = subprocess.PIPE
+    files = {"stdin": pipe, "stdout": pipe, "stderr": pipe}
+    command = StartedCommand(arguments, folder, environment=environment, libraries=libraries, text=True, **files)
+    out, err = command.communicate(stdin, timeout)
+    return subprocess.CompletedProcess(command.args, command.returncode or 0, out, err)
 
 
 class StartedCommand:
@@ -174,21 +158,25 @@ class StartedCommand:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, given: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
-        if self.stdin and not self.stdin.closed:
-            with suppress(BrokenPipeError):
-                if given:
-                    self.stdin.write(given)
-                self.stdin.close()
         with ThreadPoolExecutor() as threads:
+            writing = threads.submit(self._write, given)
             reading = [stream and threads.submit(stream.read) for stream in (self.stdout, self.stderr)]
             try:
                 self.wait(timeout)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
+            writing.result()
             out, err = (each and each.result() for each in reading)
         self._close()
         return out, err
+
+    def _write(self, given: Any) -> None:
+        if self.stdin and not self.stdin.closed:
+            with suppress(BrokenPipeError):
+                if given:
+                    self.stdin.write(given)
+                self.stdin.close()
 
     def _close(self) -> None:
         for stream in (self.stdin, self.stdout, self.stderr):
@@ -219,7 +207,7 @@ def _open_end(file: IO[Any] | int | None, number: int, given: ExitStack, *, text
     ours, theirs = (writing, reading) if number == 0 else (reading, writing)
     given.callback(os.close, theirs)
     mode = ("w" if number == 0 else "r") + ("" if text else "b")
-    return os.fdopen(ours, mode, buffering=1 if text else -1), theirs
+    return os.fdopen(ours, mode, buffering=1 if text else -1, newline="" if text else None), theirs
 
 
 def _describe(
@@ -246,32 +234,11 @@ def _fill(file: IO[bytes], text: str) -> None:
     file.seek(0)
 
 
-def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode()
-
-
-def _run(server: socket.socket, files: Sequence[int], timeout: float) -> int:
-    socket.send_fds(server, [b"\0"], files)
-    process = _number(server)
-    if not _can_be_read(server.fileno(), timeout):
-        os.kill(process, signal.SIGKILL)
-        _number(server)
-        raise TimeoutError
-    return _number(server)
-
-
 def _can_be_read(file: int, timeout: float | None) -> bool:
     """Whether a file can be read within so many seconds; select() knows no file beyond the 1024th."""
     waiting = select.poll()
     waiting.register(file, select.POLLIN)
     return bool(waiting.poll(None if timeout is None else 1000 * timeout))
-
-
-def _number(server: socket.socket) -> int:
-    if len(received := server.recv(4, socket.MSG_WAITALL)) < 4:
-        raise RuntimeError("the server of tests/command_server.py has ended")
-    return int.from_bytes(received, signed=True)
 
 
 @cache

@@ -4,6 +4,7 @@ import gc
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from commands import fork_python
 from fixtures import database, here, mtrag_path  # noqa: F401
@@ -14,6 +15,13 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads 
 
 # As our plugins have it: a test may import litellm before one of them, which would wait for a list of prices.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+# The same examples each time, however long a busy machine takes; `pytest --hypothesis-profile=others` draws others.
+CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=CHECKS)
+settings.register_profile("others", settings.get_profile("fixed"), derandomize=False)
+settings.load_profile("fixed")
 
 
 def pytest_configure() -> None:
@@ -31,10 +39,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what would cost money or much time, unless it is asked for."""
-    reasons = {"live": "CONVRAG_LIVE=1 asks providers and clusters", "thorough": "CONVRAG_THOROUGH=1 runs all variants"}
-    for marker, reason in reasons.items():
-        if not os.environ.get(reason.partition("=")[0]):
-            for item in items:
-                if item.get_closest_marker(marker):
-                    item.add_marker(pytest.mark.skip(reason=reason))
+    """Leave out what would cost money, unless it is asked for."""
+    for item in items:
+        if item.get_closest_marker("live") and not os.environ.get("CONVRAG_LIVE"):
+            item.add_marker(pytest.mark.skip(reason="CONVRAG_LIVE=1 asks providers and clusters"))

@@ -13,26 +13,12 @@ from convrag.sdk.sentences import find_sentence_spans
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.summarizer import LlmSummarizer
-
-
-class Fixed(LLM):
-    """Replies with a text, or a function of the prompt; keeps the prompts."""
-
-    def __init__(self, reply: str | Callable[[Prompt], str]) -> None:
-        self.reply = reply
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(self.reply if isinstance(self.reply, str) else self.reply(prompt), model="fixed")
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+from toys import Says as Fixed
 
 
 class Broken(Fixed):
-    def complete(self, prompt: Prompt) -> Completion:
-        raise LLMError("down")
+    def __init__(self) -> None:
+        super().__init__(LLMError("down"))
 
 
 class All(Detector):

@@ -1,7 +1,6 @@
 """A grid that is killed at a moment of its life and started again, beside one that nobody disturbed."""
 
 import os
-import random
 import signal
 import sqlite3
 import subprocess
@@ -139,12 +138,6 @@ def counting(folder: Path, *arguments: str, itself: bool = False) -> Grid:
     asked.touch()
     arguments = (*arguments, "plugins=[counting.py]", "llm=counting")
     return Grid(folder, arguments, lambda: len(asked.read_text().splitlines()), "CountingLLM.complete", itself)
-
-
-def shares(number: int, seed: int) -> list[float]:
-    """So many shares of a whole at random, one in each of as many equal parts of it."""
-    draw = random.Random(seed)
-    return [(part + draw.random()) / number for part in range(number)]
 
 
 def check_killed(disturbed: Grid, calm: Grid, reached: Callable[[float], bool], tries: int = 1) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -48,7 +49,7 @@ class Step:
     pieces: int | None = None
     chunked: bool = True
     silence: float = 0.0
-    events: tuple[bytes, ...] | None = None
+    events: Iterable[bytes] | None = None
     endless: bool = False
 
 
@@ -69,10 +70,10 @@ class _HttpServer(ThreadingHTTPServer):
 class Server:
     """Records its requests and when they came; `max_concurrent` is the most that were in flight at a time.
 
-    `option` names the option that llm_client.py makes a client of; `host` is the address that it listens on.
+    `option` names the option that llm_client.py makes a client of; it listens on `host` and `port`.
     """
 
-    def __init__(self, option: str = "litellm", host: str = "127.0.0.1") -> None:
+    def __init__(self, option: str = "litellm", host: str = "127.0.0.1", port: int = 0) -> None:
         self.option = option
         self.plan: list[Step] = [Step(body=make_reply())]
         self.requests: list[dict[str, Any]] = []
@@ -83,7 +84,7 @@ class Server:
         self.max_concurrent = 0
         self._in_flight = 0
         self._lock = threading.Lock()
-        self._http = _HttpServer((host, 0), _handler(self))
+        self._http = _HttpServer((host, port), _handler(self))
         self._http.daemon_threads = True
         self.port = self._http.server_port
         self.address = f"http://{host}:{self.port}/v1"
@@ -171,7 +172,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 time.sleep(delay)
                 self.wfile.write(bytes([byte]))
 
-        def send_events(self, events: tuple[bytes, ...], step: Step) -> None:
+        def send_events(self, events: Iterable[bytes], step: Step) -> None:
             lines = ["HTTP/1.1 200 OK", "content-type: text/event-stream", "connection: close", "", ""]
             self.wfile.write("\r\n".join(lines).encode())
             for event in events:
@@ -179,7 +180,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(event)
             while step.endless:
                 time.sleep(step.byte_delay)
-                self.wfile.write(events[-1])
+                self.wfile.write(event)
             self.close_connection = True
 
         def send_stream(self, step: Step) -> None:

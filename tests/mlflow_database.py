@@ -51,3 +51,26 @@ def read_runs(folder: Path) -> list[dict[str, Any]]:
             }
             for run in found
         ]
+
+
+def read_traces(folder: Path, run_id: str | None = None, *, experiment: str = "convrag") -> list[Any]:
+    """The traces of an experiment, or of a run, oldest first."""
+    from mlflow import MlflowClient
+
+    with chdir(folder), warnings.catch_warnings(action="ignore"):
+        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
+        found = client.get_experiment_by_name(experiment)
+        traces = client.search_traces(locations=[found.experiment_id], run_id=run_id) if found else []
+    return sorted(traces, key=lambda trace: trace.data.spans[0].start_time_ns)
+
+
+def name_stages(trace: Any) -> list[str]:
+    """The spans below that of the turn, in their order."""
+    root = trace.data.spans[0]
+    return [span.name for span in trace.data.spans if span.parent_id == root.span_id]
+
+
+def find_span(trace: Any, name: str) -> Any:
+    """The one span of this name."""
+    (span,) = [span for span in trace.data.spans if span.name == name]
+    return span

@@ -12,7 +12,6 @@ from convrag.testing import DatasetContract
 class PublishedContract(DatasetContract):
     """The contract of a set whose files a fixture writes into a folder."""
 
-    without_results = ("pyarrow",)
     fixture = "copy"
     path: Path
 

@@ -20,8 +20,6 @@ def can_mount() -> bool:
 
 SCRIPT = """
 mkdir -p small && mount -t tmpfs -o size=$SIZE tmpfs small || exit 99
-if [ -d planted ]; then cp -a planted/. small/; fi
-if [ -n "$READ_ONLY" ]; then mount -o remount,ro small; fi
 "$@"
 status=$?
 find small
@@ -29,9 +27,7 @@ exit $status
 """
 
 
-def run_on_small_disk(
-    folder: Path, command: Sequence[str], *, size: str = "600k", read_only: bool = False
-) -> subprocess.CompletedProcess[str]:
+def run_on_small_disk(folder: Path, command: Sequence[str], *, size: str = "600k") -> subprocess.CompletedProcess[str]:
     """Run a command in a folder whose `small` is a small disk; what is on that disk is listed after its output.
 
     The files of the folder's `planted` are copied to the disk before it becomes read-only. Skips where nothing can be
@@ -42,7 +38,7 @@ def run_on_small_disk(
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", SCRIPT, "sh", *command],
         cwd=folder,
-        env={**os.environ, "SIZE": size, "READ_ONLY": "1" if read_only else ""},
+        env={**os.environ, "SIZE": size},
         capture_output=True,
         text=True,
         check=False,

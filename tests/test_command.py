@@ -1,11 +1,9 @@
 """The command as a user types it."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -74,74 +72,12 @@ def test_the_scores_of_the_run_file_are_those_of_the_run(
     assert {name: ours[name] for name in theirs} == pytest.approx(theirs)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (["dataset=jsonl"], ["dataset.conversations"]),
-        (["dataset=mtrag", "dataset.path=nowhere"], ["nowhere", "does not exist"]),
-        (["retriever=run", "retriever.path=gone.trec"], ["gone.trec"]),
-        (["store.path=/proc/nowhere"], ["store.path"]),
-        (["task=plugins", "task.stage=stages"], ["task.stage"]),
-        (["hydra.run.dir=/proc/nowhere"], ["/proc/nowhere", "hydra.run.dir"]),
-        (["-m", "rewriter=nosuch,none"], ["nosuch"]),
-        (["history=gold", "dataset=jsonl", "dataset.queries=q.jsonl", "dataset.corpus=q.jsonl"], ["history=gold"]),
-    ],
-)
-def test_a_mistake_gets_one_message_and_status_2(
-    arguments: Sequence[str], parts: Sequence[str], tmp_path: Path
-) -> None:
-    (tmp_path / "q.jsonl").write_text('{"_id": "q1", "text": "what?"}\n')
-    done = convrag(*arguments, folder=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr + done.stdout
-    assert done.stderr.startswith("convrag: ")
-    for part in parts:
-        assert part in done.stderr
-    left = [*run_folders(tmp_path), *tmp_path.glob("outputs/sweeps/*")]
-    assert not left, "a folder was left behind"
-
-
-@pytest.mark.parametrize(
-    ("corpus", "conversations", "qrels", "parts"),
-    [
-        ('{"_id": "1", "text": "ok"}\n{broken\n', None, None, ["c.jsonl, line 2"]),
-        ('{"_id": "1", "text": "a"}\n{"_id": "1", "text": "b"}\n', None, None, ["c.jsonl, line 2", "twice"]),
-        (None, '{"id": "x", "turns": []}\n', None, ["t.jsonl, line 1"]),
-        (None, None, "query-id\tcorpus-id\tscore\nnobody<::>1\t1\t1\n", ["q.tsv", "nobody<::>1"]),
-        (None, None, "x<::>1\t1\tmuch\n", ["q.tsv, line 1"]),
-    ],
-)
-def test_bad_files_are_named_with_the_line(
-    corpus: str | None, conversations: str | None, qrels: str | None, parts: Sequence[str], tmp_path: Path
-) -> None:
-    (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "ok"}\n' if corpus is None else corpus)
-    good = '{"id": "x", "turns": [{"question": "what is ok?"}]}\n'
-    (tmp_path / "t.jsonl").write_text(good if conversations is None else conversations)
-    (tmp_path / "q.tsv").write_text("x<::>1\t1\t1\n" if qrels is None else qrels)
-    files = ["dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl", "dataset.qrels=q.tsv"]
-    done = convrag("dataset=jsonl", *files, folder=tmp_path)
-    assert done.returncode == 2, done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    for part in parts:
-        assert part in done.stderr
-    assert not run_folders(tmp_path)
-    assert not list((tmp_path / "outputs/store").glob("*/*unfinished*")), "something half-built is left"
-
-
 def test_help_lists_what_there_is(tmp_path: Path) -> None:
     done = convrag("--help", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for word in ("full_history", "bm25", "extractive", "top_k=10", "minilm", "passages to retrieve per turn"):
         assert word in done.stdout
     assert not (tmp_path / "outputs").exists()
-
-
-def test_starting_up_imports_nothing_heavy(tmp_path: Path) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "convrag", "--help"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    heavy = {"litellm", "mlflow", "sklearn", "torch", "pandas", "transformers", "numpy", "pydantic", "rich", "jinja2"}
-    assert not imported & heavy
 
 
 def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
@@ -151,27 +87,20 @@ def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
     assert len(run_folders(tmp_path)) == 3
 
 
-@pytest.mark.parametrize("sent", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), signal.SIGKILL])
-def test_an_interrupted_run_leaves_nothing_half_written(sent: signal.Signals, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_nothing_half_written(tmp_path: Path) -> None:
     turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
     (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl"]
-    nothing = subprocess.DEVNULL
     stages = ["rewriter=none", "generator=none", "tracker=none"]
-    process = StartedCommand([*files, *stages], tmp_path, stdout=nothing, stderr=subprocess.PIPE, text=True)
+    process = StartedCommand([*files, *stages], tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("outputs/2*/*/.unfinished/run.trec")):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    process.send_signal(sent)
-    _, errors = process.communicate(timeout=120)
+    process.kill()
+    process.wait(timeout=120)
     (run,) = run_folders(tmp_path)
     assert not (run / "metrics.json").exists()
     assert not (run / "datasets").exists()
-    if sent is signal.SIGINT:
-        assert process.returncode == 130
-        assert "interrupted" in errors
-        assert "Traceback" not in errors
-        assert not (run / ".unfinished").exists()

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,15 +71,3 @@ def test_the_same_run_has_the_same_scores(
     assert again == results
     assert str(tmp_path / "store") in said
     assert said.count("computed again") + said.count("built again") < 10
-
-
-def test_entries_that_were_overwritten_are_computed_again(finished: tuple[Path, str], tmp_path: Path) -> None:
-    folder, results = finished
-    shutil.copytree(folder / "store", tmp_path / "store")
-    with sqlite3.connect(tmp_path / "store" / "store.sqlite") as connection:
-        connection.execute("UPDATE entries SET value = x'00'")
-    connection.close()
-    again, said = run(tmp_path, "again")
-    assert again == results
-    assert said.count("computed again") == 1
-    assert "store.sqlite: an entry is damaged" in " ".join(said.split())

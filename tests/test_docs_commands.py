@@ -148,7 +148,7 @@ def test_the_options_that_commands_choose_are_there() -> None:
     assert [each for each in found if each[1]] == []
 
 
-@pytest.mark.thorough  # a fifth of a second for each command
+@pytest.mark.slow  # a fifth of a second for each command
 @pytest.mark.parametrize("page", KNOWN)
 def test_the_parameters_that_commands_set_are_there(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("CONVRAG_STORE", "PGPASSWORD", "MLFLOW_DATABASE", "GATEWAY_KEY"):
@@ -183,8 +183,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a page's commands in their order, over fewer conversations."""
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted({block.page for block in RUN if block.language == "bash"}))
+def test_the_commands_run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, over fewer conversations."""
     monkeypatch.setenv("HOME", str(folder))
     for block in RUN:
         for line in block.lines() if (block.page, block.language) == (page, "bash") else []:
@@ -197,17 +199,3 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             done = run_convrag([*arguments, few, *quiet], folder, stdin=asked)
             assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
             assert done.stdout, line
-
-
-@pytest.mark.slow
-def test_the_commands_of_the_first_ten_minutes_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page("docs/start.md", folder, monkeypatch)
-    assert list(folder.glob("outputs/sweeps/*/leaderboard.md"))
-    assert (folder / "questions/qrels.tsv").stat().st_size
-
-
-@pytest.mark.slow
-@pytest.mark.thorough
-@pytest.mark.parametrize("page", sorted({block.page for block in RUN if block.language == "bash"} - {"docs/start.md"}))
-def test_the_commands_run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page(page, folder, monkeypatch)

@@ -26,10 +26,10 @@ from small_disk import run_on_small_disk
 FULL = "the disk is full. Make room there, or choose another folder: the same command goes on from what is kept."
 
 
-def run_on_disk(folder: Path, *arguments: str, size: str = "600k", read_only: bool = False) -> tuple[int, str, str]:
+def run_on_disk(folder: Path, *arguments: str, size: str = "600k") -> tuple[int, str, str]:
     """A command in whose folder `small` is a small disk: its status, what it said, and what is on that disk."""
     command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
-    done = run_on_small_disk(folder, command, size=size, read_only=read_only)
+    done = run_on_small_disk(folder, command, size=size)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr, done.stdout
 
@@ -45,16 +45,6 @@ def test_a_run_on_a_full_disk(tmp_path: Path) -> None:
     assert "metrics.json" not in left
     again, _, _ = run_on_disk(tmp_path, "hydra.run.dir=small/run", size="6m")
     assert again == 0
-
-
-@pytest.mark.slow
-def test_a_grid_on_a_full_disk(tmp_path: Path) -> None:
-    """Cells that fitted are kept whole."""
-    status, said, left = run_on_disk(tmp_path, "-m", "top_n=1,2", "hydra.sweep.dir=small/grid")
-    assert status == 1
-    assert said.splitlines()[-1].endswith(FULL)
-    assert "unfinished" not in left
-    assert left.count("metrics.json") == left.count("run.json")
 
 
 @pytest.mark.slow
@@ -87,16 +77,6 @@ def test_other_tasks_on_a_full_disk(size: str, arguments: list[str], tmp_path: P
     assert "small/" in line
     assert "full" in line or "No space" in line
     assert not any(word in left for word in ("unfinished", "metrics.json", "answers.jsonl", "convrag-acme"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["hydra.run.dir=small/run"], ["-m", "top_n=1,2", "hydra.sweep.dir=small/grid"]])
-def test_a_read_only_disk(arguments: list[str], tmp_path: Path) -> None:
-    status, said, _ = run_on_disk(tmp_path, *arguments, read_only=True)
-    assert status == 2
-    assert said.count("\n") == 1
-    assert "small/" in said
-    assert "Read-only file system" in said
 
 
 class Does:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 import tomllib
 from importlib.metadata import version as convrag_version
 from pathlib import Path
@@ -14,7 +13,7 @@ from convrag import Question
 from convrag.sdk.recording import format_reply
 from convrag.testing import RecordedLLM
 from convrag_baselines.rules import NoRewriter
-from third_party import Environment, needs_pip
+from third_party import Environment
 
 FOLDER = Path(__file__).parents[1] / "docs/examples"
 GALLERY = {
@@ -101,21 +100,6 @@ def test_they_work_together(environment: Environment, monkeypatch: pytest.Monkey
     (records,) = environment.work.glob("outputs/2*/*/intermediate/*.jsonl")
     turns = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
     assert [len(turn["queries"]) for turn in turns] == [2, 2, 2, 2]
-
-
-@needs_pip
-@pytest.mark.thorough
-def test_pip_builds_them_with_all_their_files(tmp_path: Path) -> None:
-    for name in GALLERY:
-        shutil.copytree(FOLDER / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    environment = Environment(tmp_path)
-    projects = [str(tmp_path / name) for name in GALLERY]
-    options = ["--no-deps", "--no-build-isolation", "--quiet", "--target", str(tmp_path / "built")]
-    done = environment.python("-m", "pip", "install", *options, *projects)
-    assert done.returncode == 0, done.stderr
-    for name in GALLERY:
-        own = {path.relative_to(FOLDER / name) for path in (FOLDER / name / name).glob("[!_]*.*")}
-        assert own <= {path.relative_to(tmp_path / "built") for path in (tmp_path / "built" / name).iterdir()}
 
 
 def _record_passages(path: Path) -> None:

@@ -11,9 +11,8 @@ import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
 from llm_server import Server, make_reply
+from tasks import run_task
 from third_party import Environment
-
-pytestmark = pytest.mark.slow
 
 HOSTILE = (
     "\x1b[5;41;93mblink\x1b]52;c;aGFja2Vk\x07 \x1b]8;;http://evil\x1b\\link\x9b2J\x9d0;title\x9c \u202eevil\u2066\u202c"
@@ -89,23 +88,20 @@ def run_on_terminal(arguments: list[str], folder: Path, typed: str = "") -> str:
 @pytest.mark.integration
 def test_a_run_shows_no_control_characters(data: list[str], llm: list[str], tmp_path: Path) -> None:
     command = [*data, *llm, "task.show=trace", "tracker=none", "hydra.run.dir=out"]
-    done = run_convrag(command, tmp_path)
+    done = run_task(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "\u241b[5;41;93mblink" in done.stdout
     assert "[red]markup[/red]" in done.stdout
     check(done.stdout)
     check(done.stderr)
-    for name in ("summary.md", "convrag.log"):
-        check((tmp_path / "out" / name).read_text(encoding="utf-8"))
+    check((tmp_path / "out/summary.md").read_text(encoding="utf-8"))
     assert "<script>" not in (tmp_path / "out/summary.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.integration
 def test_a_chat_shows_none(data: list[str], llm: list[str], tmp_path: Path) -> None:
     command = [*data, *llm, "task=chat", "task.show=trace"]
-    done = run_convrag(
-        command, tmp_path, stdin=f"what? {HOSTILE}\n/history\n/query {HOSTILE}\n/save a.md\n/{HOSTILE}\n"
-    )
+    done = run_task(command, tmp_path, stdin=f"what? {HOSTILE}\n/history\n/query {HOSTILE}\n/save a.md\n/{HOSTILE}\n")
     assert done.returncode == 0, done.stderr
     assert "It is \u241b[5;41;93mblink" in done.stdout
     check(done.stdout)
@@ -113,6 +109,7 @@ def test_a_chat_shows_none(data: list[str], llm: list[str], tmp_path: Path) -> N
     check((tmp_path / "a.md").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_nor_does_it_on_a_terminal_where_it_streams(data: list[str], llm: list[str], tmp_path: Path) -> None:
@@ -131,20 +128,20 @@ def test_nor_does_it_on_a_terminal_where_it_streams(data: list[str], llm: list[s
         ["plugins=[@]"],
         ["task=evaluate", "task.records=@"],
         ["task=chat", "task.conversation=@"],
-        ["--config-dir=@"],
         ["limit=@"],
     ],
 )
 def test_an_error_quotes_what_was_typed_without_them(arguments: list[str], data: list[str], tmp_path: Path) -> None:
     typed = HOSTILE.replace("\0", "").split("\r")[0]
     quoted = "'" + typed.replace("\\", "\\\\") + "'"
-    filled = [argument.replace("@", typed if argument.startswith("--") else quoted) for argument in arguments]
-    done = run_convrag([*filled, "tracker=none"], tmp_path)
+    filled = [argument.replace("@", quoted) for argument in arguments]
+    done = run_task([*filled, "tracker=none"], tmp_path)
     check(done.stdout)
     check(done.stderr)
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_grid_shows_none(data: list[str], tmp_path: Path) -> None:
     talks = tmp_path / "talks.jsonl"
     hostile = tmp_path / "a\x1b[5;41;93mb [red]x[red].jsonl"
@@ -161,6 +158,7 @@ def test_a_grid_shows_none(data: list[str], tmp_path: Path) -> None:
         check(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_plugins_of_others_are_listed_without_them(tmp_path: Path) -> None:
     environment = Environment(tmp_path)
     code = f"""

@@ -86,11 +86,6 @@ def test_workers_of_a_grid_load_it_too(environment: Environment) -> None:
         ("plugins=[broken.py]", "import os\nimport not_there\n", "broken.py, line 2 fails: ModuleNotFoundError"),
         ("plugins=[broken.py]", "def x(:\n", "broken.py, line 1 fails: SyntaxError"),
         ("plugins=[broken.py]", IDEA.replace("twice", "dhrag"), "Choose another name in broken.py"),
-        (
-            "plugins=[broken.py]",
-            IDEA.replace("convrag_register", "convrag_regster"),
-            "Did you mean 'convrag_register'?",
-        ),
     ],
 )
 def test_a_file_that_is_no_plugin_is_one_message(

@@ -1,33 +1,20 @@
 """Grids whose cells run in several processes, as Hydra's launchers start them."""
 
-import json
-import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from commands import run_convrag
-from killing import counting
 
 pytestmark = pytest.mark.slow
 
 GRID = ("rewriter=none,last_n", "top_n=2,3", "limit=1", "metrics.ranking.measures=[nDCG@5]")
 ONCE = "one for each distinct call that has a result: each was made once."
 SUBMITIT = ("hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5")
-RUNS = """
-import json
-from mlflow import MlflowClient
-client = MlflowClient("sqlite:///outputs/mlflow.db")
-experiment = client.get_experiment_by_name("convrag").experiment_id
-print(json.dumps([[run.info.run_id, run.info.status, run.data.tags] for run in client.search_runs([experiment])]))
-"""
 
 
 def installed(module: str) -> bool:
@@ -52,13 +39,6 @@ def read_states(output: str) -> list[str]:
     return re.findall(r" (ok|reused|failed) *$", output, re.MULTILINE)
 
 
-def tracked(folder: Path) -> tuple[list[Any], list[Any]]:
-    """(id, status, tags) of the parents and of the children in MLflow."""
-    done = subprocess.run([sys.executable, "-c", RUNS], cwd=folder, capture_output=True, text=True, check=True)
-    runs = json.loads(done.stdout)
-    return tuple([run for run in runs if run[2]["convrag.kind"] == kind] for kind in ("sweep", "run"))  # type: ignore[return-value]
-
-
 def read_costs(folder: Path) -> str:
     (path,) = folder.glob("outputs/sweeps/*/costs.md")
     return path.read_text(encoding="utf-8")
@@ -75,28 +55,6 @@ def test_two_processes_make_each_distinct_call_once(tmp_path: Path) -> None:
     assert boards(alone) == boards(tmp_path)
     again = convrag(*GRID, *launcher, folder=tmp_path)
     assert read_states(again.stdout) == ["reused"] * 4
-
-
-@pytest.mark.thorough  # three quarters of a minute
-@joblib
-@pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
-def test_two_processes_that_are_interrupted_leave_nothing_open_in_mlflow(tmp_path: Path) -> None:
-    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "tracker=mlflow")
-    grid = counting(tmp_path, "-m", "rewriter=none,last_n", "limit=3", "generator=direct", *launcher, itself=True)
-    process = grid.start()
-    deadline = time.monotonic() + 120
-    while grid.asked() < 6:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=120) == 130
-    parents, children = tracked(tmp_path)
-    assert [run[1] for run in parents] == ["KILLED"]
-    assert {run[1] for run in children} <= {"KILLED", "FAILED", "FINISHED"}
-    grid.finish()
-    parents, children = tracked(tmp_path)
-    assert [run[1] for run in parents + children] == ["FINISHED"] * 3
 
 
 @submitit

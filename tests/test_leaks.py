@@ -46,7 +46,7 @@ def run(folder: Path, server: Server, *arguments: str) -> subprocess.CompletedPr
 
 def leaks(folder: Path, done: subprocess.CompletedProcess[str]) -> list[str]:
     """Where a secret is found."""
-    assert list(folder.rglob("config.yaml")) or done.returncode == 2
+    assert list(folder.rglob("config.yaml"))
     return find_secrets(folder, done, SECRETS)
 
 
@@ -80,7 +80,7 @@ def test_a_key_that_is_sent(server: Server, tmp_path: Path) -> None:
     assert leaks(tmp_path, done) == []
 
 
-@pytest.mark.parametrize("status", [401, 400, 429, 500])
+@pytest.mark.parametrize("status", [401, 500])
 def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_path: Path) -> None:
     server.plan_replies(make_error(status, f"you, {' '.join(SECRETS)}, are not welcome"))
     quick = ["limit=1", "llm.retries=0", "tracker=none"]
@@ -88,20 +88,3 @@ def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_
     assert done.returncode == 1, done.stderr
     assert leaks(tmp_path, done) == []
     assert "are not welcome" in "".join(path.read_text("utf-8") for path in tmp_path.rglob("intermediate/*.jsonl"))
-
-
-def test_a_password_on_the_command_line_is_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
-    address = server.address.replace("http://", f"http://me:{PASSWORD}@")
-    done = run(tmp_path, server, f"llm.api_base={address}", "tracker=none")
-    assert done.returncode == 2
-    assert "llm.api_base holds a password" in done.stderr
-    assert "put it into an environment variable" in done.stderr
-    assert leaks(tmp_path, done) == []
-
-
-def test_nor_is_a_key_on_the_command_line(server: Server, tmp_path: Path) -> None:
-    for argument in (f"llm.api_key_env={SECRETS[0]}", f"+llm.extra.api_key={SECRETS[0]}"):
-        done = run(tmp_path, server, f"llm.api_base={server.address}", argument, "tracker=none")
-        assert done.returncode == 2, done.stdout
-        assert leaks(tmp_path, done) == []
-    assert server.requests == []

@@ -2,11 +2,9 @@
 
 import json
 import os
-import site
 import subprocess
 import sys
 import tomllib
-import venv
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ from convrag_kit.new_plugin import (
     format_compatible_versions,
     make_class_name,
 )
-from third_party import Environment, needs_pip
+from third_party import Environment
 
 ROOT = Path(__file__).parents[1]
 
@@ -162,33 +160,6 @@ def test_their_types_are_right(environment: Environment) -> None:
     command = [sys.executable, "-m", "mypy", *options, "--cache-dir", str(ROOT / ".mypy_cache/scaffolds"), *packages]
     done = subprocess.run(command, cwd=environment.work, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.thorough  # the tutorial installs one
-@needs_pip
-def test_one_is_installed_by_pip(tmp_path: Path) -> None:
-    NewPluginTask(package="acme_topics", stage="clusterer", option="topics-of-acme", path=tmp_path / "new").execute(
-        _NO_CONFIG, tmp_path
-    )
-    venv.create(tmp_path / "venv")
-    python = tmp_path / "venv" / "bin" / "python"
-    (packages,) = (tmp_path / "venv").glob("lib/*/site-packages")
-    seen = [path for path in (*site.getsitepackages(), *sys.path) if "site-packages" in path]
-    (packages / "seen.pth").write_text("".join(f"import site; site.addsitedir({path!r})\n" for path in seen))
-    install = ["-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation", str(tmp_path / "new")]
-    _run([python, *install], tmp_path)
-    listed = _run([python, "-m", "convrag", "task=plugins", "task.stage=clusterer"], tmp_path)
-    head = "topics-of-acme  acme-topics 0.1.0 (acme_topics.clusterer:TopicsOfAcmeClusterer) ready"
-    assert head in " ".join(listed.split()).replace("acme acme-", "acme  acme-")
-    grid = ["-m", "clusterer=topics-of-acme,topics-of-acme_strict,lsa", "limit=1", "tracker=none"]
-    _run([python, "-m", "convrag", *grid], tmp_path)
-
-
-def _run(command: list[Any], folder: Path) -> str:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(

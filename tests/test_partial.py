@@ -87,34 +87,6 @@ def test_a_rewriter_that_gives_a_text_makes_the_run_partial(tmp_path: Path) -> N
     assert f"* {ending}" in page.read_text()
 
 
-@needs_litellm
-def test_a_rewriter_whose_every_call_fails_makes_the_run_partial(server: Unwell, tmp_path: Path) -> None:
-    """Though it asks nothing about the first question of each conversation."""
-    server.refuses = lambda _: True
-    convrag("rewriter=condense", "generator=none", "limit=2", folder=tmp_path, server=server, status=3)
-    found = metrics(tmp_path)
-    assert 0 < found["fallbacks"]["rewriter"] < found["turns"]
-    assert found["usage"]["rewriter"]["failed"] >= found["fallbacks"]["rewriter"]
-    assert (found["state"], found["always_fell_back"]) == ("partial", ["rewriter"])
-
-
-@needs_litellm
-@pytest.mark.parametrize("options", [["metrics=[judge]"], ["metrics=[grounding]", "metrics.grounding.support=llm"]])
-def test_a_metric_whose_calls_fail_makes_the_run_partial(options: list[str], server: Unwell, tmp_path: Path) -> None:
-    server.refuses = lambda _: True
-    name = options[0].removeprefix("metrics=[").removesuffix("]")
-    asked = [f"metrics.{name}.llm=openai_compatible", f"metrics.{name}.llm.api_base={server.address}"]
-    command = ["rewriter=none", "limit=1", "tracker=none", *options, *asked]
-    environment = {**os.environ, "OPENAI_API_KEY": "key"}
-    done = run_convrag(command, tmp_path, environment=environment, libraries=LIBRARIES)
-    assert done.returncode == 3, done.stdout[-2000:] + done.stderr[-3000:]
-    found = metrics(tmp_path)
-    calls = found["usage"][f"metrics.{name}"]["calls"]
-    assert calls == len(server.refused) > 0
-    assert found["failed_metrics"] == {name: f"{calls} of its {calls} calls failed"}
-    assert f"This run is partial: metrics.{name}: {calls} of its {calls} calls failed." in done.stdout
-
-
 GRID = ("-m", "rewriter=none,last_n,condense", "generator=direct", "limit=1", "workers=2")
 
 

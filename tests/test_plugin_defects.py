@@ -127,7 +127,7 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
             "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n",
             "reranker=mine",
             "too many positional arguments",
-        ),
+        )
     ],
 )
 def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(
@@ -163,13 +163,6 @@ def test_a_hook_that_does_not_exist_marks_the_plugin_s_options(environment: Envi
     check_place(mine["message"], environment, 20)
     shown = " ".join(environment.convrag("task=plugins").stdout.split())
     assert "(acme:Mine) ready, its plugin failed in part" in shown
-
-
-def test_a_hook_that_fails_is_said_with_its_line(environment: Environment) -> None:
-    install(environment, REWRITE, more="\n@hookimpl\ndef convrag_turn_finished(run, record):\n    {}['x']\n")
-    done = environment.convrag("rewriter=mine", "limit=1", "generator=none")
-    assert done.returncode == 0
-    assert f"KeyError: 'x' ({environment.site / 'acme/__init__.py'}, line 22)" in done.stderr
 
 
 VARIANTS = {

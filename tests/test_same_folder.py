@@ -44,20 +44,6 @@ def check_files(folder: Path, printed: str, override: str) -> None:
     assert f"Results: {folder}" in printed
 
 
-def test_two_runs_that_start_at_once_in_one_folder(server: Server, tmp_path: Path) -> None:
-    """The second deleted the first one's unfinished files, and what was published was of both."""
-    overrides = ("top_n=2", "top_n=3")
-    running = [start(tmp_path, server, override) for override in overrides]
-    said = [process.communicate(timeout=300) for process in running]
-    statuses = [process.returncode for process in running]
-    assert sorted(statuses) == [0, 2], said
-    winner, loser = statuses.index(0), statuses.index(2)
-    folder = tmp_path / "shared"
-    assert said[loser][1].startswith(f"convrag: {folder} is in use by process {running[winner].pid} on ")
-    assert said[loser][1].count("\n") == 1
-    check_files(folder, said[winner][0], overrides[winner])
-
-
 def test_a_run_in_a_folder_that_is_being_written(server: Server, tmp_path: Path) -> None:
     """The one that comes late is refused at once, and leaves all as it was; when the first is killed, it is free."""
     first = start(tmp_path, server, "top_n=2")

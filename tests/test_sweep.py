@@ -1,9 +1,7 @@
 """Grids as a user types them, in processes of their own."""
 
 import json
-import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 
 from commands import run_convrag
 from killing import Grid, check_killed, counting
-from third_party import Environment
 
 pytestmark = pytest.mark.slow
 
@@ -61,16 +58,13 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Grid:
     return grid
 
 
-@pytest.mark.parametrize(
-    "share", [pytest.param(0.0, marks=pytest.mark.thorough), 0.3, pytest.param(0.8, marks=pytest.mark.thorough)]
-)
-def test_a_killed_grid_goes_on(share: float, calm: Grid, tmp_path: Path) -> None:
-    """Killed in the middle of a call, when such a share of them was made: no reply that was stored is asked for again,
-    and the leaderboard is that of the undisturbed grid.
+def test_a_killed_grid_goes_on(calm: Grid, tmp_path: Path) -> None:
+    """Killed in the middle of a call, when a third of them was made: no reply that was stored is asked for again, and
+    the leaderboard is that of the undisturbed grid.
     """
     disturbed = counting(tmp_path, *KILLED)
-    _, again = check_killed(disturbed, calm, lambda _: disturbed.asked() > share * calm.stored())
-    assert 0 < again < calm.stored() * (1.1 - share)
+    _, again = check_killed(disturbed, calm, lambda _: disturbed.asked() > 0.3 * calm.stored())
+    assert 0 < again < calm.stored() * 0.8
     for name in ("scores.jsonl", "run.trec", "datasets/default.jsonl"):
         for path in calm.folder.glob(f"outputs/sweeps/*/*/{name}"):
             assert (tmp_path / path.relative_to(calm.folder)).read_bytes() == path.read_bytes()
@@ -80,32 +74,6 @@ def test_a_grid_that_is_killed_while_it_reports_does_so_again(calm: Grid, tmp_pa
     disturbed = counting(tmp_path, *KILLED)
     check_killed(disturbed, calm, lambda _: any(tmp_path.glob("outputs/sweeps/*/*.png*")))
     assert {ending["state"] for ending in cells(tmp_path).values()} == {"reused"}
-
-
-def test_a_changed_plugin_is_run_again(tmp_path: Path) -> None:
-    environment = Environment(tmp_path)
-    body = """
-from convrag import hookimpl, Rewrite, Rewriter
-
-class Mine(Rewriter):
-    "Adds a word."
-    def rewrite(self, question):
-        return Rewrite.of(question.text + " {word}")
-
-@hookimpl
-def convrag_register(register):
-    register("rewriter", "mine", Mine)
-"""
-    environment.install("mine", {"mine.py": body.format(word="one")})
-    command = ("-m", "rewriter=mine,none", "limit=1", "generator=none")
-    assert environment.convrag(*command).returncode == 0
-    (environment.site / "mine.py").write_text(body.format(word="two"))
-    assert environment.convrag(*command).returncode == 0
-    ended = cells(environment.work)
-    assert {name.split()[0]: ending["state"] for name, ending in ended.items()} == {
-        "rewriter=mine": "ok",
-        "rewriter=none": "reused",
-    }
 
 
 def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:
@@ -120,25 +88,3 @@ def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:
     assert "nDCG@5 0." in per_cell[1]
     assert "ROUGE-L 0." in per_cell[1]
     assert "Stage calls" not in done.stdout
-
-
-def test_the_same_grid_twice_at_once_has_one_writer(tmp_path: Path) -> None:
-    """The second one says at once who runs it; where the first one is interrupted, the same command goes on."""
-    grid = counting(tmp_path, *KILLED)
-    (tmp_path / "hold").touch()
-    first = grid.start()
-    while not grid.asked():
-        assert first.poll() is None
-        time.sleep(0.01)
-    second = run_convrag(grid.arguments, tmp_path)
-    assert second.returncode == 2
-    (folder,) = tmp_path.glob("outputs/sweeps/*")
-    assert f"convrag: {folder} is in use by process {first.pid} on " in second.stderr
-    assert first.poll() is None
-    first.send_signal(signal.SIGINT)
-    (tmp_path / "hold").unlink()
-    assert first.wait(timeout=60) == 130
-    assert "convrag: interrupted." in (tmp_path / "out.txt").read_text()
-    assert not cells(tmp_path) or {ending["state"] for ending in cells(tmp_path).values()} == {"ok"}
-    grid.finish()
-    assert len(cells(tmp_path)) == 4

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -20,6 +20,7 @@ from convrag.api.types import (
     EvidenceItem,
     Hit,
     Passage,
+    Prompt,
     Query,
     Rewrite,
     Turn,
@@ -41,6 +42,27 @@ class EchoLLM(LLM):
         with self._lock:
             self.asked += 1
         return Completion(f"{self.mark}{prompt.messages[-1].content}", 3, 2, cost_usd=0.5, model="echo")
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+class Says(LLM):
+    """Gives its replies in order, the last one for ever, and keeps the prompts.
+
+    A reply may be made from its prompt; an error is raised.
+    """
+
+    def __init__(self, *replies: str | BaseException | Callable[[Prompt], str]) -> None:
+        self.replies = replies
+        self.prompts: list[Prompt] = []
+
+    def complete(self, prompt: Prompt) -> Completion:
+        reply = self.replies[min(len(self.prompts), len(self.replies) - 1)]
+        self.prompts.append(prompt)
+        if isinstance(reply, BaseException):
+            raise reply
+        return Completion(reply if isinstance(reply, str) else reply(prompt), model="says")
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
@@ -120,6 +142,22 @@ class PairClusterer(Clusterer):
 
     def cluster(self, texts: Any, embedder: Any) -> Any:
         return np.arange(len(texts)) // 2
+
+
+class Corpora(Dataset):
+    """Passages by domain, and no conversations."""
+
+    def __init__(self, **domains: Sequence[Passage]) -> None:
+        self.passages = domains
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def domains(self) -> Sequence[str]:
+        return tuple(self.passages)
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter(self.passages[domain])
 
 
 class ToyDataset(Dataset):

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import pytest
 
-from conftest import SHARED
 from convrag import Embedder, Turn
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
@@ -26,6 +25,7 @@ from convrag.sdk.words import find_stems
 from convrag.turn.wiring import Wiring
 from convrag_dhrag.database import HistoryDatabase
 from convrag_dhrag.selection import TierSizes, Weights, select_exchanges
+from fixtures import SHARED
 
 DOMAINS = ("clapnq", "cloud")
 CAST = SHARED / "data" / "cast"

@@ -5,6 +5,7 @@ ten, before the kill and after it: with status 500, or by closing the connection
 """
 
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from killing import Grid, check_killed, shares
+from killing import Grid, check_killed
 from llm_server import Server, Step, make_error, make_reply
 
 pytestmark = pytest.mark.skipif(not (find_spec("litellm") and find_spec("mlflow")), reason="needs litellm and mlflow")
@@ -59,6 +60,12 @@ class WordsOfTheRequest(Server):
         words = " ".join(message["content"] for message in body["messages"]).split()
         seed = blake2b(" ".join(words).encode(), digest_size=8).digest()
         return Step(body=make_reply(" ".join(words[byte % len(words)] for byte in seed)))
+
+
+def shares(number: int, seed: int) -> list[float]:
+    """So many shares of a whole at random, one in each of as many equal parts of it."""
+    draw = random.Random(seed)
+    return [(part + draw.random()) / number for part in range(number)]
 
 
 @pytest.fixture

@@ -105,10 +105,9 @@ def add_everything(index: Any, query: Any) -> list[float]:
 
 
 if __name__ == "__main__":
-    from zipf_passages import ZipfPassages
-
     from convrag.store.store import Store
     from convrag_retrieval.bm25 import BM25Retriever
+    from zipf_passages import ZipfPassages
 
     step, store, passages = sys.argv[1:]
     retriever = BM25Retriever(dataset=ZipfPassages(int(passages)), store=Store(Path(store)))

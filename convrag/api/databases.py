@@ -31,12 +31,6 @@ class Entries(Protocol):
     def lock_call(self, key: str) -> AbstractContextManager[None]:
         """Keep processes of other machines from making a call during the block; waits while one of them makes it."""
 
-    def get_last_row(self) -> int:
-        """Return the row number of the newest entry; 0 where there is none."""
-
-    def count_since(self, row: int) -> dict[str, int]:
-        """Count by kind the entries that any process has added after a row."""
-
 
 class Rows(Protocol):
     """A statement that was carried out: `sqlite3.Cursor` is one."""
@@ -68,7 +62,7 @@ class Transactions(Protocol):
     name: str
     """What messages call the database."""
     serial: str
-    """How it declares a column of numbers of which none is given twice: "integer PRIMARY KEY AUTOINCREMENT"."""
+    """How it declares a column whose numbers are never given twice: "integer PRIMARY KEY AUTOINCREMENT"."""
 
     def read(self) -> AbstractContextManager[Statements]:
         """Begin a transaction that only reads, all of it at one moment."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag.api.printable import format_record_html
-from convrag.api.rows import format_record, parse_record
 from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query
 from convrag.api.types import Usage as Usage
 
@@ -94,6 +93,8 @@ class TurnRecord:
         Args:
             replies: whether to add the prompts and replies of language models, which are long.
         """
+        from convrag.api.rows import format_record  # a command that reads and writes no record does without
+
         return format_record(self, replies=replies)
 
     def _repr_html_(self) -> str:
@@ -107,6 +108,8 @@ class TurnRecord:
         Raises:
             ValueError: a field is missing or has another form; the message names it.
         """
+        from convrag.api.rows import parse_record
+
         return cls(**parse_record(row))
 
 
@@ -184,7 +187,7 @@ class Measurement(dict[str, Mapping[str, float]]):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The scores of some of a run's turns: those of a domain, say.
+    """The scores of some of a run's turns: of the turns of a domain, say.
 
     Args:
         turns: how many of them were scored.
@@ -275,7 +278,7 @@ class Cell:
             the same command runs it again), "failed", "same" (it is the same experiment as the cell whose id is
             `same_as`, and is not run), or empty while it is to come.
         error: why it failed, or what a partial one lacks.
-        name: what people call it: those of its overrides in which it differs from other cells.
+        name: what people call it: the overrides in which it differs from other cells.
         same_as: the id of the cell that is the same experiment.
 
     Example:

@@ -72,7 +72,7 @@ class Stage(ABC):
     libraries: ClassVar[Sequence[str]] = ()
     """Distributions, as pip names them, whose versions bear on results: `("scikit-learn",)`.
 
-    They are part of the fingerprint, as are those of `requires`, which need not be repeated here.
+    They are part of the fingerprint. So are the libraries of `requires`: they need not be repeated here.
     """
 
     env_vars: ClassVar[Sequence[str]] = ()
@@ -80,6 +80,19 @@ class Stage(ABC):
 
     prompt_templates: Sequence[Wording] = ()
     """The prompts of the stage, set in its constructor. They are part of its fingerprint, and a run keeps them."""
+
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """Whether the chosen settings use the stage of a parameter; by default, they use all.
+
+        A stage that is not used is neither built nor prepared, and the constructor is given None for it: a search by
+        words needs no embedder.
+
+        Args:
+            name: of the parameter ("embedder").
+            parameters: the other parameters by name: all values, and those stages that stand before this one.
+        """
+        return True
 
     def check(self) -> Iterable[str]:
         """Return a message, with what to do, for each missing key, file or server. Called before the first turn.

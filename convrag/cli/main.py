@@ -33,7 +33,6 @@ from convrag.config.settings import read_metric_names
 from convrag.config.yaml_files import cite
 from convrag.registry import plugins
 from convrag.sdk.library_logs import own_logs
-from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
 from convrag.turn.defects import list_stage_packages
 from convrag.turn.logs import TerminalFormatter
 
@@ -110,6 +109,8 @@ class Jobs:
         Raises:
             Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
         """
+        from convrag.sweep.sweep_file import find_sweep_id, read_metric  # --help needs none
+
         make_streams_printable()  # for a process of a launcher's
         own_logs()
         chosen = HydraConfig.get()
@@ -158,8 +159,9 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
 
 
 def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> tuple[int, float]:
-    """The exit status, 0 or that of a partial run, and the value. A run that was stopped has failed for a sweeper."""
+    """The exit status, 0 or a partial run's, and the value. A run that was stopped has failed for a sweeper."""
     from convrag.sweep.cells import CellsFailed
+    from convrag.sweep.sweep_file import METRICS_FILE, read_json, read_metric
 
     try:
         status = execute()
@@ -205,7 +207,7 @@ _INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 
 
 def read_arguments(arguments: Sequence[str]) -> Namespace:
-    """The flags of a command, each as an attribute, and its `overrides`, of which values are quoted where need be.
+    """The flags of a command, each as an attribute, and its `overrides`, with values quoted where need be.
 
     Raises:
         ConfigError: a flag is unknown or lacks its value.

@@ -25,12 +25,12 @@ class Unused(NamedTuple):
 
 
 def find_unused(config: Mapping[str, Any], command: Command, used: Collection[str], registry: Registry) -> list[Unused]:
-    """The choices that were typed and that nothing uses, or not all use that could; those of a group together.
+    """The choices that were typed and that nothing uses, or not all use that could; the choices of a group together.
 
     Args:
         config: the configuration, plain.
         command: what was typed; what defaults and presets choose is not spoken of.
-        used: the groups of which the run uses its stage.
+        used: the groups whose stage the run uses.
         registry: knows which stages an option asks for, by its constructor.
     """
     groups = [group for group in GROUPS if group in used]
@@ -41,7 +41,7 @@ def find_unused(config: Mapping[str, Any], command: Command, used: Collection[st
         keepers = list(_list_keepers(group, choices, chosen, names, command))
         if group not in used:
             subject = f"{' and '.join(choices)} {'is' if len(choices) == 1 else 'are'} not used"
-            asking = _list_asking(group, names, registry)
+            asking = _list_asking(group, chosen, registry)
             reason = _explain(group, asking, names) or f"task={config['task'][OPTION_KEY]} has no {group}"
             found.append(Unused(subject, reason, "; ".join([*_advise(group, choices[0], asking, names), *keepers])))
         elif keepers:
@@ -76,11 +76,15 @@ def _list_typed(overrides: Sequence[str]) -> dict[str, list[str]]:
     return typed
 
 
-def _list_asking(group: str, groups: Iterable[str], registry: Registry) -> dict[str, list[str]]:
-    """The groups whose options can ask for a group's stage -> these options."""
-    options = {of: registry.options(of).items() for of in groups}
-    asking = {of: [name for name, each in items if asks_for(each, group, registry)] for of, items in options.items()}
-    return {of: found for of, found in asking.items() if found}
+def _list_asking(group: str, chosen: Mapping[str, Option], registry: Registry) -> dict[str, list[str]]:
+    """The groups whose options can ask for a group's stage -> these options; a chosen one does with other settings."""
+    asking: dict[str, list[str]] = {}
+    for of, own in chosen.items():
+        found = [name for name, each in registry.options(of).items() if asks_for(each, group, registry)]
+        if found:
+            last = [f"{own.name} with other settings"] if own.name in found else []
+            asking[of] = [name for name in found if name != own.name] + last
+    return asking
 
 
 def _explain(group: str, asking: Mapping[str, Sequence[str]], names: Mapping[str, str]) -> str:

@@ -30,6 +30,11 @@ _LONGEST_CHAIN = 8
 """How many re-exports are followed, one after the other."""
 
 
+_SUMMARY = re.compile(r'^class (\w+)[^:]*:\n\s+r?"""(.*?)(?:"""|\n)', re.MULTILINE)
+_MADE_NAMES = re.compile(r"\b__getattr__\b|\bimport \*|\bglobals\(\)")
+"""A module with one of these may have classes whose names do not stand in it."""
+
+
 def _name_limit(*_: float, **__: float) -> None:
     """Stand for the limits of annotated-types, which take long to import; who reads the source needs none."""
 
@@ -100,9 +105,9 @@ def read_summary(target: str) -> str | None:
     module, _, name = target.partition(":")
     if find_module(module) is None:
         return None
-    pattern = rf'^class {re.escape(name)}\b[^:]*:\n\s+r?"""(.*?)(?:"""|\n)'
-    found = re.search(pattern, read_module(module) or "", re.MULTILINE)
-    return found[1].strip() if found else None
+    text = read_module(module) or ""
+    found = next((each for each in _SUMMARY.finditer(text) if each[1] == name), None)
+    return found[2].strip() if found else None
 
 
 def check_path(target: str) -> None:
@@ -111,7 +116,7 @@ def check_path(target: str) -> None:
     if not name.isidentifier():
         raise WrongPath('a path is written "package.module:Class"')
     text = read_module(module)
-    if text is not None and not re.search(rf"\b{name}\b|\b__getattr__\b|\bimport \*|\bglobals\(\)", text):
+    if text is not None and name not in text and not _MADE_NAMES.search(text):
         raise WrongPath(f"{module} has no class {name}")
 
 
@@ -246,7 +251,7 @@ class ClassSource:
         return parameters
 
     def _read_default(self, default: ast.expr | None) -> Any:
-        """A default's value; of a name, that of the module's constant. An expression stays the text that it is."""
+        """A default's value; a name stands for the module's constant. Any other expression stays text."""
         match default:
             case None:
                 return inspect.Parameter.empty

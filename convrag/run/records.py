@@ -14,6 +14,7 @@ from convrag.api.records import Run, TurnRecord
 from convrag.api.rows import format_query
 from convrag.api.types import Hit
 from convrag.sdk.jsonl import read_lines
+from convrag.sdk.trec import encode_id
 from convrag.sdk.utterances import USER
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import DiskError, encode_name, writing
@@ -204,17 +205,16 @@ def format_beir_line(record: TurnRecord) -> str:
 
 
 def format_trec_lines(record: TurnRecord, tag: str = "convrag") -> list[str]:
-    """Format a ranking as lines of a TREC run, which have six columns. White space in ids becomes underscores.
+    """Format a ranking as lines of a TREC run, which have six columns. White space in ids is percent-encoded.
 
     Args:
         record: of the turn.
         tag: the name of the run, which is the last column.
     """
-    turn = "_".join(record.turn_id.split())
+    turn = encode_id(record.turn_id)
     ranked = zip(record.hits, break_ties(record.hits), strict=True)
     return [
-        f"{turn} Q0 {'_'.join(hit.passage.id.split())} {rank} {score!r} {tag}"
-        for rank, (hit, score) in enumerate(ranked, 1)
+        f"{turn} Q0 {encode_id(hit.passage.id)} {rank} {score!r} {tag}" for rank, (hit, score) in enumerate(ranked, 1)
     ]
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from convrag.api.errors import ConfigError
+from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Evidence, Nugget, Question
-from convrag.sdk.frequencies import count_document_frequencies
+from convrag.sdk.frequencies import DocumentFrequencies, count_document_frequencies
 from convrag.sdk.matching import (
     MatchedSentence,
     adds_words,
@@ -170,26 +171,37 @@ NEAR_BEST = 0.75
 
 
 class Decider:
-    """Decides for a generator. Without a language model the signals decide.
+    """Decides for a generator. Without a language model the signals decide; a model decides by its reply.
 
     Args:
-        dataset: its corpus tells rare words from common ones.
+        llm: answers, or rules in its place.
+        dataset: its corpus tells rare words from common ones; without it, all words count the same.
         store: keeps the document frequencies.
         refuse: a level; see LEVELS.
     """
 
-    def __init__(self, dataset: Dataset, store: Store, refuse: str) -> None:
+    def __init__(self, llm: LLM | None, dataset: Dataset | None, store: Store | None, refuse: str) -> None:
+        self.by_rules = llm is None or llm.tasks is not None
         self.dataset = dataset
         self.store = store
         self.level = parse_level(refuse)
 
+    @property
+    def quotes(self) -> bool:
+        """Whether the answer is quoted, of sentences that the decision has matched."""
+        return self.by_rules and self.level > 0
+
     def decide(self, question: Question, evidence: Evidence) -> Decision:
         """Decide on a question."""
+        if not self.by_rules:  # the model's own reply says whether the passages answer the question
+            return Decision("answered", {}, self.level, refusal="I could not find this in the passages.")
         if is_courtesy(question.text):
             thanked = re.search(r"\b(?:thank|thx|cheers)", question.text.lower())
             reply = "You're welcome." if thanked else "Hello! What would you like to know?"
             return Decision("conversational", {}, self.level, reply=reply)
-        frequencies = count_document_frequencies(self.dataset, self.store)
+        frequencies = DocumentFrequencies()
+        if self.dataset is not None and self.store is not None:
+            frequencies = count_document_frequencies(self.dataset, self.store)
         asked = read_question(question.text, question.standalone, frequencies)
         passages = {item.passage.id: item.passage for item in evidence.items}
         matches = {key: match_sentences(asked, each.text, each.title) for key, each in passages.items()}

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LONGEST = 120
+"""Characters of a query that are shown: an earlier answer that is a query, too, is never shown whole."""
+
 _KINDS = {"lexical": "for words", "dense": "for vectors"}
 
 
@@ -48,11 +51,27 @@ def embed_uncached(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float
     return type(embedder).embed(embedder, texts)
 
 
-def describe_query(query: Query) -> str:
-    """Describe a query beside its text, as in "weight 0.5, for words, from mmr"; empty for a plain one."""
-    parts = [
-        f"weight {query.weight:g}" if query.weight != 1 else "",
-        _KINDS.get(query.search, ""),
-        f"from {query.source}" if query.source else "",
-    ]
-    return ", ".join(part for part in parts if part)
+def list_queries(queries: Sequence[Query]) -> list[str]:
+    """Describe what is searched for, each text in a line, cut: "tea kettle (weight 0.5, for words, from mmr)"."""
+    found: dict[str, list[str]] = {}
+    for query in queries:
+        parts = [
+            f"weight {query.weight:g}" if query.weight != 1 else "",
+            _KINDS.get(query.search, ""),
+            f"from {query.source}" if query.source else "",
+        ]
+        found.setdefault(_cut(query.text), []).append(", ".join(filter(None, parts)))
+    notes = {text: "; ".join(filter(None, described)) for text, described in found.items()}
+    return [f"{text} ({note})" if note else text for text, note in notes.items()]
+
+
+def summarise_queries(queries: Sequence[Query]) -> str:
+    """Name the first query, and how many other texts are searched for: "tea kettle and 11 more"."""
+    more = len(list_queries(queries)) - 1
+    return _cut(queries[0].text) + (f" and {more} more" if more else "")
+
+
+def _cut(text: str) -> str:
+    """The text in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ... ({len(line):,} characters)"

@@ -226,7 +226,7 @@ def ends_in_question(text: str) -> bool:
 def _classify(sentence: str, following: str) -> Kind:
     if ends_in_question(sentence):
         return "question"
-    prose = _INLINE_CODE.sub("x", _LINK.sub("", sentence))
+    prose = _INLINE_CODE.sub("x", _LINK.sub("", remove_citations(sentence)))
     marked, field = _MARKED.search(sentence), _FIELD.match(sentence)
     words = max(len(prose.split()), len(_CJK.findall(prose)) // 2)
     coded = _NO_STATEMENT.match(sentence) or len(_CODE.findall(prose)) > len(prose) / 15

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from convrag.api.records import TurnRecord
 from convrag.api.types import Passage
 from convrag.sdk.printable import format_line, format_text
+from convrag.sdk.queries import summarise_queries
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Source:
 
 
 def list_sources(records: Sequence[TurnRecord]) -> list[Source]:
-    """List the passages of the last turn, and those of earlier turns that it cites, in the order of their numbers.
+    """List the passages of the last turn, and what it cites of earlier turns, in the order of their numbers.
 
     Args:
         records: the turns of a conversation, up to the one that is asked for.
@@ -96,8 +97,9 @@ def format_transcript(title: str, records: Sequence[TurnRecord]) -> str:
 
 
 def _format_queries(record: TurnRecord) -> str:
-    texts = [query.text for query in record.queries if query.text != record.original_query]
-    return f"*Searched for: {'; '.join(_escape(format_line(text)) for text in texts)}*" if texts else ""
+    if all(query.text == record.original_query for query in record.queries):
+        return ""
+    return f"*Searched for: {_escape(format_line(summarise_queries(record.queries)))}*"
 
 
 def _format_source(source: Source) -> str:

@@ -105,16 +105,6 @@ class SqliteEntries(ForkAware):
         """Nothing: no other machine uses the file."""
         return nullcontext()
 
-    def get_last_row(self) -> int:
-        """Return the row number of the newest entry."""
-        ((last,),) = self._execute("SELECT coalesce(max(rowid), 0) FROM entries")
-        return int(last)
-
-    def count_since(self, row: int) -> dict[str, int]:
-        """Count by kind the entries after a row."""
-        counts = self._execute("SELECT kind, count(*) FROM entries WHERE rowid > ? GROUP BY kind ORDER BY kind", [row])
-        return {kind: int(count) for kind, count in counts}
-
     def _prepare_for_fork(self) -> None:
         """Close the connection: SQLite allows no child to use or close an inherited one. The next use opens another."""
         self._disconnect()

@@ -1,6 +1,5 @@
 """Streaming: an LLM passes the pieces of its reply to a listener, and a thread passes what it tells to a loop."""
 
-import asyncio
 import threading
 from codecs import getincrementaldecoder
 from collections import deque
@@ -128,6 +127,8 @@ class Stream(Generic[E, T]):
 
     async def __aiter__(self) -> AsyncIterator[E]:
         """Yield the events in order. Raises what the work raised, and RuntimeError at a second iteration."""
+        import asyncio  # takes as long to import as all of api/; only `async for` needs it
+
         loop, come = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:

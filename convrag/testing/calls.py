@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
-from threading import Barrier, Lock
+from threading import Barrier, Lock, Semaphore
 from types import FrameType
 from typing import Any, ClassVar, TypeVar
 from unittest import SkipTest
@@ -18,7 +18,6 @@ from convrag.api.stage import Stage
 from convrag.api.types import Question
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.testing.libraries import find_unnamed_libraries
 from convrag.testing.new_process import NewProcess
 from convrag.testing.samples import questions
 from convrag.testing.stage import StageContract
@@ -39,14 +38,11 @@ class CallContract(StageContract):
     new_process = True
     """Whether `make` works in a new process: not where it needs what a fixture has changed in this one."""
 
-    without_results: Sequence[str] = ()
-    """Libraries, as pip names them, that the stage's code imports and whose versions bear on no result."""
-
     _asked_by: ClassVar[dict[tuple[str, type], type]] = {}
     """What takes long, and a stage's class -> the test class that does it: others test variants of that class."""
 
     def inputs(self) -> list[list[dict[str, Any]]]:
-        """Make the arguments of calls: for each of several conversations, those of its turns in order.
+        """Make the arguments of calls: for each of several conversations, the arguments of its turns in order.
 
         The lists are made anew at each call, with equal contents. Conversations should differ, and a stage that cannot
         do with those of convrag.testing overrides this, or `make_input`.
@@ -92,17 +88,6 @@ class CallContract(StageContract):
                 continue
             self.check(result, arguments)
 
-    def test_its_libraries_are_named(self) -> None:
-        """Another version of a library may give other results, so the versions are part of the fingerprint."""
-        cls = type(self.make())
-        found = find_unnamed_libraries(cls, self.without_results)
-        unnamed = {name: module for name, module in found.items() if module != type(self).__module__}
-        assert not unnamed, (
-            f"{', '.join(f'{module} imports {name}' for name, module in unnamed.items())}: if its version bears on "
-            f"results, write `libraries = {tuple(unnamed)!r}` in the class; if it does not, name it in "
-            f"`without_results` of the test class"
-        )
-
     def test_it_is_deterministic(self) -> None:
         stage = self.make()
         first = self.call(stage)
@@ -126,7 +111,7 @@ class CallContract(StageContract):
             difference = find_difference(expected, answers, ("alone", "beside other threads"))
             self._assert_same(
                 f"threads disturb each other: {difference}" if difference else "",
-                "Keep the data of a call in local variables, those of a conversation in question.state(self), and "
+                "Keep the data of a call in local variables, a conversation's in question.state(self), and "
                 "guard what is shared with a lock",
             )
             if time.monotonic() > until:
@@ -197,7 +182,7 @@ class CallContract(StageContract):
         """Leave a check that takes long to the first test class that has a stage of this class."""
         first = self._asked_by.setdefault((check, type(stage)), type(self))
         if first is not type(self):
-            raise SkipTest(f"{first.__qualname__} checks {type(stage).__qualname__}, of which this is a variant")
+            raise SkipTest(f"{first.__qualname__} checks {type(stage).__qualname__}, and this is a variant of it")
 
     def _assert_same(self, difference: str, advice: str) -> None:
         """Fail where there is a difference, unless `test_it_is_deterministic` finds what is wrong."""
@@ -248,26 +233,34 @@ def call_from_threads(functions: Sequence[Callable[[], T]], modules: Set[str]) -
         functions: what to call.
         modules: names of modules and of top packages ("acme").
     """
-    barrier = Barrier(len(functions))
+    barrier, started = Barrier(len(functions)), Semaphore(0)
 
     def call(number: int) -> T:
+        started.release()
         barrier.wait()
         with _pause_between_lines(modules, random.Random(number)):
             return functions[number]()
 
+    calls = []
     with ThreadPoolExecutor(len(functions)) as pool:
-        return list(pool.map(call, range(len(functions))))
+        for number in range(len(functions)):
+            calls.append(pool.submit(call, number))
+            started.acquire()  # one after the other, since coverage installs a trace function in each
+    return [each.result() for each in calls]
 
 
 def list_modules(cls: type) -> set[str]:
-    """List the modules that a stage's class and its bases stand in, and the top packages of those of plugins."""
+    """List the modules that a stage's class and its bases stand in, and the top packages of plugins' modules."""
     modules = {base.__module__ for base in cls.__mro__} - {"builtins", "abc", "typing"}
     return modules | {module.partition(".")[0] for module in modules} - {"convrag"}
 
 
 @contextmanager
 def _pause_between_lines(modules: Set[str], chance: random.Random) -> Iterator[None]:
-    """Let the current thread pause between lines of the named modules."""
+    """Let the current thread pause between lines of the named modules, unless a debugger or coverage follows it."""
+    if sys.gettrace():  # two that trace a thread wait for each other
+        yield
+        return
     lines = 0
 
     def enter(frame: FrameType, event: str, _: Any) -> Any:
@@ -282,11 +275,10 @@ def _pause_between_lines(modules: Set[str], chance: random.Random) -> Iterator[N
                 time.sleep(PAUSE)
         return pause
 
-    before = sys.gettrace()
     with _installing:
         sys.settrace(enter)
     try:
         yield
     finally:
         with _installing:
-            sys.settrace(before)
+            sys.settrace(None)

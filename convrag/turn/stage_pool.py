@@ -80,6 +80,11 @@ class StagePool(ForkAware):
                 self._stages.popitem(last=False)
             return self._stages[key]
 
+    def uses_stage(self, option: Option, name: str, parameters: Mapping[str, Any], place: str) -> bool:
+        """Whether an option with these parameters uses the stage of another one. Raises StageFault."""
+        with _explained(f"{place}={option.name} cannot be built", lambda error: explain_build_error(error, option)):
+            return option.cls.uses_stage(name, parameters)
+
     def prepare(self, stage: Stage, *, for_new_questions: bool = False) -> None:
         """Prepare a stage, unless that has been done; an unrelated one does not wait for it.
 

@@ -170,6 +170,8 @@ class TurnInProgress:
         retriever = self.stages.retriever
         hits = retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k)
         self.hits = check_result(retriever, "retrieve", hits, [Hit])
+        if trace := retriever.explain(self.queries):
+            self.trace["retriever"] = dict(trace)
 
     def rerank(self) -> None:
         """Rerank the passages; if that fails, they keep their order."""
@@ -217,6 +219,8 @@ class TurnInProgress:
         if listener and not generator.streams:
             listener(self.answer.text)
         self.trace["generator"] = dict(self.answer.trace)
+        if reason := self.answer.trace.get("fallback"):
+            self.fallbacks["generator"] = str(reason)
 
     def make_record(self) -> TurnRecord:
         """Make the record of the turn from the results so far."""
@@ -271,13 +275,13 @@ class TurnInProgress:
         return reason
 
 
-REFUSALS = frozenset(("I could not find this in the passages.", "The passages do not answer this question."))
-"""The answers of first-party stages that found nothing."""
+REFUSALS = ("I could not find this in the ", "The passages do not answer this question.")
+"""The beginnings of the answers of first-party stages that found nothing."""
 
 
 def blank_refusals(history: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The history for a rewriter: a refusal is no answer, lest its words be searched for."""
-    return tuple(replace(turn, answer="") if turn.answer in REFUSALS else turn for turn in history)
+    return tuple(replace(turn, answer="") if turn.answer.startswith(REFUSALS) else turn for turn in history)
 
 
 def rerank_hits(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:

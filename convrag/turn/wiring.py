@@ -192,11 +192,10 @@ class Wiring:
         values = option.values(node, place, self._name_typed(place, option))
         self._building.append(place)
         try:
-            injected = {
-                parameter.name: self._inject(parameter, node, place)
-                for parameter in option.parameters.values()
-                if parameter.group
-            }
+            injected: dict[str, Stage | None] = {}
+            for parameter in (each for each in option.parameters.values() if each.group):
+                used = pool.uses_stage(option, parameter.name, {**values, **injected}, place)
+                injected[parameter.name] = self._inject(parameter, node, place) if used else None
         finally:
             self._building.pop()
         written: Any = self.logged_config
@@ -221,7 +220,7 @@ class Wiring:
         if given is None and parameter.used_option and parameter.optional and parameter.name in node:
             return None
         if given is None and not isinstance(parameter.default, Use):
-            if parameter.default is None:
+            if parameter.default is None and parameter.name != "dataset":  # given as the store is
                 return None
             self._injected.setdefault(place, []).append(group)
             stage: Stage = self.get(group)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Interval
 
@@ -153,6 +154,11 @@ class AutoRewriter(Rewriter):
         self.uses_model = llm.tasks is None
         self.prompting = prompting
         self.rules = {"weighing": weighing, "prompting": prompting, "blending": blending, "selecting": selecting}
+
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """A language model needs no rules."""
+        return name in ("llm", "prompting") or parameters["llm"].tasks is not None
 
     def rewrite(self, question: Question) -> Rewrite:
         """What the model, or the rules, make of it; a question without history is searched for as it is."""

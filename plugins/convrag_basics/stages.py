@@ -74,15 +74,15 @@ class DirectGenerator(Generator):
         self,
         *,
         llm: LLM,
-        dataset: Dataset,
-        store: Store,
+        dataset: Dataset | None = None,
+        store: Store | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,
         prompt: Path | None = None,
         refuse: str = "balanced",
     ) -> None:
         self.llm = llm
-        self.decider = Decider(dataset, store, refuse)
+        self.decider = Decider(llm, dataset, store, refuse)
         self.sampling = {"max_tokens": max_tokens, "temperature": temperature}
         self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
         self.prompt_templates = (self.template,)
@@ -137,6 +137,7 @@ class NoClusterer(Clusterer):
     """Put each text into a cluster of its own."""
 
     libraries = ("numpy",)
+    uses_embedder = False
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """The labels 0 to n - 1 for n texts."""

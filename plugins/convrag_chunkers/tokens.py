@@ -77,14 +77,18 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
         overlap: how many tokens of its end the next span begins with, rounded to whole words; at most half of them.
     """
     start, end = trim_span(text, start, end)
-    cut = start
+    done = start
     while start < end:
         starts = [found.start() for found in islice(_TOKEN.finditer(text, start, end), tokens + 1)]
         if len(starts) <= tokens:
             yield start, end
             return
-        cut = _find_cut(text, start, cut, starts.pop())
+        cut = _find_cut(text, start, starts.pop())
+        if cut <= done:  # all of it was in the last span: an accented letter has more tokens than the overlap leaves
+            start, end = trim_span(text, done, end)
+            continue
         yield trim_span(text, start, cut)
+        done = cut
         while starts[-1] >= cut:
             starts.pop()
         back = min(overlap, len(starts) // 2)
@@ -92,12 +96,9 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
         start, end = trim_span(text, start, end)
 
 
-def _find_cut(text: str, start: int, done: int, latest: int) -> int:
-    """Find the last place between words in the second half of a span; else between clauses, else characters.
-
-    It is behind `done`, the end of the span before, so that no span lies within another.
-    """
-    places = range(latest, max(done, start + (latest - start) // 2), -1)
+def _find_cut(text: str, start: int, latest: int) -> int:
+    """Find the last place between words in the second half of a span; else between clauses, else characters."""
+    places = range(latest, start + (latest - start) // 2, -1)
     return _find_place(text, places, (_is_between_words, _is_between_clauses, _is_between_characters), latest)
 
 

@@ -35,6 +35,7 @@ class TopicClusterer(Clusterer):
     """
 
     libraries = ("numpy", "scikit-learn")
+    uses_embedder = False
 
     def __init__(self, shortest: int) -> None:
         self.shortest = shortest

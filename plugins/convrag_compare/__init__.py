@@ -21,14 +21,6 @@ def convrag_sweep_check(sweep: Sweep) -> Iterable[str]:
 
 
 @hookimpl
-def convrag_sweep_started(sweep: Sweep) -> None:
-    """Note what the store holds before the first cell."""
-    from convrag_compare.report import mark_store
-
-    mark_store(sweep)
-
-
-@hookimpl
 def convrag_sweep_report(sweep: Sweep) -> Report | None:
     """Compare the cells of a grid of runs."""
     from convrag_compare.report import report_on

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from convrag import RunSummary
-from convrag.sdk.printable import count
 from convrag.sdk.types import Usage
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.leaderboard_files import make_run_table
@@ -25,7 +24,7 @@ _TOKENS = {"prompt_tokens", "completion_tokens", "cached_tokens"}
 """Left out where no run asked a language model."""
 
 _EXPLAINED = (
-    "`seconds` and `ms per turn` are those of the time when the run was made; a call whose result was reused took next "
+    "`seconds` and `ms per turn` are from the time when the run was made; a call whose result was reused took next "
     "to none. `ms in full` adds what reused calls took when they were made, so that runs can be compared by it. Tokens "
     "and `cost` count all calls, whenever they were made; `spent` counts those that this run made itself. `unpriced` "
     "replies have a price that nobody knows. Of the calls made, `failed calls` raised an error and have no result. A "
@@ -33,16 +32,8 @@ _EXPLAINED = (
 )
 
 
-def format_costs_files(
-    board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int] | None
-) -> dict[str, str]:
-    """The texts of costs.md and costs.csv.
-
-    Args:
-        board: the runs.
-        states: how each run ended by its name, "reused" among them; empty for runs of no grid.
-        stored: the results that the store gained, by stage method; None where they were not counted.
-    """
+def format_costs_files(board: Leaderboard) -> dict[str, str]:
+    """The texts of costs.md and costs.csv."""
     total = sum((row.result.usage for row in board.rows), Usage())
     counts = {name: field for name, field in _COUNTS.items() if total.tokens or field not in _TOKENS}
     table = make_run_table(
@@ -50,47 +41,18 @@ def format_costs_files(
     )
     parts = ["# Times, calls and costs", _EXPLAINED, table.markdown(), _describe_total(total)]
     parts += ["## Calls by stage", "Made / reused, for each stage of a turn.", _make_stage_table(board).markdown()]
-    if stored is not None:
-        parts += [
-            "## Each distinct call once",
-            check_call_counts(board, states, stored),
-            Table(["result", "gained"], [[kind, str(count)] for kind, count in stored.items()]).markdown(),
-        ]
     return {"costs.md": "\n\n".join(parts) + "\n", "costs.csv": table.csv()}
-
-
-def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int]) -> str:
-    """Sentences on whether the calls that the cells counted are the results that the store gained, one for each.
-
-    Args:
-        board: the runs.
-        states: how each cell ended, by name.
-        stored: the results that the store gained, by stage method.
-    """
-    ended, usage = _count_calls(board, states)
-    made, gained = usage.calls - usage.failed, sum(stored.values())
-    once = ": each was made once" if made == gained else ""
-    return (
-        f"In the {count(ended, 'cell')} that this command ran to the end, stages and metrics made {usage.calls:,} "
-        f"calls, {usage.failed:,} of which failed, and reused {usage.reused:,} results. Meanwhile the store gained "
-        f"{gained:,} results, one for each distinct call that has a result{once}."
-    )
 
 
 def describe_calls(board: Leaderboard, states: Mapping[str, str]) -> str:
     """A line on the calls of the cells that ran: "Calls of stages and metrics: 17 made, 19 reused (costs.md)."."""
     if {"ok", "partial", "failed"}.isdisjoint(states.values()):
         return "No cell had to be run, and no call was made."
-    _, usage = _count_calls(board, states)
+    summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
+    usage = sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
     failed = f" ({usage.failed:,} of them failed)" if usage.failed else ""
     spent = f", ${usage.spent_usd:.4f} spent" if usage.spent_usd else ""
     return f"Calls of stages and metrics: {usage.calls:,} made{failed}, {usage.reused:,} reused{spent} (costs.md)."
-
-
-def _count_calls(board: Leaderboard, states: Mapping[str, str]) -> tuple[int, Usage]:
-    """How many cells this command has run to the end, and the calls of their stages and metrics."""
-    summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
-    return len(summaries), sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
 
 
 _TIMES = ["seconds", "ms per turn", "ms in full", "turns"]

@@ -1,39 +1,28 @@
-"""Finds finished runs by a folder, a glob, the folder of a grid, or the id of a run in MLflow."""
+"""Finds finished runs by a folder, a glob, or the folder of a grid."""
 
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError
-from convrag.sdk.errors import MissingExtra
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.grids import CELL_FILE, read_json, read_sweep
 from convrag.sdk.tasks.runs import MANIFEST, read_choices, read_hydra_config, read_overrides
 from convrag_compare.run_result import RunResult, find_factors, get_levels, parse_overrides, read_run_result
 
-_MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
-_NEEDED = ("metrics.json", "scores.jsonl", ".hydra")
-_PARENT = "mlflow.parentRunId"
 
-
-def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[RunResult]:
+def find_runs(runs: Sequence[str]) -> list[RunResult]:
     """Find and read runs, in the order given; runs of the same experiment with the same scores count once.
 
     Args:
-        runs: folders of runs or grids, globs of such folders, or MLflow ids (of a grid: all its runs).
-        download: the folder for files from MLflow.
-        tracking_uri: MLflow's address.
+        runs: folders of runs or grids, or globs of such folders.
 
     Raises:
         ConfigError: a text is none of these, or names no finished run.
-        MissingExtra: MLflow is needed and not installed.
         DataError: a file of a run is broken.
     """
-    folders = list(dict.fromkeys(folder for run in runs for folder in _find_folders(run, download, tracking_uri)))
+    folders = list(dict.fromkeys(folder for run in runs for folder in _find_folders(run)))
     names = _find_shortest_names(folders)
     results = [
         read_run_result(folder, name, parse_overrides(read_overrides(folder)))
@@ -58,19 +47,16 @@ def name_runs(results: Sequence[RunResult], names: Sequence[str]) -> list[RunRes
     return [replace(run, name=name, choices={"run": name}) for run, name in zip(results, names, strict=True)]
 
 
-def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]:
+def _find_folders(run: str) -> list[Path]:
     path = Path(run).expanduser().absolute()
     matches = [path] if path.exists() else sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
     found = [folder for match in matches for folder in _list_runs(match)]
-    if found:
-        yield from found
-    elif not matches and _MLFLOW_ID.fullmatch(run):
-        yield from _download_runs(run, download, tracking_uri)
-    else:
+    if not found:
         raise ConfigError(
-            f"task.runs: {run!r} is no finished run. Give folders that hold a metrics.json, folders of grids, globs of "
-            "such, or MLflow run ids: task.runs=[outputs/2025-01-31/12-00-00-abc,...]"
+            f"task.runs: {run!r} is no finished run. Give folders that hold a metrics.json, folders of grids, or globs "
+            "of such: task.runs=[outputs/2025-01-31/12-00-00-abc,...]"
         )
+    return found
 
 
 def _list_runs(folder: Path) -> list[Path]:
@@ -153,56 +139,3 @@ def _get_configured(config: Mapping[str, Any], chosen: Mapping[str, Any], key: s
     if isinstance(value, Mapping):
         value = value.get(OPTION_KEY)
     return "" if value is None else str(value)
-
-
-def _download_runs(run_id: str, download: Path, tracking_uri: str) -> Iterator[Path]:
-    """Yield the folder of a run, or of each finished run below a parent, oldest first.
-
-    Args:
-        run_id: of a run, or of a grid.
-        download: where each run gets a folder, named by its id.
-        tracking_uri: MLflow's address.
-
-    Raises:
-        MissingExtra: MLflow is not installed.
-        ConfigError: there is no such run, or it has no files of a run of ours.
-    """
-    if not find_spec("mlflow"):
-        raise MissingExtra("mlflow", "convrag[mlflow]", f"task.runs=[{run_id}]")
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    client: Any = MlflowClient(tracking_uri=_absolute_uri(tracking_uri))
-    try:
-        run = client.get_run(run_id)
-        children = client.search_runs(
-            [run.info.experiment_id], f"tags.`{_PARENT}` = '{run_id}'", order_by=["attributes.start_time ASC"]
-        )
-        ids = [each.info.run_id for each in children if each.info.status == "FINISHED"] or [run_id]
-        for each in ids:
-            yield _download(client, each, download / each)
-    except MlflowException as error:
-        raise ConfigError(f"task.runs: MLflow at {tracking_uri} does not give run {run_id}: {error}") from error
-
-
-def _download(client: Any, run_id: str, folder: Path) -> Path:
-    artifacts = {Path(item.path).name for item in client.list_artifacts(run_id)}
-    if "metrics.json" not in artifacts:
-        raise ConfigError(f"task.runs: the run {run_id} in MLflow has no metrics.json (tracker.files=true keeps it)")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in _NEEDED:
-        if name in artifacts:
-            client.download_artifacts(run_id, name, str(folder))
-    return folder
-
-
-def _absolute_uri(uri: str) -> str:
-    """The address with an absolute path. Raises ConfigError where there is no database: MLflow would create one."""
-    if not uri.startswith("sqlite:///"):
-        return uri
-    path = Path(uri.removeprefix("sqlite:///")).absolute()
-    if not path.exists():
-        raise ConfigError(f"task.runs: there is no MLflow database at {path}: task.tracking_uri=...")
-    return f"sqlite:///{path}"

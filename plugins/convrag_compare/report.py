@@ -1,16 +1,12 @@
-"""The report of a comparison: its measures, files, plots and numbers; and that of a grid, from its cells' folders."""
+"""The report of a comparison: its measures, files, plots and numbers; and a grid's report, from its cells' folders."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
-from convrag import ConfigError, DataError, Report, Store
-from convrag.sdk.groups import GROUPS, OPTION_KEY
-from convrag.sdk.storage import get_store
+from convrag import ConfigError, DataError, Report
+from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.configuration import read_metric_names
-from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.runs import Observers
 from convrag.sdk.types import Cell, Sweep
 from convrag_compare.costs import describe_calls, format_costs_files
@@ -55,7 +51,6 @@ def compare_runs(
     remarks: Sequence[str] = (),
     notes: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
-    stored: Mapping[str, int] | None = None,
 ) -> Report:
     """Compare runs. The plots are drawn into the folder; the texts of all other files are in the report.
 
@@ -69,8 +64,7 @@ def compare_runs(
             these measures too.
         remarks: further lines of the report.
         notes: further lines of leaderboard.md.
-        states: how each cell ended, by name, "reused" among them.
-        stored: the results that the store gained, by stage method; None where they were not counted.
+        states: how each cell of a grid ended, by name, "reused" among them; None for runs of no grid.
     """
     chosen = _choose_metrics(results, metrics)
     measured = {name for result in results for name in result.overall}
@@ -80,13 +74,13 @@ def compare_runs(
     for old in (path for pattern in _OPTIONAL_FILES for path in folder.glob(pattern)):
         old.unlink()
     lines += draw_plots(board, folder)
-    if stored is not None:
-        lines.append(describe_calls(board, states or {}))
+    if states is not None:
+        lines.append(describe_calls(board, states))
     files = (
         format_leaderboard_files(board, notes)
         | {"leaderboard.tex": format_latex_table(board, columns)}
         | format_effects_file(board)
-        | format_costs_files(board, states or {}, stored)
+        | format_costs_files(board)
     )
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
     return Report(TITLE, tuple(lines), _make_data(board), files)
@@ -169,10 +163,6 @@ def _make_row(board: Leaderboard, row: Row) -> dict[str, Any]:
     }
 
 
-_store_marks: dict[str, int] = {}
-"""Id of a grid -> where the store stood when the grid began in this process."""
-
-
 def check_baseline(sweep: Sweep) -> list[str]:
     """What is wrong with `sweep.baseline`; empty where it is one of the cells, or the grid is not of runs."""
     if _is_of_runs(sweep):
@@ -184,23 +174,15 @@ def check_baseline(sweep: Sweep) -> list[str]:
     return []
 
 
-def mark_store(sweep: Sweep) -> None:
-    """Note where the store stands now, so that the report can count what the grid adds to it."""
-    _store_marks[sweep.id] = _open_store(sweep).entries.get_last_row()
-
-
 def report_on(sweep: Sweep) -> Report | None:
     """Compare the cells of a grid that has ended; None for a grid of another task than run."""
-    stored = _count_stored(sweep)
     if not _is_of_runs(sweep) or not sweep.folder.exists():
         return None
     results = [_read_cell(cell) for cell in sweep.cells if not cell.same_as]
     baseline, remarks = _choose_baseline(sweep, results)
     states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
     metrics = read_metric_names(sweep.config["sweep"]["metric"])
-    report = compare_runs(
-        results, metrics, baseline, sweep.folder, remarks=remarks, notes=sweep.notes, states=states, stored=stored
-    )
+    report = compare_runs(results, metrics, baseline, sweep.folder, remarks=remarks, notes=sweep.notes, states=states)
     announce_comparison(report, results, sweep.folder, sweep.config)
     return report
 
@@ -236,32 +218,3 @@ def _choose_baseline(sweep: Sweep, results: Sequence[RunResult]) -> tuple[RunRes
 def _is_of_runs(sweep: Sweep) -> bool:
     task = sweep.config.get("task")
     return bool(sweep.cells) and isinstance(task, Mapping) and task.get(OPTION_KEY) == "run"
-
-
-def _count_stored(sweep: Sweep) -> dict[str, int] | None:
-    """The results that the store gained during the grid, one for each distinct call, by stage method.
-
-    Returns:
-        None where the start of the grid was not noted in this process.
-    """
-    if (mark := _store_marks.pop(sweep.id, None)) is None:
-        return None
-    methods = _list_remembered_methods()
-    return {
-        kind: n
-        for kind, n in _open_store(sweep).entries.count_since(mark).items()
-        if kind.rpartition(".")[2] in methods
-    }
-
-
-def _list_remembered_methods() -> set[str]:
-    """The stage methods whose calls are remembered and counted; stages may keep other things in the store too."""
-    stages = set(GROUPS.values())
-    return {name for stage in stages for name, member in vars(stage).items() if hasattr(member, "remembered")}
-
-
-def _open_store(sweep: Sweep) -> Store:
-    """Open the store of a grid, whose configuration may refer to the environment."""
-    store = OmegaConf.to_container(OmegaConf.create(dict(sweep.config)).store, resolve=True)
-    assert isinstance(store, dict)
-    return get_store(store["path"], store.get("url"), plugins.open_database)

@@ -19,9 +19,7 @@ class CompareTask(Task):
     they share. The files are those that a grid leaves, in this command's own folder.
 
     Args:
-        runs: folders of runs, folders of grids (all their finished cells), globs of such, or MLflow run ids (of a
-            grid's parent: all its finished runs).
-        tracking_uri: MLflow's tracking address, for runs that are given by their ids.
+        runs: folders of runs, folders of grids (all their finished cells), or globs of such.
         names: what tables and plots call the runs, one for each in their order (`[no rewriting,DH-RAG]`); without them,
             runs are named by the overrides in which they differ.
         columns: the measures and factors that leaderboard.tex shows (`[nDCG@5,ROUGE-L]`); without them all that are
@@ -32,14 +30,12 @@ class CompareTask(Task):
         self,
         *,
         runs: list[str],
-        tracking_uri: str = "sqlite:///outputs/mlflow.db",
         names: list[str] | None = None,
         columns: list[str] | None = None,
     ) -> None:
         if not runs:
             raise ConfigError("task.runs is empty: task.runs=[outputs/sweeps/*] compares all cells of all grids")
         self.runs = list(runs)
-        self.tracking_uri = tracking_uri
         self.names = list(names or ())
         self.columns = list(columns or ())
 
@@ -51,7 +47,7 @@ class CompareTask(Task):
         from convrag_compare.run_result import find_baseline, settle_baseline
         from convrag_compare.tables import print_tables
 
-        results = find_runs(self.runs, folder / "mlflow", self.tracking_uri)
+        results = find_runs(self.runs)
         metrics = read_metric_names(config.sweep.metric)
         if missing := find_missing_metrics(results, metrics):
             raise ConfigError(missing)

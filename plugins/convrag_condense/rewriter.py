@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -94,6 +94,12 @@ class CondenseRewriter(Rewriter):
         template = PromptTemplate("rewrite", package="convrag_condense", path=prompt)
         self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
         self.prompt_templates = (template,)
+
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The embedder for its gate, the retriever to search ahead, and the llm."""
+        needed = {"embedder": parameters["gate"] == "embedding", "retriever": parameters["speculate"]}
+        return bool(needed.get(name, True))
 
     def rewrite(self, question: Question) -> Rewrite:
         """At most one call of the LLM; none where the gate finds that the question stands alone."""

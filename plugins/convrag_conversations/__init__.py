@@ -4,8 +4,14 @@
 * `sqlite`: the transactions on a file of SQLite.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from convrag import hookimpl
-from convrag.sdk.storage import ConversationStore
+
+if TYPE_CHECKING:
+    from convrag.sdk.storage import ConversationStore  # imports SQLite, which --help does without
 
 
 @hookimpl

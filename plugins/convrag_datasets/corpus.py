@@ -10,6 +10,7 @@ from convrag import DataError, Passage
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.jsonl import Line, check_is_file, read_lines
+from convrag.sdk.trec import decode_id, split_columns
 from convrag_datasets import row_files, rows
 from convrag_datasets.row_files import Columns, read_rows
 from convrag_datasets.rows import Row, with_ids
@@ -24,7 +25,7 @@ class Qrels:
 
     Args:
         path: between tabs or blanks: query-id, corpus-id, score, with or without this heading; or query, 0, passage,
-            grade.
+            grade. Ids of the latter, and any between blanks, may be percent-encoded (see `convrag.sdk.trec`).
 
     Attributes:
         grades: turn id -> passage id -> grade of relevance.
@@ -38,7 +39,7 @@ class Qrels:
         self._first_lines: dict[str, Line] = {}
         columns = 0
         for line in read_lines(path):
-            row = _split_columns(line.text)
+            row = split_columns(line.text)
             if not columns and [name.lower().replace("_", "-") for name in row] == _HEADER:
                 columns = len(row)
                 continue
@@ -46,6 +47,8 @@ class Qrels:
             if len(row) != columns:
                 names = "query-id, corpus-id, score" if columns == 3 else "query, 0, passage, grade"
                 raise line.error(f"there must be {columns} columns ({names}), not {len(row)}")
+            if columns == 4 or "\t" not in line.text:
+                row = [*map(decode_id, row)]
             self._add(row[0], row[-2], row[-1], line)
         if not self.grades:
             raise DataError("this file holds no judgements", path=path)
@@ -67,11 +70,6 @@ class Qrels:
         if self.grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
             raise line.error(f"passage {passage!r} is judged twice for {turn!r}, with different scores")
         self._first_lines.setdefault(turn, line)
-
-
-def _split_columns(line: str) -> list[str]:
-    """The columns of a line: between tabs, or where there is no tab, between blanks (as TREC's tools write them)."""
-    return [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
 
 
 _FIELDS = ("text", "title", "url", "metadata")

@@ -7,8 +7,9 @@ Parquet file with the row, "row 7.question".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -180,16 +181,6 @@ class TurnNode:
     node: Row
 
 
-@dataclass
-class _Group:
-    """The turns of a conversation and the places of their rows by number, and the texts before the first of them."""
-
-    turns: dict[int, Turn] = field(default_factory=dict)
-    places: dict[int, str] = field(default_factory=dict)
-    first: int = -1
-    context: list[str] = field(default_factory=list)
-
-
 def format_row_id(conversation: str, number: int) -> str:
     """The id of a turn: "74_2"."""
     return f"{conversation}_{number}"
@@ -204,22 +195,22 @@ def group_rows(rows: Iterable[TurnNode]) -> Iterator[Conversation]:
     Raises:
         DataError: a turn occurs twice.
     """
-    groups: dict[str, _Group] = {}
+    groups: dict[str, dict[int, Turn]] = {}
+    contexts: dict[str, list[str]] = {}
     for row in rows:
-        group = groups.setdefault(row.conversation, _Group())
-        if row.number in group.turns:
-            raise row.node.error(f"the turn {row.turn.id!r} occurs twice (first in {group.places[row.number]})")
-        group.turns[row.number], group.places[row.number] = row.turn, row.node.where
-        if group.first < 0 or row.number < group.first:
-            group.first = row.number
-            group.context = [each.read_text() for each in row.node.optional_items("Context")]
-    for name, group in groups.items():
-        turns = tuple(group.turns[number] for number in sorted(group.turns))
-        yield Conversation(name, turns, history=tuple(_read_history(name, group)))
+        turns = groups.setdefault(row.conversation, {})
+        if row.number in turns:
+            raise row.node.error(f"the turn {row.turn.id!r} occurs twice")
+        if all(row.number < number for number in turns):
+            contexts[row.conversation] = [each.read_text() for each in row.node.optional_items("Context")]
+        turns[row.number] = row.turn
+    for name, turns in groups.items():
+        history = tuple(_read_history(name, min(turns), contexts[name]))
+        yield Conversation(name, tuple(turns[number] for number in sorted(turns)), history=history)
 
 
-def _read_history(name: str, group: _Group) -> Iterator[Turn]:
-    answers = [*group.context[1::2], ""]
-    pairs = list(zip(group.context[::2], answers, strict=False))
-    for number, (question, answer) in enumerate(pairs, group.first - len(pairs)):
+def _read_history(name: str, first: int, context: Sequence[str]) -> Iterator[Turn]:
+    """The turns before the first one that is asked, whose number is given."""
+    pairs = list(zip_longest(context[::2], context[1::2], fillvalue=""))
+    for number, (question, answer) in enumerate(pairs, first - len(pairs)):
         yield Turn(format_row_id(name, number), question, answer)

@@ -28,10 +28,13 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.deciding import Decider
+from convrag.sdk.parallel import map_parallel
 from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
 from convrag_ginger.cluster_sentences import TIED, Quoting, SentenceWriter, Unsupported
 from convrag_ginger.clusters import MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
 from convrag_ginger.length_limit import LengthLimit, join_sentences
+from convrag_ginger.llm_detector import Untagged
+from convrag_ginger.sentences_detector import SentencesDetector
 
 
 class GingerGenerator(Generator):
@@ -42,7 +45,8 @@ class GingerGenerator(Generator):
     clusterer has any), their order, and each sentence with its citations and whether its nuggets support it. Fewer
     nuggets than `few` are a cluster each, and a single one gives a single sentence. Without nuggets, the answer says
     that the documents do not answer the question (`outcome`: answered, single or unanswerable). Without a language
-    model, it quotes at most two sentences, of the nuggets that say nearly as much of what is asked as the best.
+    model, it quotes at most two sentences, of the nuggets that say nearly as much of what is asked as the best, unless
+    refuse=never leaves all to the ranker, as published.
 
     Args:
         llm: rephrases and checks, if `fluency` or `check` ask for it.
@@ -59,7 +63,7 @@ class GingerGenerator(Generator):
         clusters: how many of the best clusters are summarised; None: as many as the length allows, so 3 by default
             (GINGER).
         few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs so many).
-        least_nuggets: the fewest nuggets of a cluster; those of smaller ones are outliers. With 2 (GINGER), where there
+        least_nuggets: the fewest nuggets of a cluster; smaller ones' nuggets are outliers. With 2 (GINGER), where there
             are not two such clusters each nugget is a cluster, as with fewer than `few`.
         outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of them: GINGER),
             "singletons" (a cluster each), "nearest" (the most similar cluster), "drop". Default: an outlier may still
@@ -97,8 +101,8 @@ class GingerGenerator(Generator):
         embedder: Embedder,
         ranker: Ranker,
         summarizer: Summarizer,
-        dataset: Dataset,
-        store: Store,
+        dataset: Dataset | None = None,
+        store: Store | None = None,
         res_length_limit: Annotated[int, Ge(1)] = 3,
         words: Annotated[int, Ge(1)] = 35,
         clusters: Annotated[int, Ge(1)] | None = None,
@@ -126,8 +130,7 @@ class GingerGenerator(Generator):
         )
         self.duplicates = duplicates
         self.fluency = fluency
-        self.decider = Decider(dataset, store, refuse)
-        self.by_rules = llm.tasks is not None
+        self.decider = Decider(getattr(summarizer, "llm", llm), dataset, store, refuse)  # it writes the sentences
         sampling = {"temperature": temperature}
         support_prompt = PromptTemplate("support", package="convrag_ginger")
         fluency_prompt = PromptTemplate("fluency", package="convrag_ginger", path=prompt)
@@ -144,6 +147,14 @@ class GingerGenerator(Generator):
         )
         self.prompt_templates = (fluency_prompt, *((support_prompt,) if check == "llm" else ()))
 
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The llm to rephrase or check, the embedder where the clusterer asks it or outliers have a nearest cluster."""
+        if name == "llm":
+            return bool(parameters["fluency"] or parameters["check"] == "llm")
+        nearest = parameters["outliers"] == "nearest" or parameters["least_nuggets"] > 1
+        return bool(name != "embedder" or nearest or parameters["clusterer"].uses_embedder)
+
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """How many turns had an answer, and how many sentences are unsupported."""
         return report_outcomes(records)
@@ -154,8 +165,8 @@ class GingerGenerator(Generator):
         if decision.reply:
             return decision.make_answer()
         query = question.standalone or question.text
-        nuggets = self._detect(query, evidence)
-        quoting = Quoting(decision.keep_best(nuggets), decision.adds) if self.by_rules else None
+        nuggets, untagged = self._detect(query, evidence)
+        quoting = Quoting(decision.keep_best(nuggets), decision.adds) if self.decider.quotes else None
         nuggets = list(quoting.rates) if quoting else nuggets
         merged = self._merge(nuggets)
         clusters = self.nugget_clusterer.cluster(query, merged)
@@ -164,7 +175,9 @@ class GingerGenerator(Generator):
         order = sorted(range(len(clusters)), key=lambda index: (rates[index] < least, -clusters[index].score))
         written = self.writer.write(query, nuggets, clusters, order, quoting)
         sentences = written.sentences
-        counts = {"reduced": written.reduced, "left_out": written.left_out}
+        counts: dict[str, Any] = {"reduced": written.reduced, "left_out": written.left_out}
+        if untagged:
+            counts |= {"untagged": untagged, "fallback": describe_untagged(untagged)}
         if not sentences:
             found = {"query": query, "nuggets": [asdict(nugget) for nugget in nuggets], **counts}
             return decision.refuse().make_answer(found)
@@ -190,16 +203,33 @@ class GingerGenerator(Generator):
         citations = tuple(dict.fromkeys(passage for passages in cited for passage in passages))
         return Answer(text, citations, trace, locate_support(text, sentences))
 
-    def _detect(self, query: str, evidence: Evidence) -> list[Nugget]:
-        """The nuggets of all passages, in the order of the evidence; a hint stands for its passage."""
+    def _detect(self, query: str, evidence: Evidence) -> tuple[list[Nugget], int]:
+        """The nuggets of all passages, in the order of the evidence, and how many replies ignored the tags.
+
+        A hint stands for its passage. The nuggets of a passage whose reply has no tags are sentences.
+        """
         passages = {item.passage.id: item.passage for item in reversed(evidence.items)}
         ordered = dict.fromkeys(item.passage.id for item in evidence.items)
-        return [nugget for name in ordered for nugget in self.detector.detect(query, passages[name])]
+
+        def detect(name: str) -> tuple[list[Nugget], bool]:
+            try:
+                return self.detector.detect(query, passages[name]), False
+            except Untagged:
+                return SentencesDetector().detect(query, passages[name]), True
+
+        found = list(map_parallel(detect, ordered))
+        return [nugget for nuggets, _ in found for nugget in nuggets], sum(untagged for _, untagged in found)
 
     def _merge(self, nuggets: Sequence[Nugget]) -> list[MergedNugget]:
         if self.duplicates is None:
             return [MergedNugget(nugget, (index,)) for index, nugget in enumerate(nuggets)]
         return merge_duplicates(nuggets, self.duplicates)
+
+
+def describe_untagged(replies: int) -> str:
+    """What is said of a model that ignores the tags."""
+    had = "1 reply" if replies == 1 else f"{replies} replies"
+    return f"{had} had no tags: this model does not follow the format; detector=sentences needs none"
 
 
 def count_topic_words(traces: Iterable[Mapping[str, Any]]) -> Counter[str]:
@@ -232,10 +262,11 @@ def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
             words += count_topic_words([trace])
             sentences = trace.get("sentences", ())
             counts[str(trace["outcome"])] += 1
-            counts["nuggets"] += len(trace["nuggets"])
+            counts["nuggets"] += len(trace.get("nuggets", ()))
             counts["sentences"] += len(sentences)
             counts["reduced"] += trace.get("reduced", 0)
             counts["left_out"] += trace.get("left_out", 0)
+            counts["untagged"] += trace.get("untagged", 0)
             counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
     if not counts["answered"] + counts["single"] + counts["unanswerable"]:
         return None  # no turn was answered by this generator, as where answers come from a file
@@ -245,11 +276,12 @@ def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
         f"{counts['sentences']} sentences, {counts['reduced']} of them reduced to a quotation, "
         f"{counts['left_out']} left out, {counts['unsupported']} flagged as unsupported"
     )
+    lines = (line, describe_untagged(counts["untagged"])) if counts["untagged"] else (line,)
     if not words:
-        return Report(TITLE, (line,), dict(counts))
+        return Report(TITLE, lines, dict(counts))
     topics = f"words of topics, with the number of clusters: {format_topic_words(words)}"
     numbers = {**counts, "topic_words": dict(rank_words(words, 50))}
-    return Report(TITLE, (line, topics), numbers)
+    return Report(TITLE, (*lines, topics), numbers)
 
 
 def format_topic_words(words: Counter[str]) -> str:

@@ -1,7 +1,8 @@
 """`detector=sentences`: the sentences of a passage that match the query best, the first ones preferred."""
 
 import math
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from annotated_types import Ge, Interval
 
@@ -79,6 +80,11 @@ class AutoDetector(Detector):
     def __init__(self, *, llm: LLM, tagging: Detector = use("llm"), matching: Detector = use("sentences")) -> None:
         self.uses_model = llm.tasks is None
         self.detector = tagging if self.uses_model else matching
+
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The llm, and the detector that it decides on."""
+        return name == "llm" or (parameters["llm"].tasks is None) == (name == "tagging")
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
         """What the chosen detector finds. Raises LLMError where it does."""

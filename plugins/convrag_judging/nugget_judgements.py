@@ -11,8 +11,8 @@ from convrag import Report
 from convrag.sdk.strict_json import format_json
 from convrag_judging.nugget_scores import SCORES, LabelPairs, NuggetLabels
 
-FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED = "few", "no_pair", "no_passages", "no_nuggets", "not_judged"
-REASONS = (FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED)
+FEW, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED = "few", "no_passages", "no_nuggets", "not_judged"
+REASONS = (FEW, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED)
 """The reasons for which a turn is not scored."""
 
 
@@ -71,7 +71,7 @@ class TurnJudgement:
 
         Args:
             turn_id: the turn.
-            labels: those of each assessor.
+            labels: of each assessor.
             words: the length of the answer where the files do not have it.
         """
         if not labels:
@@ -211,7 +211,6 @@ class NuggetAggregate:
         """How many turns were left out, and why; with `min_nuggets`, too few nuggets are named even if 0 turns."""
         reasons = {
             FEW: f"rest on fewer than {self.min_nuggets} nuggets",
-            NO_PAIR: "have no answer in the run whose lengths count",
             NO_PASSAGES: "have no passages to make nuggets from",
             NO_NUGGETS: "have no nuggets",
             NOT_JUDGED: "have no judgement",

@@ -24,7 +24,6 @@ from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
 from convrag_judging.answers import (
-    PairedAnswers,
     References,
     ReferenceTurn,
     has_answer,
@@ -35,7 +34,7 @@ from convrag_judging.answers import (
 )
 from convrag_judging.assessors import check_tasks, find_rule_based, name_llms
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
-from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PAIR, NO_PASSAGES, NuggetAggregate, TurnJudgement
+from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, NuggetAggregate, TurnJudgement
 from convrag_judging.nugget_scores import SCORES, NuggetLabels, NuggetSet
 
 log = logging.getLogger(__name__)
@@ -65,9 +64,6 @@ class NuggetMetrics(Metrics):
         judgements: JSONL files of importance and support labels, each of them an assessor (or with an "assessor" in
             each line); no model is asked then.
         max_words: truncates all answers to this length in words before they are judged; None judges them whole.
-        equal_length: the folder of a finished run: each answer is cut to the length of that run's answer to the same
-            turn where this is shorter, and turns that the run lacks are left out. Measure both runs, each with the
-            folder of the other, and each pair of answers has one length (task=compare_answers does both at once).
         min_nuggets: leaves out turns whose answer rests on fewer nuggets (generator=ginger; the GINGER paper leaves
             out those with fewer than 2). The summary always has their number.
         window: passages per call (10: TREC RAG).
@@ -82,7 +78,7 @@ class NuggetMetrics(Metrics):
         workers: turns that are judged in parallel.
 
     Raises:
-        ConfigError: judgements are combined with max_words, equal_length or nuggets.
+        ConfigError: judgements are combined with max_words or nuggets.
         DataError: a prompt's file is missing or is no template.
     """
 
@@ -101,7 +97,6 @@ class NuggetMetrics(Metrics):
         nuggets: Path | None = None,
         judgements: list[Path] = [],  # noqa: B006 - read only
         max_words: Annotated[int | None, Ge(1)] = None,
-        equal_length: Path | None = None,
         min_nuggets: int = 0,
         window: Annotated[int, Ge(1)] = 10,
         batch: Annotated[int, Ge(1)] = 10,
@@ -113,8 +108,8 @@ class NuggetMetrics(Metrics):
         temperature: float | None = 0.0,
         workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
-        if judgements and (max_words or equal_length or nuggets):
-            other = "max_words" if max_words else "equal_length" if equal_length else "nuggets"
+        if judgements and (max_words or nuggets):
+            other = "max_words" if max_words else "nuggets"
             raise ConfigError(
                 f"metrics.nuggets.{other} is for answers that are still to be judged, and with "
                 "metrics.nuggets.judgements they are judged already: give one of the two"
@@ -122,7 +117,6 @@ class NuggetMetrics(Metrics):
         self.references = References(dataset, store)
         self.passages = passages
         self.max_words = max_words
-        self.pairs = PairedAnswers(equal_length) if equal_length else None
         self.min_nuggets = min_nuggets
         self.workers = workers
         self.files = [path for path in (nuggets, *judgements) if path is not None]
@@ -147,7 +141,6 @@ class NuggetMetrics(Metrics):
             if self._labels:
                 self._labels()
                 return
-            yield from self.pairs.find_problems() if self.pairs else ()
             yield from check_tasks(self.llms, self._tasks(), "nuggets")
             if self._nuggets:
                 self._nuggets()
@@ -162,7 +155,7 @@ class NuggetMetrics(Metrics):
 
     def content_hash(self) -> str:
         """A hash of the files."""
-        return digest([*map(file_hash, self.files), self.pairs.content_hash() if self.pairs else ""])
+        return digest(list(map(file_hash, self.files)))
 
     def note(self) -> str:
         """Warns where scores are no judgements of a language model, or must not be compared between systems."""
@@ -207,16 +200,13 @@ class NuggetMetrics(Metrics):
 
     def _judge(self, record: TurnRecord) -> TurnJudgement:
         """The judgement of a turn by the models."""
-        if self.pairs and not self.pairs.has_pair(record):
-            return TurnJudgement(record.turn_id, left_out=NO_PAIR)
         if rests_on_few_nuggets(record, self.min_nuggets):
             return TurnJudgement(record.turn_id, left_out=FEW)
         turn, problems = self.references.look_up(record), list[str]()
         nuggets = self._find_nuggets(record, turn, problems)
         if isinstance(nuggets, str):
             return TurnJudgement(record.turn_id, left_out=nuggets, problems=tuple(problems))
-        most = self.pairs.limit_words(record, self.max_words) if self.pairs else self.max_words
-        answer = truncate_answer(record.answer.text, most)
+        answer = truncate_answer(record.answer.text, self.max_words)
         assessments = [assessor.assess(turn, nuggets, answer, problems) for assessor in self.assessors]
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)

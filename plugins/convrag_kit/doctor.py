@@ -12,13 +12,12 @@ from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.turns import Wiring
 from convrag_kit import doctor_checks
 from convrag_kit.doctor_checks import ConfiguredStages, Finding, Level
-from convrag_kit.inventory import list_failures
 
 _STYLES: dict[Level, str] = {"ok": "green", "-": "dim", "warn": "yellow", "fail": "red"}
 
 
 class DoctorTask(Task):
-    """Check versions, keys, models, servers, store and database for a configuration, and say what to do.
+    """Check versions, plugins, stages, keys and the store for a configuration, and say what to do.
 
     Add what a run would have: `python -m convrag task=doctor llm=claude embedder=bge`. Each stage that is chosen is
     asked for itself, plugins of others included. Nothing is changed, downloaded or paid. The exit status is 1 where
@@ -41,16 +40,13 @@ def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
         stages = ConfiguredStages(Wiring(copy))
         yield "the chosen stages", stages.findings()
         yield "keys (by name; values are never shown)", doctor_checks.check_keys(stages)
-        yield "models", doctor_checks.check_models(stages)
-        yield "servers", doctor_checks.check_servers(stages)
         yield "store", doctor_checks.check_store(Path(config.store.path), config.store.url or "")
-        yield "databases", doctor_checks.check_databases(stages)
 
 
 def _check_plugins() -> list[Finding]:
     """The plugins that failed to load; where all are loaded, the distributions that they come from."""
     registry = plugins.load().registry
-    if failures := list_failures():
+    if failures := registry.failures:
         return [Finding("warn", failure.plugin, str(failure)) for failure in failures]
     options = [option for group in GROUPS for option in registry.options(group).values()]
     return [Finding("ok", ", ".join(sorted({f"{option.distribution} {option.version}" for option in options})))]

@@ -1,10 +1,9 @@
-"""What a configuration needs: its stages, libraries, keys, models, servers, the store and databases; all read only."""
+"""What a configuration needs: its stages, libraries, keys and the store; all read only."""
 
 import os
 import platform
 import re
 import shutil
-import socket
 import sqlite3
 import tempfile
 from collections import defaultdict
@@ -13,11 +12,9 @@ from contextlib import closing, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from convrag import ConvragError, __version__
 from convrag.sdk.groups import GROUPS, SEVERAL
-from convrag.sdk.libraries import is_installed
 from convrag.sdk.secrets import redact_address
 from convrag.sdk.storage import FILE
 from convrag.sdk.tasks.options import plugins, variants_of
@@ -43,14 +40,6 @@ class Finding(NamedTuple):
     level: Level
     subject: str
     message: str = ""
-
-
-class TextParameter(NamedTuple):
-    """A parameter of a stage whose value is a text; `place` is where the stage stands in the configuration."""
-
-    place: str
-    name: str
-    value: str
 
 
 class ConfiguredStages:
@@ -79,15 +68,15 @@ class ConfiguredStages:
             if not problems:
                 yield Finding("ok", self.wiring.describe_choice(place))
 
-    def text_parameters(self) -> Iterator[TextParameter]:
-        """The parameters of these stages whose values are texts."""
+    def list_variables(self) -> Iterator[tuple[str, str]]:
+        """Yield (place, variable) for each environment variable that a parameter of these stages names."""
         for place in self.wiring.stages:
             node: Any = self.wiring.config
             for step in place.split("."):
                 node = node.get(step) if isinstance(node, Mapping) else None
             for name, value in node.items() if isinstance(node, Mapping) else ():
-                if isinstance(value, str):
-                    yield TextParameter(place, str(name), value)
+                if str(name).endswith("_env") and isinstance(value, str):
+                    yield place, value
 
     def _find_problems(self, place: str) -> list[str]:
         try:
@@ -96,19 +85,12 @@ class ConfiguredStages:
             return [str(error)]
 
 
-_CONNECT_TIMEOUT = 2.0  # seconds
-_NEURAL_LIBRARIES = {"torch", "transformers", "sentence_transformers"}
-_MODEL_FILES = ("config.json", "tokenizer_config.json", "modules.json")  # a model in the cache has one of these
-
-
 def check_versions() -> Iterator[Finding]:
     """Python, convrag, the libraries that it depends on, and the extras that are not installed."""
     from packaging.requirements import Requirement
 
-    installed, absent = (
-        [f"python {platform.python_version()}", f"convrag {__version__}"],
-        defaultdict[str, list[str]](list),
-    )
+    installed = [f"python {platform.python_version()}", f"convrag {__version__}"]
+    absent: dict[str, list[str]] = defaultdict(list)
     for requirement in map(Requirement, metadata.requires(plugins.FIRST_PARTY) or ()):
         extra = _get_extra(requirement)
         if requirement.name == plugins.FIRST_PARTY or extra == "test":
@@ -135,9 +117,8 @@ def check_versions() -> Iterator[Finding]:
 def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
     """The environment variables that options and variants read, by name; no value is shown."""
     readers: dict[str, list[str]] = defaultdict(list)
-    for place, name, value in stages.text_parameters():
-        if name.endswith("_env"):
-            readers[value].append(stages.wiring.describe_choice(place))
+    for place, variable in stages.list_variables():
+        readers[variable].append(stages.wiring.describe_choice(place))
     for variant in (variant for group in GROUPS for variant in variants_of(group)):
         for name, value in variant.values.items():
             if name.endswith("_env") and isinstance(value, str):
@@ -152,47 +133,6 @@ def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
         yield Finding("-", f"not set: {', '.join(unset)}")
 
 
-def check_models(stages: ConfiguredStages) -> Iterator[Finding]:
-    """Whether the models of the chosen stages are on this disk, or have to be downloaded."""
-    if not is_installed("huggingface_hub"):
-        return
-    from huggingface_hub import try_to_load_from_cache
-
-    for place, name, model in stages.text_parameters():
-        if name not in ("model", "tokenizer") or not _NEURAL_LIBRARIES & set(stages.wiring.stages[place].requires):
-            continue
-        subject = f"{place}.{name}={model}"
-        if Path(model).expanduser().is_dir():
-            yield Finding("ok", subject, "is a folder")
-        elif any(isinstance(try_to_load_from_cache(model, file), str) for file in _MODEL_FILES):
-            yield Finding("ok", subject, "is in the cache of the Hugging Face hub")
-        elif not stages.problems[place]:
-            yield Finding(
-                "warn", subject, "is not on this disk: it is downloaded at first use, where there is a network"
-            )
-
-
-def check_servers(stages: ConfiguredStages) -> Iterator[Finding]:
-    """Whether a server accepts connections at each address in the configuration, or in a variable that it names."""
-    for place, name, value in stages.text_parameters():
-        in_variable = name.endswith("_env")
-        parts = urlsplit(os.environ.get(value, "") if in_variable else value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            continue
-        shown = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")  # without a password
-        subject = f"{place}.{name}={value if in_variable else shown}"
-        try:
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-            socket.create_connection((parts.hostname, port), _CONNECT_TIMEOUT).close()
-        except OSError as error:
-            reason = error.strerror or str(error)
-            if not stages.problems[place]:
-                message = f"nothing answers ({reason}): start the server, or choose another address"
-                yield Finding("warn", subject, message)
-        else:
-            yield Finding("ok", subject, "answers")
-
-
 def _get_extra(requirement: object) -> str:
     """The extra that a requirement belongs to; empty for what is always needed."""
     found = re.search(r'extra == "([^"]+)"', str(getattr(requirement, "marker", None)))
@@ -200,7 +140,6 @@ def _get_extra(requirement: object) -> str:
 
 
 _LOW_SPACE = 1 << 30  # bytes
-_SQLITE = "sqlite:///"
 
 
 def check_store(path: Path, url: str = "") -> Iterator[Finding]:
@@ -226,25 +165,8 @@ def check_store(path: Path, url: str = "") -> Iterator[Finding]:
     elif problem := _find_damage(path / FILE):
         yield Finding("warn", subject, f"{problem}: the next run renames it, and begins anew")
     else:
-        count = _count_rows(path / FILE, "entries")
+        count = _count_results(path / FILE)
         yield Finding("ok", subject, f"has {_format_size(size)}, remembers {count} results, and can be read")
-
-
-def check_databases(stages: ConfiguredStages) -> Iterator[Finding]:
-    """The SQLite databases that stages of the configuration name, such as the tracker's."""
-    for place, name, value in stages.text_parameters():
-        if not value.startswith(_SQLITE):
-            continue
-        path, subject = Path(value.removeprefix(_SQLITE)), f"{place}.{name}={value}"
-        folder = _find_nearest_existing(path.parent)
-        if not _is_writable(folder):
-            yield Finding("fail", subject, f"{folder} cannot be written to: choose another place, {place}.{name}=...")
-        elif not path.exists():
-            yield Finding("ok", subject, "is not there yet: the first run makes it")
-        elif problem := _find_damage(path):
-            yield Finding("fail", subject, f"{problem}: choose another one, {place}.{name}=..., or move this one away")
-        else:
-            yield Finding("ok", subject, f"has {_format_size(path.stat().st_size)}, and can be read")
 
 
 def _find_damage(file: Path) -> str:
@@ -259,9 +181,9 @@ def _find_damage(file: Path) -> str:
     return "" if answer == "ok" else f"{file.name} is damaged ({answer})"
 
 
-def _count_rows(file: Path, table: str) -> int:
+def _count_results(file: Path) -> int:
     with closing(_open_read_only(file)) as connection:
-        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        return int(connection.execute("SELECT count(*) FROM entries").fetchone()[0])
 
 
 def _open_read_only(file: Path) -> sqlite3.Connection:

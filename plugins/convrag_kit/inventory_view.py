@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from convrag.sdk.console import make_console
-from convrag_kit.inventory import Entry, State, list_entries, list_failures
+from convrag.sdk.tasks.options import plugins
+from convrag_kit.inventory import Entry, State, list_entries
 
 _STATES: dict[State, tuple[str, str]] = {  # text and style
     "ready": ("ready", "green"),
@@ -34,7 +35,7 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
         for entry in list_entries(group):
             console.print(Padding(_format_heading(entry), (0, 0, 0, 2)))
             console.print(Padding(_format_details(entry) if in_full else _format_summary(entry), (0, 0, 0, 6)))
-    if failures := list_failures():
+    if failures := plugins.load().registry.failures:
         console.print(Text("\nplugins that failed, wholly or in part", style="bold"))
         for failure in failures:
             console.print(Padding(Text(str(failure), style="red"), (0, 0, 0, 2)))

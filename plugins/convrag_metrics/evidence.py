@@ -14,6 +14,7 @@ from annotated_types import Interval
 from convrag import LLM, DataError, Dataset, Metrics, Passage, Store, TurnRecord
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.sdk.trec import decode_id, split_columns
 from convrag_metrics.record_texts import lacks_part
 from convrag_metrics.trec_eval import BATCH, evaluate_rankings, open_corpus, parse_measure, rank_ids
 
@@ -132,10 +133,10 @@ def read_subtopics(path: Path) -> Subtopics:
     """
     found: dict[str, dict[str, list[str]]] = {}
     for line in read_lines(path):
-        row = [column.strip() for column in (line.text.split("\t") if "\t" in line.text else line.text.split())]
+        row = split_columns(line.text)
         if len(row) != _COLUMNS or not all(row):
             raise line.error(f"there must be {_COLUMNS} columns (turn, subtopic, passage, grade), not {len(row)}")
-        turn, subtopic, passage, grade = row
+        turn, subtopic, passage, grade = map(decode_id, row)
         if not grade.removeprefix("-").isdecimal():
             raise line.error(f"the grade must be an integer, not {grade!r}")
         subtopics = found.setdefault(turn, {})
@@ -187,7 +188,7 @@ def compute_alpha_ndcg(
     """Compute alpha-nDCG of a whole ranking (Clarke et al., SIGIR 2008), from 0 to 1.
 
     A passage gains (1 - alpha) ^ (how many earlier passages have it) for each of its subtopics; gains are discounted by
-    log2(1 + rank). The sum is divided by that of the ideal ranking of all relevant passages, found greedily, as ndeval
+    log2(1 + rank). The sum is divided by the ideal ranking's of all relevant passages, found greedily, as ndeval
     does. Nothing relevant gives 0.
 
     Args:

@@ -5,10 +5,10 @@ import json
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from queue import Full, Queue
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -168,9 +168,6 @@ MOST = 500
 PROGRAM_SECONDS = 30.0
 """How long the end of a program waits until its turns are written."""
 
-STOPPED_SECONDS = 1.0
-"""How long `flush` waits for turns that were just stopped, and have not ended yet."""
-
 _TOLD = ("dataset", "llm", *Stages._fields)
 
 
@@ -186,46 +183,33 @@ class TraceWriter:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.has_written = False
-        self._waiting: deque[Row] = deque()
-        self._running = 0
-        self._changed = threading.Condition()
+        self._waiting: Queue[Row] = Queue(MOST)
         self._thread: threading.Thread | None = None
         self._warned = False
         self._given_up = False
 
     def start(self) -> None:
         """Begin to connect, if that has not begun. The end of the program then waits for what it has added."""
-        with self._changed:
-            if self._thread is None:
-                for name in ("thread", "process"):  # MLflow needs them, and once a program ends they refuse to load
-                    import_module(f"concurrent.futures.{name}")
-                atexit.register(self._finish)
-                self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
-                self._thread.start()
-
-    def begin(self) -> None:
-        """A turn begins, which `add` will bring."""
-        with self._changed:
-            self._running += 1
+        if self._thread is None:
+            for name in ("thread", "process"):  # MLflow needs them, and once a program ends they refuse to load
+                import_module(f"concurrent.futures.{name}")
+            atexit.register(self._finish)
+            self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
+            self._thread.start()
 
     def add(self, turn: Row) -> None:
         """Have a turn written soon that has ended."""
-        with self._changed:
-            self._running -= 1
-            room = len(self._waiting) < MOST
-            if room:
-                self._waiting.append(turn)
-            self._changed.notify_all()
-        if not room:
+        try:
+            self._waiting.put_nowait(turn)
+        except Full:
             self._warn_once("they come faster than MLflow takes them")
 
     def flush(self, seconds: float) -> int:
         """Wait until all turns are written, at most so many seconds; return how many are not."""
-        with self._changed:
-            self._changed.wait_for(lambda: not (self._waiting or self._running), min(seconds, STOPPED_SECONDS))
-            self._changed.wait_for(lambda: not self._waiting, max(0.0, seconds - STOPPED_SECONDS))
-            self._given_up = bool(self._waiting)
-            return len(self._waiting)
+        with self._waiting.all_tasks_done:
+            self._waiting.all_tasks_done.wait_for(lambda: not self._waiting.unfinished_tasks, seconds)
+            self._given_up = self._waiting.unfinished_tasks > 0
+            return self._waiting.unfinished_tasks
 
     def _finish(self) -> None:
         """Wait at the end of the process, unless `flush` has waited in vain already."""
@@ -235,13 +219,8 @@ class TraceWriter:
     def _run(self) -> None:
         self._try_to_write()  # nothing yet: it connects
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
-                turn = self._waiting[0]
-            self._try_to_write(turn)
-            with self._changed:
-                self._waiting.popleft()
-                self._changed.notify_all()
+            self._try_to_write(self._waiting.get())
+            self._waiting.task_done()
 
     def _try_to_write(self, *turns: Row) -> None:
         try:
@@ -251,9 +230,8 @@ class TraceWriter:
             self._warn_once(self.connection.explain(error))
 
     def _warn_once(self, reason: str) -> None:
-        with self._changed:
-            warned, self._warned = self._warned, True
-        if not warned:
+        if not self._warned:
+            self._warned = True
             log.warning("the traces of turns of conversations are not in MLflow, or not all: %s", reason)
 
 
@@ -274,7 +252,6 @@ class ConversationTraces:
 
     def begin_turn(self, question: Question) -> TurnTrace:
         """Note that a turn begins."""
-        self._writer.begin()
         return TurnTrace(self._config, question)
 
     def end_turn(self, turn: TurnTrace, record: TurnRecord) -> None:

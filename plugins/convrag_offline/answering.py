@@ -152,7 +152,7 @@ def answer(
         least: the share of the question's weight that a sentence must cover.
     """
     meant = standalone or " ".join([question, *find_missing_words(question, history, frequencies)])
-    asked = read_question(question, meant, frequencies)
+    asked = read_question(question, meant, frequencies, trusted=not standalone)
     passages = {str(item["number"]): item for item in _follow_hints(evidence, earlier_evidence)}
     texts = {number: f"{item.get('title', '')}\n{item['text']}" for number, item in passages.items()}
     matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}

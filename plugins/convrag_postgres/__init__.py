@@ -5,9 +5,15 @@
 * `conversations`: transactions on conversations.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from convrag import hookimpl
 from convrag.sdk.libraries import missing_extra
-from convrag.sdk.storage import Database, Entries, Transactions
+
+if TYPE_CHECKING:
+    from convrag.sdk.storage import Database, Entries, Transactions  # imports SQLite, which --help does without
 
 
 @hookimpl

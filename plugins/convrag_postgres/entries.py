@@ -121,16 +121,6 @@ class PostgresEntries(ForkAware):
                 if held is not None and held is session:  # the locks of a session that was lost are free
                     held.execute("SELECT pg_advisory_unlock(%s)", [number])
 
-    def get_last_row(self) -> int:
-        """Return the number of the newest entry."""
-        ((last,),) = self._fetch("SELECT coalesce(max(number), 0) FROM convrag_entries")
-        return int(last)
-
-    def count_since(self, row: int) -> dict[str, int]:
-        """Count by kind the entries after a number."""
-        counts = "SELECT kind, count(*) FROM convrag_entries WHERE number > %s GROUP BY kind ORDER BY kind"
-        return {kind: int(count) for kind, count in self._fetch(counts, [row])}
-
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         self.open()
         return self._server.run(lambda connection: connection.execute(sql, values, binary=True).fetchall())

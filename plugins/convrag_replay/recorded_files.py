@@ -1,5 +1,6 @@
 """Recorded rankings and rewrites, read from users' files and checked; and a hash of such files."""
 
+from collections.abc import Container
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
@@ -8,6 +9,7 @@ from typing import Any
 from convrag import DataError, Passage, Query
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.jsonl import Line, data_suffix, list_files, read_lines, read_lines_in
+from convrag.sdk.trec import read_rank
 from convrag.sdk.utterances import get_last_utterance
 
 RANKING_SUFFIXES = (".jsonl", ".trec")
@@ -20,13 +22,15 @@ class RecordedRankings:
     Args:
         path: a file, or a folder of *.jsonl and *.trec files. A JSONL file has a record in each line, any other a TREC
             run's six columns.
+        known: ids of passages that a TREC run has as they stand (see `convrag.sdk.trec`).
 
     Raises:
         DataError: a file is missing or invalid, naming the line; or a turn has two rankings.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, known: Container[str] = ()) -> None:
         self.passages: dict[str, Passage] = {}
+        self._known = known
         self._rows: dict[str, dict[str, tuple[float, int]]] = {}
         self._files: dict[str, Path] = {}
         for file in list_files(path, *RANKING_SUFFIXES):
@@ -48,15 +52,12 @@ class RecordedRankings:
         return frozenset(passage_id for passage_id in ranked if passage_id not in self.passages)
 
     def _add_trec(self, line: Line) -> None:
-        columns = line.text.split()
-        if len(columns) != 6:
-            raise line.error(f"a TREC run has six columns (turn Q0 passage rank score tag); here are {len(columns)}")
-        turn_id, _, passage_id, rank, score, _ = columns
+        turn_id, passage_id, rank, score = read_rank(line, self._known)
         self._assign_file(turn_id, line)
         try:
-            self._add(turn_id, passage_id, float(score), int(rank), line)
+            self._add(turn_id, passage_id, score, int(rank), line)
         except ValueError as error:
-            raise line.error(f"rank {brief(rank)} and score {brief(score)} must be numbers") from error
+            raise line.error(f"the rank {brief(rank)} is no whole number") from error
 
     def _add_record(self, line: Line) -> None:
         row = line.json()

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from convrag import DataError, Dataset, Hit, Passage, Query, Retriever, Store, UnknownName
@@ -30,7 +29,7 @@ class RunRetriever(Retriever):
         self.path = path
         self.dataset = dataset
         self.store = store
-        self._rankings = Lazy(partial(RecordedRankings, path))
+        self._rankings = Lazy(self._read_rankings)
         self._lock = threading.Lock()
         self._corpora: dict[str, Corpus | None] = {}
 
@@ -62,6 +61,9 @@ class RunRetriever(Retriever):
         ranking = self._rankings().find_ranking(queries[0].turn_id)[:k]
         passages = self._find_passages([passage_id for passage_id, _ in ranking], queries[0].domain)
         return [Hit(passages.get(passage_id, Passage(passage_id, "")), score) for passage_id, score in ranking]
+
+    def _read_rankings(self) -> RecordedRankings:
+        return RecordedRankings(self.path, {name for grades in self.dataset.qrels().values() for name in grades})
 
     def _find_passages(self, ids: Sequence[str], domain: str) -> Mapping[str, Passage]:
         recorded = self._rankings().passages

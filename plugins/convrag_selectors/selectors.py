@@ -45,7 +45,7 @@ class MMRSelector(Selector):
             Default: as in rewriter=mmr.
         relevance: "scores" are those that ranked the passages, scaled from 0 (the lowest) to 1 (the highest), so that
             what a reranker knows counts; "embedder" is the similarity of the passage to the rewritten question, on the
-            same scale as that of two passages (as in the paper).
+            same scale as two passages' (as in the paper).
     """
 
     libraries = ("numpy",)
@@ -117,6 +117,14 @@ class XQuADSelector(Selector):
         self.ranker = ranker
         self.aspects = aspects
         self.lambda_ = lambda_
+
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The ranker for queries, the clusterer for clusters, and the embedder where the clusterer asks it."""
+        by_queries = parameters["aspects"] == "queries"
+        if name == "embedder":
+            return bool(not by_queries and parameters["clusterer"].uses_embedder)
+        return bool(by_queries == (name == "ranker"))
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
         """At most n hits, in the order of their selection; of equal ones the first."""

@@ -81,9 +81,11 @@ class EvaluateTask(Task):
         from convrag_tasks.predictions import add_passage_texts, find_missing, make_records, read_predictions
         from convrag_tasks.run_records import read_dataset_turns
 
-        predictions = read_predictions(self.run, self.answers, read_dataset_turns(dataset), skip=self.unknown == "skip")
+        qrels, skip = dataset.qrels(), self.unknown == "skip"
+        judged = {name for grades in qrels.values() for name in grades}
+        predictions = read_predictions(self.run, self.answers, read_dataset_turns(dataset), skip=skip, known=judged)
         turns = read_dataset_turns(dataset, limit)
-        missing = find_missing(predictions, turns, dataset.qrels())
+        missing = find_missing(predictions, turns, qrels)
         records = make_records(predictions, turns, missing if self.missing == "zero" else {}, top_n)
         notes = [
             *_note_unknown(predictions.unknown),

@@ -14,7 +14,7 @@ from convrag.sdk.files import open_atomically
 if TYPE_CHECKING:
     from convrag_tasks.run_records import ExportInputs
 
-Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "huggingface", "trec", "csv"]
+Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "trec", "csv"]
 
 _FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
     "compare": (None, ("inspectorraget",)),
@@ -24,15 +24,13 @@ _FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
     "contexts": ("evidence", ("mtrag", "ragas", "deepeval")),
     "samples": ("turns", ("ragas", "deepeval")),
     "queries": ("rewritten", ("ragas", "deepeval", "beir")),
-    "table": ("parquet", ("huggingface",)),
     "tag": ("convrag", ("trec",)),
-    "escape_formulas": (False, ("csv",)),
 }
 """Parameter -> its default, and the formats that it is for."""
 
 
 class ExportTask(Task):
-    """Write a finished run for others to read: MTRAG, InspectorRAGet, RAGAS, DeepEval, BEIR, Hugging Face, TREC or CSV.
+    """Write a finished run for others to read: MTRAG, InspectorRAGet, RAGAS, DeepEval, BEIR, TREC or CSV.
 
     mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read; inspectorraget is
     the JSON of IBM's InspectorRAGet. For these, and for references in samples, the data set must be that of the run.
@@ -43,7 +41,7 @@ class ExportTask(Task):
         records: the folder of the run.
         path: the file or folder to write. A file appears whole, in place of one that is there; a folder must be new.
         format: mtrag, ragas (JSONL), inspectorraget, deepeval (JSON), trec (a run, six columns), csv (a row for each
-            turn), or beir and huggingface (folders).
+            turn), or beir (a folder).
         contexts: mtrag, ragas, deepeval: the passages that stand for the turn's contexts: evidence (what the answer was
             given) or hits (the ranking); in mtrag at most 10.
         subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference (B: the answer, and
@@ -51,9 +49,7 @@ class ExportTask(Task):
         tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's input and Collection.
         samples: ragas, deepeval: a sample for each of the turns, or of the conversations.
         queries: ragas, deepeval, beir: rewritten (the query that can be understood by itself) or asked.
-        table: huggingface: the format of the rows.
         tag: trec: the name of the run, its last column.
-        escape_formulas: csv: write an apostrophe before texts that a spreadsheet would compute (=, +, -, @, tab).
         compare: inspectorraget: folders of further runs over the same turns, which become further models.
         measures: inspectorraget: only these, as numbers, and only the turns that have all of them. By default all,
             those that some turn lacks as text, for InspectorRAGet drops a turn that lacks a number.
@@ -75,9 +71,7 @@ class ExportTask(Task):
         tasks: Path | None = None,
         samples: Literal["turns", "conversations"] = "turns",
         queries: Literal["rewritten", "asked"] = "rewritten",
-        table: Literal["parquet", "jsonl"] = "parquet",
         tag: str = "convrag",
-        escape_formulas: bool = False,
         compare: list[Path] | None = None,
         measures: list[str] | None = None,
     ) -> None:
@@ -100,9 +94,7 @@ class ExportTask(Task):
         self.tasks = tasks
         self.samples = samples
         self.queries: Literal["rewritten", "asked"] = queries
-        self.table: Literal["parquet", "jsonl"] = table
         self.tag = tag
-        self.escape_formulas = escape_formulas
         self.compare = list(compare or ())
         self.measures = list(measures or ())
 
@@ -116,12 +108,6 @@ class ExportTask(Task):
             from convrag_tasks.export_tables import write_beir
 
             write_beir(self.path, inputs, self.queries, with_run=self.records is not None)
-        elif self.format == "huggingface":
-            from convrag_tasks.export_tables import write_huggingface
-            from convrag_tasks.run_records import read_run_scores
-
-            name = inputs.folder.resolve().name
-            write_huggingface(self.path, name, inputs.records, read_run_scores(inputs.folder), self.table)
         else:
             line_end = "" if self.format == "csv" else "\n"  # the lines of CSV bring theirs
             _write_lines(self.path, (f"{line}{line_end}" for line in self._format_lines(inputs)))
@@ -139,8 +125,7 @@ class ExportTask(Task):
             from convrag_tasks.export_tables import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
 
-            scores = read_run_scores(inputs.folder)
-            return format_csv_lines(inputs.records, scores, escape_formulas=self.escape_formulas)
+            return format_csv_lines(inputs.records, read_run_scores(inputs.folder))
         if self.format == "mtrag":
             return self._format_mtrag(inputs)
         if self.format == "inspectorraget":

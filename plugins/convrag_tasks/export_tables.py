@@ -1,4 +1,4 @@
-"""Folders and tables that an export writes: a data set of the Hugging Face hub, BEIR's layout, and CSV."""
+"""Folders and tables that an export writes: BEIR's layout, and CSV."""
 
 import csv
 import io
@@ -7,134 +7,19 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
 
 from convrag import ConfigError, DataError, TurnRecord
 from convrag.sdk.cancelling import if_abandoned
-from convrag.sdk.errors import MissingExtra
 from convrag.sdk.files import encode_name
 from convrag.sdk.strict_json import format_json
 from convrag_tasks.export_samples import Queries, choose_query
 from convrag_tasks.run_records import ExportInputs
 
-_BATCH = 1000  # rows in memory
-_FILES = {"parquet": "data/test-00000-of-00001.parquet", "jsonl": "data/test.jsonl"}
-_TEXTS = ("conversation_id", "turn_id", "domain", "question", "rewritten_query", "response", "reference", "error")
-
-
-def write_huggingface(
-    path: Path,
-    name: str,
-    records: Sequence[TurnRecord],
-    scores: Mapping[str, Mapping[str, float]],
-    table: Literal["parquet", "jsonl"],
-) -> None:
-    """Write the folder.
-
-    Args:
-        path: the folder.
-        name: of the run, for the card.
-        records: of the run, a row each.
-        scores: turn id -> measure -> value.
-        table: the format of the rows.
-
-    Raises:
-        ConfigError: the folder exists and is not empty, or cannot be written.
-        MissingExtra: pyarrow is not installed, which Parquet needs.
-    """
-    labels = list(dict.fromkeys(label for record in records for label in record.labels))
-    measures = list(dict.fromkeys(measure for values in scores.values() for measure in values))
-    rows = [_make_row(record, labels, measures, scores.get(record.turn_id, {})) for record in records]
-    with write_folder(path) as folder:
-        file = folder / _FILES[table]
-        if table == "parquet":
-            file.parent.mkdir()
-            _write_parquet(file, rows, labels, measures)
-        else:
-            write_lines(file, map(format_json, rows))
-        write_lines(folder / "README.md", [_format_card(name, rows, table)])
-
-
-def _make_row(
-    record: TurnRecord, labels: Sequence[str], measures: Sequence[str], scores: Mapping[str, float]
-) -> dict[str, Any]:
-    return {
-        "conversation_id": record.conversation_id,
-        "turn_id": record.turn_id,
-        "turn": record.number,
-        "domain": record.domain,
-        "question": record.original_query,
-        "rewritten_query": record.rewritten_query,
-        "response": record.answer.text,
-        "reference": record.reference,
-        "error": record.error,
-        "contexts": [
-            {"id": hit.passage.id, "title": hit.passage.title, "text": hit.passage.text, "score": hit.score}
-            for hit in record.hits
-        ],
-        "evidence": [item.passage.id for item in record.evidence.items],
-        "citations": list(record.answer.citations),
-        "relevant": [name for name, grade in record.gold.items() if grade > 0],
-        **{f"label_{name}": _format_label(record.labels.get(name)) for name in labels},
-        **{f"score_{name}": scores.get(name) for name in measures},
-    }
-
-
-def _format_label(value: object) -> str | None:
-    return None if value is None else str(join_label(value))
-
-
-def _write_parquet(path: Path, rows: Sequence[dict[str, Any]], labels: Sequence[str], measures: Sequence[str]) -> None:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "convrag[parquet]", "task.format=huggingface") from error
-    text, number = pyarrow.string(), pyarrow.float64()
-    passage = pyarrow.struct([("id", text), ("title", text), ("text", text), ("score", number)])
-    kinds = dict.fromkeys(_TEXTS, text) | {"turn": pyarrow.int64(), "contexts": pyarrow.list_(passage)}
-    kinds |= dict.fromkeys(("evidence", "citations", "relevant"), pyarrow.list_(text))
-    kinds |= {f"label_{name}": text for name in labels} | {f"score_{name}": number for name in measures}
-    schema = pyarrow.schema([(column, kinds[column]) for column in rows[0]])
-    with ParquetWriter(path, schema) as writer:
-        for start in range(0, len(rows), _BATCH):
-            writer.write_table(pyarrow.Table.from_pylist(list(rows[start : start + _BATCH]), schema))
-
-
-def _format_card(name: str, rows: Sequence[Mapping[str, Any]], table: Literal["parquet", "jsonl"]) -> str:
-    return f"""\
----
-configs:
-- config_name: default
-  data_files:
-  - split: test
-    path: {_FILES[table]}
-tags:
-- conversational-rag
-- convrag
----
-
-# {name}
-
-A run of convrag: {len(rows)} turns, a row each.
-
-| column | value |
-| --- | --- |
-| `question`, `rewritten_query` | the user's words, and the first query that was searched for |
-| `response`, `citations` | the answer, and the ids of the passages that it cites |
-| `contexts`, `evidence` | the ranking, best first, and the ids of the passages that the answer was given |
-| `reference`, `relevant` | the data set's answer, and the ids of its relevant passages |
-| `label_*`, `score_*` | the data set's labels, and the measures of the turn; null where there is none |"""
-
-
 _FIRST = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten_query", "answer")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _LAST = ("citations", "passages", "error")
 
 
-def format_csv_lines(
-    records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]], *, escape_formulas: bool = False
-) -> Iterator[str]:
+def format_csv_lines(records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """The lines of the file as RFC 4180 has them, with their line ends; the heading first.
 
     A value that a turn does not have is an empty field. Ids of citations and passages are joined with spaces. A field
@@ -143,7 +28,6 @@ def format_csv_lines(
     Args:
         records: of the run.
         scores: turn id -> measure -> value.
-        escape_formulas: write an apostrophe before texts that spreadsheets would compute.
     """
     labels = list(dict.fromkeys(name for record in records for name in record.labels))
     measures = list(dict.fromkeys(name for values in scores.values() for name in values))
@@ -154,8 +38,7 @@ def format_csv_lines(
     ]
     for row in rows:
         text = io.StringIO()
-        safe = map(_escape_formula, row) if escape_formulas else row
-        csv.writer(text, lineterminator="\r\n").writerow(safe)  # before 3.13, only its characters are quoted
+        csv.writer(text, lineterminator="\r\n").writerow(row)  # before 3.13, only its characters are quoted
         yield text.getvalue()
 
 
@@ -170,11 +53,6 @@ def _make_csv_row(record: TurnRecord, labels: Sequence[str], values: Sequence[ob
 def join_label(value: object) -> object:
     """A label as one value: several, such as question types, with plus signs."""
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-def _escape_formula(field: object) -> object:
-    """A text that begins as a formula does, after an apostrophe, as OWASP advises against CSV injection."""
-    return f"'{field}" if isinstance(field, str) and field.startswith(_FORMULA) else field
 
 
 @contextmanager

@@ -1,10 +1,8 @@
 """Predictions of other systems, rankings in TREC runs and answers in JSONL, as the records of a data set's turns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
-from reprlib import repr as brief
 from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import AliasChoices, Field
@@ -23,6 +21,7 @@ from convrag import (
 )
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.tasks.runs import round_to_single_precision
+from convrag.sdk.trec import read_rank
 from convrag.sdk.utterances import get_last_utterance
 from convrag_tasks.run_records import DatasetTurn
 
@@ -76,7 +75,12 @@ class Predictions:
 
 
 def read_predictions(
-    run: Path | None, answers: Path | None, turns: Mapping[str, DatasetTurn], *, skip: bool
+    run: Path | None,
+    answers: Path | None,
+    turns: Mapping[str, DatasetTurn],
+    *,
+    skip: bool,
+    known: Container[str] = (),
 ) -> Predictions:
     """Read the files.
 
@@ -85,13 +89,14 @@ def read_predictions(
         answers: a JSONL file of answers, or a folder of them.
         turns: of the data set.
         skip: leave out turns that the data set does not have.
+        known: ids of passages that a run has as they stand (see `convrag.sdk.trec`).
 
     Raises:
         DataError: a file is broken, has turns that the data set does not have, or none that it has.
     """
     predictions = Predictions()
     if run is not None:
-        rankings, lines = read_trec_run(run)
+        rankings, lines = read_trec_run(run, known)
         predictions.rankings, predictions.unknown[run] = _match_turns(rankings, lines, turns, skip=skip)
     if answers is not None:
         texts, lines = read_answers(answers)
@@ -102,8 +107,12 @@ def read_predictions(
     return predictions
 
 
-def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
+def read_trec_run(path: Path, known: Container[str] = ()) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
     """Read a TREC run; the *.trec files of a folder are read together. The column of ranks is ignored, as by trec_eval.
+
+    Args:
+        path: of the file or folder.
+        known: ids of passages that it has as they stand (see `convrag.sdk.trec`).
 
     Returns:
         Turn id -> ranking, and turn id -> the line where the turn first occurs.
@@ -114,7 +123,7 @@ def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
     scores: dict[str, dict[str, float]] = {}
     where: dict[str, Line] = {}
     for line in read_lines_in(path, ".trec"):
-        turn_id, passage_id, score = _parse_rank(line)
+        turn_id, passage_id, _, score = read_rank(line, known)
         ranking = scores.setdefault(turn_id, {})
         where.setdefault(turn_id, line)
         if passage_id in ranking:
@@ -127,19 +136,6 @@ def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
         for turn_id, ranking in scores.items()
     }
     return {turn_id: _sort_hits(hits) for turn_id, hits in rankings.items()}, where
-
-
-def _parse_rank(line: Line) -> tuple[str, str, float]:
-    columns = line.text.split()
-    if len(columns) != 6:
-        raise line.error(f"a TREC run has six columns (turn Q0 passage rank score tag); here are {len(columns)}")
-    try:
-        score = float(columns[4])
-    except ValueError as error:
-        raise line.error(f"the score {brief(columns[4])} is no number") from error
-    if not isfinite(score):
-        raise line.error(f"the score of passage {columns[2]!r} is {score}, which has no place in an order")
-    return columns[0], columns[2], score
 
 
 def _sort_hits(hits: list[Hit]) -> list[Hit]:

@@ -20,7 +20,7 @@ class RunTask(Task):
 
     Args:
         show: trace prints what happened in each turn: what the rewriter did and why (the gate's reasons), what was
-            searched for, how many passages were found and shown, tokens by part of the prompt, seconds.
+            searched for, how many passages were found and shown, tokens, seconds.
         top_level: a stage whose entries under "trace" stand at the top level of the lines of intermediate/ too;
             rewriter gives those of rewriter=mmr the seed's keys.
     """

@@ -1,12 +1,12 @@
 """What happened in a turn, in plain words: why its query was searched for, and where its tokens went."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from convrag import Completion, Prompt, Run, TurnRecord, hookimpl
 from convrag.sdk.printable import count
-from convrag.sdk.queries import describe_query
+from convrag.sdk.queries import list_queries
+from convrag.sdk.transcript import describe_passage, list_sources
 
 REASONS = {
     "first_turn": "it is the first question",
@@ -66,25 +66,19 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     """
     record = records[-1]
     trace = record.trace.get("rewriter", {})
-    lines = [("Asked", record.original_query), *_list_queries(record)]
+    lines = [("Asked", record.original_query), *(("Query", text) for text in list_queries(record.queries))]
     lines += _explain_memory(record.trace.get("memory", {}))
     if trace.get("edited"):
         lines.append(("Why", "you typed this query"))
-    elif trace.get("rewriting") == "off":
-        lines.append(("Why", "rewriting is off: the question is the query"))
     else:
         lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
+    read_as = record.trace.get("retriever", {}).get("read_as", {})
+    lines += [("Read as", f"{near}, for {word}, which no passage has") for word, near in read_as.items()]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
-    lines += _explain_passages(record)
+    lines += _explain_passages(records)
     lines += [("Failed", record.error)]
     lines += [("Seconds", ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in record.timings.items()))]
     return [(heading, " ".join(text.split())) for heading, text in lines if text]
-
-
-def _list_queries(record: TurnRecord) -> Iterator[tuple[str, str]]:
-    for query in record.queries:
-        described = describe_query(query)
-        yield "Query", f"{query.text} ({described})" if described else query.text
 
 
 def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -158,14 +152,13 @@ def _describe_item(item: object, turns: Mapping[str, str]) -> str:
     return turns.get(str(item)) or (_quote(item) if len(str(item)) > _LONGEST else str(item))
 
 
-def _explain_passages(record: TurnRecord) -> Iterator[tuple[str, str]]:
+def _explain_passages(records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
+    record, sources = records[-1], list_sources(records)
     hints = sum(item.hint for item in record.evidence.items)
     repeated = f", {hints} of them as hints at earlier ones" if hints else ""
-    cited = len(record.answer.citations)
-    yield "Passages", f"{len(record.hits)} found, {len(record.evidence.items)} read{repeated}, {cited} cited"
-    for item in record.evidence.items:
-        if item.passage.place and item.passage.id in record.answer.citations:
-            yield "", f"[{item.number}] {item.passage.place}"
+    cited = [source for source in sources if source.cited]
+    yield "Passages", f"{len(record.hits)} found, {len(sources)} read{repeated}, {len(cited)} cited"
+    yield from (("", f"[{source.number}] {describe_passage(source.passage)}") for source in cited)
 
 
 def _quote(text: object) -> str:
@@ -173,49 +166,12 @@ def _quote(text: object) -> str:
     return f'"{line}"' if len(line) <= _LONGEST else f'"{line[:_LONGEST]} ..."'
 
 
-def count_parts(prompt: Prompt, tokens: int) -> dict[str, int]:
-    """The tokens of a prompt by part: instructions, history, evidence and question; parts that are empty are left out.
-
-    The number of all tokens is the model's own. Each part has its share of the characters, so the parts are estimates.
-
-    Args:
-        prompt: messages before the last one that is no instruction are history, as are those inputs of that name that
-            stand in the last message.
-        tokens: of the whole prompt.
-    """
-    said = [message.content for message in prompt.messages if message.role != "system"]
-    last = said[-1] if said else ""
-
-    def count_characters(texts: Iterable[object]) -> int:
-        return sum(len(text) for text in texts if isinstance(text, str) and text in last)
-
-    history = [text for turn in _list_mappings(prompt.inputs.get("history")) for text in turn.values()]
-    evidence = [text for item in _list_mappings(prompt.inputs.get("evidence")) for text in item.values()]
-    found = {
-        "history": sum(map(len, said[:-1])) + count_characters(history),
-        "evidence": count_characters(evidence),
-        "question": count_characters([prompt.inputs.get("question")]),
-    }
-    whole = sum(len(message.content) for message in prompt.messages)
-    characters = {"instructions": max(whole - sum(found.values()), 0), **found}
-    return {part: round(tokens * size / whole) for part, size in characters.items() if size and whole}
-
-
 def _explain_tokens(replies: Iterable[tuple[Prompt, Completion]]) -> Iterator[tuple[str, str]]:
-    """A line for each task: the tokens of its prompts by part, and of the replies."""
-    tasks: dict[str, list[tuple[Prompt, Completion]]] = {}
+    """A line for each task: the tokens of its prompts, and of the replies."""
+    tasks: dict[str, list[Completion]] = {}
     for prompt, completion in replies:
         if completion.prompt_tokens:  # rules read none
-            tasks.setdefault(prompt.task, []).append((prompt, completion))
+            tasks.setdefault(prompt.task, []).append(completion)
     for task, asked in tasks.items():
-        parts = Counter[str]()
-        for prompt, completion in asked:
-            parts.update(count_parts(prompt, completion.prompt_tokens))
-        total = sum(completion.prompt_tokens for _, completion in asked)
-        replied = sum(completion.completion_tokens for _, completion in asked)
-        by_part = ", ".join(f"{part} {tokens:,}" for part, tokens in parts.items())
-        yield "Tokens", f"{task}, {count(len(asked), 'call')}: {total:,} ({by_part}); reply {replied:,}"
-
-
-def _list_mappings(given: Any) -> list[Mapping[str, Any]]:
-    return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list | tuple) else []
+        read, replied = (sum(getattr(each, f"{kind}_tokens") for each in asked) for kind in ("prompt", "completion"))
+        yield "Tokens", f"{task}, {count(len(asked), 'call')}: {read:,}; reply {replied:,}"

@@ -7,10 +7,7 @@ from typing import Any
 from broken.noting import ascii_only, breaks
 from convrag import Answer, Evidence, EvidenceItem, Hit, Passage
 from convrag.sdk.types import PassageSpan, Support
-from sound import (
-    SoundContext,
-    SoundGenerator,
-)
+from sound import SoundContext, SoundGenerator
 
 
 @breaks("test_its_results_are_right")

@@ -6,12 +6,7 @@ from functools import wraps
 from typing import Any
 
 from broken.noting import breaks
-from convrag import (
-    Answer,
-    Evidence,
-    Hit,
-    Rewrite,
-)
+from convrag import Answer, Evidence, Hit, Rewrite
 from sound import (
     SoundChunker,
     SoundClusterer,

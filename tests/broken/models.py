@@ -3,12 +3,8 @@
 from typing import Any
 
 from broken.noting import ascii_only, breaks
-from convrag import (
-    Completion,
-)
-from sound import (
-    SoundLLM,
-)
+from convrag import Completion
+from sound import SoundLLM
 
 
 @breaks("test_its_results_are_right")

@@ -4,13 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from broken.noting import ascii_only, breaks
-from convrag import (
-    Nugget,
-)
-from sound import (
-    SoundDetector,
-    SoundSummarizer,
-)
+from convrag import Nugget
+from sound import SoundDetector, SoundSummarizer
 
 
 @breaks("test_its_results_are_right")

@@ -6,18 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from broken.noting import breaks
-from convrag import (
-    Hit,
-    Nugget,
-    Rewrite,
-)
-from sound import (
-    SoundDetector,
-    SoundRanker,
-    SoundRetriever,
-    SoundRewriter,
-    SoundSummarizer,
-)
+from convrag import Hit, Nugget, Rewrite
+from sound import SoundDetector, SoundRanker, SoundRetriever, SoundRewriter, SoundSummarizer
 
 
 @breaks("test_a_new_process_gives_the_same")

@@ -3,13 +3,8 @@
 from typing import Any
 
 from broken.noting import ascii_only, breaks
-from convrag import (
-    Query,
-    Rewrite,
-)
-from sound import (
-    SoundRewriter,
-)
+from convrag import Query, Rewrite
+from sound import SoundRewriter
 
 
 @breaks("test_its_results_are_right")

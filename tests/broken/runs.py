@@ -5,15 +5,8 @@ import time
 from typing import Any
 
 from broken.noting import breaks
-from convrag import (
-    hookimpl,
-)
-from sound import (
-    SoundDataset,
-    SoundMetrics,
-    SoundTask,
-    SoundTracker,
-)
+from convrag import hookimpl
+from sound import SoundDataset, SoundMetrics, SoundTask, SoundTracker
 
 
 @breaks("test_ids_are_unique_and_no_conversation_is_empty")

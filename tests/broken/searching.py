@@ -3,14 +3,8 @@
 from typing import Any
 
 from broken.noting import ascii_only, breaks
-from convrag import (
-    Hit,
-    Query,
-)
-from sound import (
-    SoundRanker,
-    SoundRetriever,
-)
+from convrag import Hit, Query
+from sound import SoundRanker, SoundRetriever
 
 
 @breaks("test_its_results_are_right")

@@ -8,16 +8,9 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from broken.noting import breaks
-from convrag import (
-    Rewrite,
-    Rewriter,
-    operational,
-)
+from convrag import Rewrite, Rewriter, operational
 from convrag.api.stage import Stage
-from sound import (
-    SoundRanker,
-    SoundRewriter,
-)
+from sound import SoundRanker, SoundRewriter
 
 
 @breaks("test_it_is_a_stage_of_its_group")

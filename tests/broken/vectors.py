@@ -3,10 +3,7 @@
 from typing import Any
 
 from broken.noting import breaks
-from sound import (
-    SoundClusterer,
-    SoundEmbedder,
-)
+from sound import SoundClusterer, SoundEmbedder
 
 
 @breaks("test_its_results_are_right")

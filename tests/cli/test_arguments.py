@@ -64,7 +64,8 @@ def test_the_version_is_convrags(tmp_path: Path) -> None:
         (["--config-dir", "nowhere", "+seed=x"], "nowhere"),
         (["-m", "top_n=1,2", "+sysem=mmr"], "Did you mean '+system'?"),
         (["top_k=${nowhere}"], "top_k=${nowhere}: Interpolation key 'nowhere' not found"),
-        (["hydra/launcher=joblib", "-m", "top_n=1,2", "+foo=1"], "'foo' does not exist"),
+        (["store.path=/proc/nowhere"], "store.path"),
+        (["hydra.run.dir=/proc/nowhere"], "/proc/nowhere"),
     ],
 )
 def test_a_mistake_is_one_line_with_status_2(arguments: list[str], part: str, tmp_path: Path) -> None:

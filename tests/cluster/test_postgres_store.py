@@ -99,7 +99,7 @@ def is_free(store: Store, key: str, *, on_all_machines: bool, seconds: float = 0
         taken = pool.submit(take)
         wait([taken], seconds)
         cancellation.cancel()
-        return taken.result(2)
+        return taken.result(30)
 
 
 def test_other_machines_wait_for_calls_of_models_alone(url: str, store: Store, tmp_path: Path) -> None:
@@ -159,11 +159,7 @@ def test_connections_that_drop_are_taken_up_again(store: Store, postgres: Postgr
     assert len(store.get(map(str, range(120)))) == 120
 
 
-def test_the_server_is_started_again(
-    store: Store,
-    postgres: PostgresServer,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_the_server_is_started_again(store: Store, postgres: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     store.put("test", {"before": b"0"})
     time.sleep(0.8)  # what was written in the last half second may be lost with the server
@@ -183,9 +179,7 @@ def test_the_server_is_started_again(
 
 
 def test_a_server_that_stays_away_ends_the_run(
-    store: Store,
-    postgres: PostgresServer,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "PATIENCE", 0.5)
     with ThreadPoolExecutor(4) as pool:
@@ -297,13 +291,11 @@ def test_a_wait_ends_when_it_is_interrupted(store: Store) -> None:
         os.kill(child, signal.SIGINT)
         interrupted = time.monotonic()
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
-        assert time.monotonic() - interrupted < 2
+        assert time.monotonic() - interrupted < 10
 
 
 def test_the_password_comes_from_the_environment_and_stays_there(
-    postgres: PostgresServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     database = postgres.make_database().rpartition("/")[2]

@@ -42,7 +42,6 @@ def test_a_grid_over_a_cluster_with_a_drained_node_makes_each_call_once(cluster:
 
 
 @submitit
-@pytest.mark.thorough
 def test_after_a_cancelled_job_the_same_command_goes_on_and_pays_nothing_twice(
     cluster: SlurmCluster, tmp_path: Path
 ) -> None:
@@ -69,7 +68,6 @@ def test_after_a_cancelled_job_the_same_command_goes_on_and_pays_nothing_twice(
 
 
 @submitit
-@pytest.mark.thorough
 def test_a_node_that_fails_has_its_job_run_by_another_one(cluster: SlurmCluster, tmp_path: Path) -> None:
     grid = counting(tmp_path, "-m", "rewriter=none,last_n", *PLAIN, *SLURM, itself=True)
     with started(grid, has_two_jobs(cluster)) as process:

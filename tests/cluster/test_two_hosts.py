@@ -31,18 +31,6 @@ def wait(process: subprocess.Popen[bytes], host: Host) -> int:
     return status
 
 
-@pytest.mark.thorough
-def test_two_hosts_with_the_same_command_make_each_call_once(network: Network) -> None:
-    network.begin_anew()
-    processes = network.start_grids(network.hosts, network.make_database(), "limit=2")
-    for process, host in zip(processes, network.hosts, strict=True):
-        wait(process, host)
-    requests, distinct = network.count_requests()
-    assert requests == distinct > 50
-    assert [host.read_states() for host in network.hosts] == [["ok"], ["ok"]]
-    assert network.hosts[0].read_board() == network.hosts[1].read_board()
-
-
 def test_a_host_that_is_cut_off_costs_its_calls_in_flight_and_the_other_one_finishes(network: Network) -> None:
     network.begin_anew()
     cut, other = network.hosts

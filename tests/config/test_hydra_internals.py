@@ -33,10 +33,7 @@ def test_there_are_two() -> None:
     imports = [
         f"{file.name}: {line}" for file in files for line in re.findall(r"hydra\._internal\S*", file.read_text())
     ]
-    assert sorted(imports) == [
-        "launch.py: hydra._internal.callbacks",
-        "loader.py: hydra._internal.config_loader_impl",
-    ]
+    assert sorted(imports) == ["launch.py: hydra._internal.callbacks", "loader.py: hydra._internal.config_loader_impl"]
 
 
 def test_without_its_callbacks_hydra_runs_no_job() -> None:

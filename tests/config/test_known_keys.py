@@ -34,11 +34,6 @@ def test_a_key_that_nothing_reads_is_refused(override: str, parts: list[str]) ->
         assert part in str(caught.value)
 
 
-def test_a_pipeline_refuses_it_too() -> None:
-    with pytest.raises(ConfigError, match=r"Did you mean '\+system'"):
-        Pipeline.compose("+sysem=mmr")
-
-
 @pytest.mark.parametrize(
     "overrides",
     [

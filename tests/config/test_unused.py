@@ -97,18 +97,6 @@ def test_nothing_is_said_of_defaults_presets_and_what_is_used(overrides: list[st
 
 
 @pytest.mark.slow
-def test_a_run_says_it_once_at_its_start_and_goes_on(tmp_path: Path) -> None:
-    done = run_convrag(["+seed=condense", "ranker=duot5", "limit=1", "tracker=none", "hydra.run.dir=out"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    said = (
-        "ranker=duot5 is not used: no stage of this run asks for the ranker; selector=xquad or generator=ginger does; "
-        "or type reranker=duot5"
-    )
-    assert done.stderr == f"convrag: {said}\n"
-    assert said in (tmp_path / "out/convrag.log").read_text()
-
-
-@pytest.mark.slow
 def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
     overrides = ["task=chat", "task.suggestions=0", "generator=direct", "detector=llm", "metrics=ranking"]
     done = run_convrag([*overrides, "tracker=none"], tmp_path)

@@ -184,10 +184,7 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "semeval_tasks": (read_tasks, [_json_lines(_REFERENCE)]),
     "recorded_trec": (RecordedRankings, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
     "recorded_records": (RecordedRankings, [_json_lines({"turn_id": "c", "contexts": [{"id": "p", "score": 1.5}]})]),
-    "run_scores": (
-        _read_finite_scores,
-        [_json_lines({"turn_id": "t", "scores": {"nDCG@5": 0.5, "R@5": 1}})],
-    ),
+    "run_scores": (_read_finite_scores, [_json_lines({"turn_id": "t", "scores": {"nDCG@5": 0.5, "R@5": 1}})]),
     "trec_run": (read_trec_run, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
     "answers": (
         read_answers,
@@ -240,10 +237,7 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
         read_rubric,
         [b"lowest: 1\nhighest: 5\ncriteria:\n  faithful:\n    question: Is it?\n    levels: {1: no, 5: yes}\n"],
     ),
-    "bertscore_baseline": (
-        _read_baseline,
-        [b"LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.2,0.2,0.3\n"],
-    ),
+    "bertscore_baseline": (_read_baseline, [b"LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.2,0.2,0.3\n"]),
     "template": (
         lambda path: PromptTemplate("mine", package="convrag_basics", path=path).render(
             question="How far?", history=[], evidence=[]

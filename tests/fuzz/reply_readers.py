@@ -5,17 +5,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from convrag import (
-    LLM,
-    Completion,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Nugget,
-    Prompt,
-    PromptTemplate,
-    Retriever,
-)
+from convrag import LLM, Completion, Evidence, EvidenceItem, Hit, Nugget, Prompt, PromptTemplate, Retriever
 from convrag.api.errors import LLMError
 from convrag.sdk.citations import check_citations
 from convrag.sdk.retry_after import parse_retry_after

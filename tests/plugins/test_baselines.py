@@ -5,32 +5,15 @@ import numpy as np
 import pytest
 
 from convrag.api.errors import LLMError
-from convrag.api.stage import LLM, Embedder
-from convrag.api.types import Completion, Prompt, Question, Turn
+from convrag.api.stage import Embedder
+from convrag.api.types import Question, Turn
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.testing import RewriterContract
 from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter
 from convrag_baselines.rules import AllQuestionsRewriter, LastNRewriter, NoRewriter
+from toys import Says
 
-
-class Says(LLM):
-    """Says the same to everything, and keeps what it was asked."""
-
-    def __init__(self, reply: str = "What is copper?") -> None:
-        self.reply = reply
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(self.reply, model="says")
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
-class Fails(Says):
-    def complete(self, prompt: Prompt) -> Completion:
-        raise LLMError("the server is down", provider="test")
+DOWN = LLMError("the server is down", provider="test")
 
 
 class Angles(Embedder):
@@ -70,12 +53,12 @@ class TestLastN(RewriterContract):
 
 class TestFullHistory(RewriterContract):
     def make(self) -> FullHistoryRewriter:
-        return FullHistoryRewriter(llm=Says())
+        return FullHistoryRewriter(llm=Says("What is copper?"))
 
 
 class TestThreshold(RewriterContract):
     def make(self) -> ThresholdRewriter:
-        return ThresholdRewriter(llm=Says(), embedder=Angles())
+        return ThresholdRewriter(llm=Says("What is copper?"), embedder=Angles())
 
 
 def test_the_plain_rewriters() -> None:
@@ -98,10 +81,7 @@ def test_full_history_shows_both_speakers_in_order() -> None:
     assert (prompt.task, prompt.sampling) == ("rewrite", {"temperature": 0.0, "max_tokens": 200})
     assert prompt.inputs == {
         "question": "used for?",
-        "history": [
-            {"user": "copper?", "assistant": "answer 1"},
-            {"user": "its price?", "assistant": "answer 2"},
-        ],
+        "history": [{"user": "copper?", "assistant": "answer 1"}, {"user": "its price?", "assistant": "answer 2"}],
     }
     user = prompt.messages[-1].content
     assert user.index("User: copper?") < user.index("Assistant: answer 1") < user.index("User: its price?")
@@ -110,7 +90,7 @@ def test_full_history_shows_both_speakers_in_order() -> None:
 
 
 def test_a_first_turn_costs_nothing() -> None:
-    llm, embedder = Says(), Angles()
+    llm, embedder = Says("What is copper?"), Angles()
     assert FullHistoryRewriter(llm=llm).rewrite(Question("copper?")).text == "copper?"
     assert ThresholdRewriter(llm=llm, embedder=embedder).rewrite(Question("copper?")).text == "copper?"
     assert llm.prompts == embedder.embedded == []
@@ -126,7 +106,7 @@ def test_a_useless_reply_falls_back_to_the_question(reply: str) -> None:
 
 def test_an_llm_that_fails_falls_back_and_says_why() -> None:
     asked = Question("its price?", history=history("copper?"))
-    for stage in (FullHistoryRewriter(llm=Fails()), ThresholdRewriter(llm=Fails(), embedder=Angles())):
+    for stage in (FullHistoryRewriter(llm=Says(DOWN)), ThresholdRewriter(llm=Says(DOWN), embedder=Angles())):
         rewrite = stage.rewrite(asked)
         assert (rewrite.text, rewrite.fallback) == ("its price?", "the server is down")
 
@@ -154,7 +134,7 @@ def test_cleaning(reply: str, question: str) -> None:
 
 
 def test_threshold_keeps_what_resembles_and_always_the_last() -> None:
-    llm, embedder = Says(), Angles()
+    llm, embedder = Says("What is copper?"), Angles()
     asked = Question("now?", history=history("cos=.9 ", "cos=.29 ", "cos=.31 ", "cos=-.5 "))
     rewrite = ThresholdRewriter(llm=llm, embedder=embedder).rewrite(asked)
     assert shown(llm) == ["cos=.9 ", "cos=.31 ", "cos=-.5 "]
@@ -164,7 +144,7 @@ def test_threshold_keeps_what_resembles_and_always_the_last() -> None:
 
 
 def test_threshold_keeps_the_most_similar_in_chronological_order() -> None:
-    llm = Says()
+    llm = Says("What is copper?")
     asked = Question("now?", history=history(*(f"cos=.{n} " for n in (5, 9, 4, 8, 7, 6, 1))))
     ThresholdRewriter(llm=llm, embedder=Angles()).rewrite(asked)
     assert shown(llm) == ["cos=.9 ", "cos=.8 ", "cos=.7 ", "cos=.6 ", "cos=.1 "]
@@ -174,7 +154,7 @@ def test_threshold_keeps_the_most_similar_in_chronological_order() -> None:
 
 def test_each_exchange_is_embedded_once_per_conversation() -> None:
     embedder, memory = Angles(), {}
-    stage = ThresholdRewriter(llm=Says(), embedder=embedder)
+    stage = ThresholdRewriter(llm=Says("What is copper?"), embedder=embedder)
     turns = history("one", "two", "two")
     for seen in (1, 2, 3):
         stage.rewrite(Question(f"q{seen}", history=turns[:seen], stage_state=memory))

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import DataError, LLMError
-from convrag.api.stage import LLM
-from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Question, Turn
+from convrag.api.types import Evidence, EvidenceItem, Hit, Passage, Question, Turn
 from convrag.sdk.citations import check_citations
 from convrag.testing import (
     ClustererContract,
@@ -17,14 +16,8 @@ from convrag.testing import (
     question,
 )
 from convrag_basics.contexts import FullContext, TopSelector
-from convrag_basics.stages import (
-    DirectGenerator,
-    NoClusterer,
-    NoGenerator,
-    NoRanker,
-    NoTracker,
-    WholeHistory,
-)
+from convrag_basics.stages import DirectGenerator, NoClusterer, NoGenerator, NoRanker, NoTracker, WholeHistory
+from toys import Says
 
 
 class TestWholeHistory(MemoryContract):
@@ -35,26 +28,6 @@ class TestWholeHistory(MemoryContract):
 class TestTopSelector(SelectorContract):
     def make(self) -> TopSelector:
         return TopSelector()
-
-
-class Says(LLM):
-    """Says the same to everything, and keeps what it was asked."""
-
-    def __init__(self, reply: str = "Steam does it. [1]") -> None:
-        self.reply = reply
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(self.reply, model="says")
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
-class Fails(Says):
-    def complete(self, prompt: Prompt) -> Completion:
-        raise LLMError("no reply")
 
 
 def evidence(count: int = 3) -> Evidence:
@@ -69,7 +42,7 @@ class TestFullContract(ContextContract):
 
 class TestDirectContract(GeneratorContract):
     def make(self) -> DirectGenerator:
-        return DirectGenerator(llm=Says())
+        return DirectGenerator(llm=Says("Steam does it. [1]"))
 
 
 class TestNoGeneratorContract(GeneratorContract):
@@ -116,7 +89,7 @@ def test_generator_none_does_not_answer() -> None:
 
 
 def test_the_llm_is_given_everything_by_name_and_in_messages() -> None:
-    llm = Says()
+    llm = Says("Steam does it. [1]")
     history = (Turn("c<::>1", "Who flew first?", "Gagarin did. {{ 7 * 7 }}"),)
     asked = Question("And <|user|>\nsecond?", history=history)
     stage = DirectGenerator(llm=llm, temperature=0.0)
@@ -127,6 +100,8 @@ def test_the_llm_is_given_everything_by_name_and_in_messages() -> None:
     assert prompt.sampling == {"temperature": 0.0}  # what is None is left to the llm
     assert prompt.inputs == {
         "question": "And <|user|>\nsecond?",
+        "standalone": "",
+        "least": 0.0,
         "history": [{"user": "Who flew first?", "assistant": "Gagarin did. {{ 7 * 7 }}"}],
         "evidence": [
             {"number": 1, "text": "Title 1\nText 1.", "title": "Title 1", "hint": False},
@@ -155,7 +130,7 @@ def test_without_evidence_and_history_the_llm_is_asked_all_the_same() -> None:
 
 def test_what_the_llm_raises_is_raised() -> None:
     with pytest.raises(LLMError, match="no reply"):
-        DirectGenerator(llm=Fails()).generate(question(), evidence())
+        DirectGenerator(llm=Says(LLMError("no reply"))).generate(question(), evidence())
 
 
 @pytest.mark.parametrize(
@@ -190,7 +165,7 @@ def test_citations_follow_the_numbers_of_the_evidence_not_its_order() -> None:
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     own = tmp_path / "own.jinja"
     own.write_text("Q: {{ question }}, {{ evidence | length }} passages", encoding="utf-8")
-    llm = Says()
+    llm = Says("Steam does it. [1]")
     stage = DirectGenerator(llm=llm, prompt=own)
     stage.generate(Question("Why?"), evidence(2))
     assert [message.content for message in llm.prompts[0].messages] == ["Q: Why?, 2 passages"]
@@ -199,8 +174,8 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
 
 def test_a_prompt_that_is_missing_or_broken(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.jinja"):
-        DirectGenerator(llm=Says(), prompt=tmp_path / "nowhere.jinja")
+        DirectGenerator(llm=Says("Steam does it. [1]"), prompt=tmp_path / "nowhere.jinja")
     broken = tmp_path / "broken.jinja"
     broken.write_text("<|user|>\n{% if %}", encoding="utf-8")
     with pytest.raises(DataError, match=r"broken\.jinja, line 2"):
-        DirectGenerator(llm=Says(), prompt=broken)
+        DirectGenerator(llm=Says("Steam does it. [1]"), prompt=broken)

@@ -89,9 +89,9 @@ def list_limited(tokens: int, half: int) -> list[Chunker]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
-@example(document=Document("tea/a.md", "Dr.\n1. e.g."), tokens=4, share=0.5)  # a window lay within the one before
+@settings(max_examples=300)
 @given(document=documents(), tokens=SIZES, share=st.floats(0, 0.5))
+@example(document=Document("tea/a.md", "aaaKettlea\u0300\u0301\u0302"), tokens=2, share=0.5)
 def test_all_of_any_document_is_in_passages_that_are_not_too_long(
     document: Document, tokens: int, share: float
 ) -> None:
@@ -109,7 +109,7 @@ def test_all_of_any_document_is_in_passages_that_are_not_too_long(
             assert all(count_tokens(text, *span) <= tokens for span in spans), chunker
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(document=documents(), tokens=SIZES, share=st.floats(0, 0.5))
 def test_passages_share_no_more_than_the_overlap(document: Document, tokens: int, share: float) -> None:
     overlap = int(tokens * share)

@@ -86,15 +86,11 @@ class TestSimilarity(ClustererContract):
 
 
 class TestLsa(ClustererContract):
-    without_results = ("threadpoolctl",)  # of the clusterers of embeddings
-
     def make(self) -> LsaClusterer:
         return LsaClusterer()
 
 
 class TestLda(ClustererContract):
-    without_results = ("threadpoolctl",)  # of the clusterers of embeddings
-
     def make(self) -> LdaClusterer:
         return LdaClusterer()
 
@@ -110,10 +106,8 @@ def check_labels(labels: list[int], n: int) -> None:
 
 
 @pytest.mark.parametrize("cls", BY_VECTORS)
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), max_size=14),
-)
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), max_size=14))
 def test_any_rows_get_labels(cls: type[Clusterer], rows: list[list[int]]) -> None:
     """Zero rows, equal rows and opposite rows among them."""
     given_rows = np.array(rows).reshape(len(rows), 3)
@@ -123,7 +117,7 @@ def test_any_rows_get_labels(cls: type[Clusterer], rows: list[list[int]]) -> Non
 
 
 @pytest.mark.parametrize("cls", BY_WORDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(["", "the of", "kettle", "kettle teapot", "copper boils", "茶 été", "a b c"]), max_size=9)
 )

@@ -5,24 +5,23 @@ import io
 import json
 import math
 import re
-from array import array
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import run_convrag
 from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell, Sweep, Usage
-from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
+from convrag_compare import convrag_sweep_check, convrag_sweep_report
 from convrag_compare.find_runs import find_runs
 from convrag_compare.leaderboard import build_leaderboard
 from convrag_compare.plots import has_costs
 from convrag_compare.report import compare_runs
 from convrag_compare.run_result import FAILED, RunResult, Scores, find_baseline, format_run
 from convrag_compare.tables import Table, format_number, format_p, format_signed, make_tables, print_tables
+from tasks import run_task
 
 
 @pytest.fixture(autouse=True)
@@ -92,20 +91,6 @@ def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> 
     assert "calls made" in made.files["costs.md"]
 
 
-def test_a_measure_that_the_shared_turns_lack_is_left_out(tmp_path: Path) -> None:
-    """A share of all sentences is no mean over turns: nobody can compute it for the turns that both runs have."""
-    one, other = (run_result(f"rewriter={name}", values) for name, values in (("a", BAD), ("b", {"c0": [0.9]})))
-    results = [
-        replace(each, summary=replace(each.summary, overall={**each.summary.overall, "cited_sentences": 1.0}))
-        for each in (one, other)
-        if each.summary
-    ]
-    for each in results:
-        each.scores.measures["grounding_cited"] = array("d", [1.0]) * len(each.scores.turns)
-    text = compare_runs(results, ["cited_sentences"], results[0], tmp_path).files["leaderboard.md"]
-    assert "cited_sentences is left out: it is no mean over turns, and the runs were scored on different turns." in text
-
-
 def test_what_no_run_could_measure_is_told_once(tmp_path: Path) -> None:
     silence = {"metrics.ranking": {"lines": ["nDCG@5 is not measured."]}, "dedup": {"lines": ["much"]}}
     results = [run_result(f"rewriter={name}", BAD, reports=silence) for name in "ab"]
@@ -142,28 +127,6 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert "Partial" not in compare_runs(grid(), ["nDCG@5"], None, tmp_path).files["effects.md"]
 
 
-def test_the_calls_of_the_cells_that_ran_are_compared_with_what_the_store_gained(tmp_path: Path) -> None:
-    usage = {"generator": Usage(calls=6, reused=1, failed=2), "metrics.judge": Usage(calls=5)}
-    results = [run_result("rewriter=a", BAD, usage=usage), run_result("rewriter=b", GOOD, usage=usage)]
-    for states, stored, said in (
-        (
-            ("reused", "ok"),
-            9,
-            "In the 1 cell that this command ran to the end, stages and metrics made 11 calls, 2 of which failed, and "
-            "reused 1 results. Meanwhile the store gained 9 results, one for each distinct call that has a result: "
-            "each was made once.",
-        ),
-        (("partial", "ok"), 9, "the store gained 9 results, one for each distinct call that has a result.\n"),
-    ):
-        ended = dict(zip((each.name for each in results), states, strict=True))
-        made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=ended, stored={"LLM.complete": stored})
-        assert said in made.files["costs.md"]
-        assert any(line.startswith("Calls of stages and metrics: ") for line in made.lines)
-    reused = dict.fromkeys(ended, "reused")
-    made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=reused, stored={})
-    assert "No cell had to be run, and no call was made." in made.lines
-
-
 def test_several_domains_have_a_table(tmp_path: Path) -> None:
     results = [run_result(f"rewriter={n}", v, domains=("news", "law")) for n, v in (("a", BAD), ("b", GOOD))]
     files = compare_runs(results, ["nDCG@5"], results[0], tmp_path).files
@@ -191,11 +154,6 @@ def test_a_plus_in_a_value_of_the_baseline() -> None:
     assert find_baseline(results, "dataset.domain=x+y++system=mmr") is results[1]
 
 
-def test_an_unknown_baseline_lists_the_cells() -> None:
-    with pytest.raises(ConfigError, match="rewriter=b\\+ranker=y$"):
-        find_baseline(grid(), "rewriter=c")
-
-
 def test_the_terminal_shows_reused_cells_and_fits(tmp_path: Path) -> None:
     from rich.console import Console
 
@@ -215,21 +173,8 @@ def test_markdown_is_escaped() -> None:
 
 
 def test_numbers() -> None:
-    assert [
-        format_number(0.12345),
-        format_number(-0.0001),
-        format_number(math.nan),
-        format_signed(0.5),
-        format_signed(-0.5),
-        format_signed(0.0001),
-    ] == [
-        "0.123",
-        "0.000",
-        "",
-        "+0.500",
-        "-0.500",
-        "0.000",
-    ]
+    assert [format_number(each) for each in (0.12345, -0.0001, math.nan)] == ["0.123", "0.000", ""]
+    assert [format_signed(each) for each in (0.5, -0.5, 0.0001)] == ["+0.500", "-0.500", "0.000"]
     assert (format_p(0.00001), format_p(0.05)) == ("<0.0001", "0.0500")
 
 
@@ -266,10 +211,9 @@ def swept(folder: Path, **settings: Any) -> Sweep:
 
 def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     sweep = swept(tmp_path)
-    convrag_sweep_started(sweep)
     made = convrag_sweep_report(sweep)
     assert made is not None
-    assert "made 6 calls, 0 of which failed, and reused 2 results" in made.files["costs.md"]
+    assert "Calls of stages and metrics: 6 made, 2 reused (costs.md)." in made.lines
     assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
     assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)
@@ -316,26 +260,26 @@ def test_runs_are_found_by_folder_glob_and_grid(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     listed = {"id": "s", "cells": [{"id": cell.id, "overrides": list(cell.overrides)} for cell in sweep.cells]}
     (tmp_path / "grid/sweep.json").write_text(json.dumps(listed))
-    whole = find_runs([str(tmp_path / "grid")], tmp_path, "")
+    whole = find_runs([str(tmp_path / "grid")])
     assert [run.choices["rewriter"] for run in whole] == ["none", "mmr"]
-    assert find_runs([str(tmp_path / "grid/id-*")], tmp_path, "")[0].choices["rewriter"] == "mmr"
-    assert len(find_runs([str(tmp_path / "grid"), str(tmp_path / "grid/id-mmr")], tmp_path, "")) == 2
+    assert find_runs([str(tmp_path / "grid/id-*")])[0].choices["rewriter"] == "mmr"
+    assert len(find_runs([str(tmp_path / "grid"), str(tmp_path / "grid/id-mmr")])) == 2
     (tmp_path / "grid/id-mmr/cell.json").write_text('{"state": "failed"}')  # its metrics are of an earlier try
-    assert [run.choices["rewriter"] for run in find_runs([str(tmp_path / "grid")], tmp_path, "")] == ["none"]
+    assert [run.choices["rewriter"] for run in find_runs([str(tmp_path / "grid")])] == ["none"]
     with pytest.raises(ConfigError, match=r"no finished run"):
-        find_runs([str(tmp_path / "nowhere")], tmp_path, "")
+        find_runs([str(tmp_path / "nowhere")])
 
 
 def test_a_default_counts_as_a_choice_and_twins_get_their_names(tmp_path: Path) -> None:
     one = write(run_result("x", BAD), tmp_path / "one", ["rewriter=mmr", "top_k=5"])
     other = write(run_result("x", GOOD), tmp_path / "two/run", ["top_k=5"])
     (other / ".hydra/config.yaml").write_text("rewriter:\n  _option_: full_history\ntop_k: 5\n")
-    assert [run.choices["rewriter"] for run in find_runs([str(one), str(other)], tmp_path, "")] == [
+    assert [run.choices["rewriter"] for run in find_runs([str(one), str(other)])] == [
         "mmr",
         "full_history",
     ]
     twin = write(run_result("x", GOOD), tmp_path / "three/run", ["rewriter=mmr", "top_k=5"])
-    runs = find_runs([str(one), str(twin)], tmp_path, "")
+    runs = find_runs([str(one), str(twin)])
     assert [run.choices["run"] for run in runs] == ["one", "run"]
 
 
@@ -346,7 +290,7 @@ def test_a_quoted_value_is_the_value_and_a_reference_is_not_looked_up(tmp_path: 
         "rewriter.b=${oc.env:NO_SUCH}",
         "+rewriter.c=${x.y}",
     ]
-    (run,) = find_runs([str(write(run_result("x", GOOD), tmp_path / "one", overrides))], tmp_path, "")
+    (run,) = find_runs([str(write(run_result("x", GOOD), tmp_path / "one", overrides))])
     assert run.choices == {
         "dataset.path": "/my data",
         "rewriter.a": "it's",
@@ -355,7 +299,6 @@ def test_a_quoted_value_is_the_value_and_a_reference_is_not_looked_up(tmp_path: 
     }
 
 
-@pytest.mark.slow
 def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     """The same command twice leaves two folders; another model's answer in the second one makes it a run of its own."""
     for name, values, identity, task in (
@@ -369,90 +312,16 @@ def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
         folder = write(run_result("x", values), tmp_path / name, ["rewriter=mmr"])
         (folder / "run.json").write_text(json.dumps({"identity": identity}))
         (folder / ".hydra/config.yaml").write_text(f"task:\n  _option_: {task}\n")
-    found = find_runs([str(tmp_path / "*")], tmp_path, "")
+    found = find_runs([str(tmp_path / "*")])
     assert [run.name for run in found] == ["a", "c", "d", "e", "f"]
     assert [run.repeated_by for run in found] == [("b",), (), (), (), ()]
-    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
+    command = ["task=compare", "task.runs=[a,b,c]", "task.names=[x,y]", "task.columns=[R@5]", "tracker=none"]
+    done = run_task(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "b: the same experiment as a." in done.stdout
     assert len((tmp_path / "out/leaderboard.csv").read_text().splitlines()) == 3
-
-
-@pytest.mark.slow
-def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> None:
-    write(run_result("x", GOOD), tmp_path / "a", ["rewriter=none"])
-    done = run_convrag(["task=compare", "task.runs=[a]", "sweep.metric=BLEU", "tracker=none"], tmp_path)
-    assert done.returncode == 2
-    assert "sweep.metric=BLEU: no run was measured by it. All runs have nDCG@5, R@5." in done.stderr
-
-
-@pytest.mark.slow
-def test_the_task_compares_without_running(tmp_path: Path) -> None:
-    sweep = swept(tmp_path / "grid")
-    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
-    command = ["task=compare", f"task.runs={runs}", "sweep.metric=R@5", "hydra.run.dir=out"]
-    command += ["sweep.baseline='rewriter=mmr'", "tracker=none"]
-    done = run_convrag(command, tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
-    assert [row["rewriter"] for row in rows] == ["mmr", "none"]
-    assert float(rows[1]["R@5_difference"]) < 0
-    assert "Leaderboard" in done.stdout
-
-
-@pytest.mark.slow
-def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
-    sweep = swept(tmp_path / "grid")
-    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
-    command = ["task=compare", f"task.runs={runs}", "task.names=[as asked,MMR]", "task.columns=[R@5]"]
-    command += ["sweep.baseline=MMR", "hydra.run.dir=out", "tracker=none"]
-    done = run_convrag(command, tmp_path)
-    assert done.returncode == 0, done.stderr
-    latex = (tmp_path / "out/leaderboard.tex").read_text()
-    assert "run & R@5" in latex
-    assert r"MMR & \textbf{0.425} \\" in latex
-    assert "as asked" in done.stdout
-    assert "`run=MMR`" in (tmp_path / "out/leaderboard.md").read_text()
-    done = run_convrag([*command[:3], "task.columns=[BLEU]", *command[4:]], tmp_path)
-    assert (done.returncode, "task.columns: 'BLEU' is no measure" in done.stderr) == (2, True)
-
-
-@pytest.mark.slow
-def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path: Path) -> None:
-    write(run_result("x", GOOD, failed=12), tmp_path / "a", ["rewriter=none"])
-    write(run_result("x", GOOD, failed=1), tmp_path / "b", ["rewriter=mmr"])
-    write(run_result("x", BAD, stopped="no money"), tmp_path / "c", ["rewriter=last_n"])
-    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
-    assert [row["state"] for row in rows] == ["partial", "partial", "failed"]
-    text = (tmp_path / "out/leaderboard.md").read_text()
-    assert "partial: 1/12 failed |" in text
-    assert "partial: stopped |" in text
-    assert "the baseline, `rewriter=mmr`" in text
-    assert "partial: stopped" in done.stdout
-    assert "The first run has no scores: the first one that has some is the baseline." in done.stdout
-
-
-@pytest.mark.filterwarnings("ignore")  # MLflow's own
-def test_runs_are_found_by_their_ids_in_mlflow(tmp_path: Path) -> None:
-    mlflow = pytest.importorskip("mlflow")
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
-    client = mlflow.MlflowClient(tracking_uri=uri)
-    experiment = client.create_experiment("x", artifact_location=(tmp_path / "files").as_uri())
-    parent = client.create_run(experiment).info.run_id
-    ids = []
-    for name, values in (("none", BAD), ("mmr", GOOD)):
-        run = client.create_run(experiment, tags={"mlflow.parentRunId": parent})
-        folder = write(run_result(name, values), tmp_path / name, [f"rewriter={name}"])
-        client.log_artifacts(run.info.run_id, str(folder))
-        client.set_terminated(run.info.run_id)
-        ids.append(run.info.run_id)
-    assert [run.choices["rewriter"] for run in find_runs([parent], tmp_path / "got", uri)] == ["none", "mmr"]
-    (one,) = find_runs([ids[1]], tmp_path / "one", uri)
-    assert one.overall["nDCG@5"] == pytest.approx(0.85)
-    assert len(one.scores.turns) == 12
-    with pytest.raises(ConfigError, match="does not give run"):
-        find_runs(["0" * 32], tmp_path, uri)
-    with pytest.raises(ConfigError, match="no MLflow database"):
-        find_runs(["0" * 32], tmp_path, f"sqlite:///{tmp_path}/none.db")
+    assert "run & R@5" in (tmp_path / "out/leaderboard.tex").read_text()
+    assert "`run=x`" in (tmp_path / "out/leaderboard.md").read_text()
+    for wrong, said in (("sweep.metric=BLEU", "no run was measured by it"), ("task.columns=[BLEU]", "is no measure")):
+        refused = run_task([*command[:2], wrong], tmp_path)
+        assert (refused.returncode, said in refused.stderr) == (2, True)

@@ -32,10 +32,7 @@ def test_the_best_is_bold_and_significance_is_marked(tmp_path: Path) -> None:
     runs = [run_result(f"rewriter={n}", v) for n, v in (("none", worse), ("a_b", better), ("c", alike))]
     made = compare_runs(runs, ["nDCG@5"], runs[0], tmp_path).files["leaderboard.tex"]
     rows = made.partition("\\midrule\n")[2].splitlines()
-    assert sorted(rows[:2]) == [
-        r"a\_b & \textbf{0.850}\rlap{$^{**}$} \\",
-        r"c & \textbf{0.850}\rlap{$^{**}$} \\",
-    ]
+    assert sorted(rows[:2]) == [r"a\_b & \textbf{0.850}\rlap{$^{**}$} \\", r"c & \textbf{0.850}\rlap{$^{**}$} \\"]
     assert rows[2] == r"none & 0.178 \\"
     assert "% Against rewriter=none, *: p < 0.05, **: p < 0.01" in made
     assert r"\begin{tabular}{lr}" in made

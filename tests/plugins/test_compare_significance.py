@@ -25,7 +25,7 @@ def brute_force(differences: list[float]) -> float:
 
 
 @given(sums)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_few_conversations_are_tested_exactly(differences: list[float]) -> None:
     (p,) = compute_sign_flip_p(np.array(differences)[:, None])
     assert p == pytest.approx(brute_force(list(map(float, differences))))

@@ -13,30 +13,13 @@ from hypothesis import strategies as st
 from convrag.api.errors import LLMError
 from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Retriever
-from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Rewrite, Turn
-from convrag.store.remember import remember
+from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_condense.gate import compute_known_share, find_part_stems, find_reasons, normalise_question, read_stems
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges, truncate_text
 from convrag_datasets.mtrag import MtragDataset
-
-
-class Says(LLM):
-    """Says the same to everything, and keeps what it was asked; an error is raised."""
-
-    def __init__(self, reply: str | Exception = "Is copper better than steel?") -> None:
-        self.reply = reply
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        if isinstance(self.reply, Exception):
-            raise self.reply
-        return Completion(self.reply, model="says")
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+from toys import Says
 
 
 class Angles(Embedder):
@@ -82,7 +65,11 @@ def asked(text: str, past: tuple[Turn, ...] = TALK) -> Question:
 
 
 def condenser(llm: LLM | None = None, **options: Any) -> CondenseRewriter:
-    stages: dict[str, Any] = {"llm": llm or Says(), "embedder": Angles(), "retriever": Listens()}
+    stages: dict[str, Any] = {
+        "llm": llm or Says("Is copper better than steel?"),
+        "embedder": Angles(),
+        "retriever": Listens(),
+    }
     return CondenseRewriter(**(stages | options))
 
 
@@ -161,7 +148,7 @@ def test_each_decision_is_in_the_trace(gate: Any, question: str, condensed: bool
 
 @pytest.mark.parametrize("gate", ["heuristic", "always", "embedding"])
 def test_a_first_turn_is_searched_for_as_it_is(gate: Any) -> None:
-    llm = Says()
+    llm = Says("Is copper better than steel?")
     rewrite = condenser(llm, gate=gate).rewrite(asked("How does it work?", ()))
     assert (rewrite.text, rewrite.trace["reasons"], llm.prompts) == ("How does it work?", ["first_turn"], [])
 
@@ -222,28 +209,6 @@ def test_a_rewrite_that_says_the_same_leaves_the_users_words() -> None:
     assert (rewrite.text, rewrite.fallback) == ("What is NLP?", "")
 
 
-class Resolves(Says):
-    """Puts the subject into the question's own words."""
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(prompt.inputs["question"].replace("it", "multi-task learning", 1), model="resolves")
-
-
-def test_a_rewrite_depends_on_its_own_question_and_history_alone(store: Store, tmp_path: Path) -> None:
-    def rewrites(*texts: str, store: Store) -> list[Rewrite]:
-        llm = Resolves()
-        remember(llm, store)
-        done = [condenser(llm).rewrite(asked(text)) for text in texts]
-        assert len(llm.prompts) == len(set(texts))  # the store has the reply to a question in the same words
-        return done
-
-    (fresh,) = rewrites("is it in the US?", store=Store(tmp_path / "other"))
-    lower, upper, again = rewrites("is it in the us?", "is it in the US?", "is it in the us?", store=store)
-    assert (lower.text, upper.text) == ("is multi-task learning in the us?", "is multi-task learning in the US?")
-    assert (lower, upper) == (again, fresh)
-
-
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -298,7 +263,7 @@ def test_the_guard_knows_inflections_and_other_scripts() -> None:
 
     assert share("Are the kettle's whistles louder?", "loud?", "Kettles | A whistling kettle") < 1
     assert share("Do kettles whistle?", "why", "the kettle's whistling | ...") == 1
-    assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 1
+    assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 0.8  # は何
     assert share("", "") == 1
     assert find_part_stems("What's the state-of-the-art?") == {"state", "art"}
 
@@ -311,7 +276,7 @@ def test_speculation_searches_for_the_question_meanwhile() -> None:
 
     class Waits(Says):
         def complete(self, prompt: Prompt) -> Completion:
-            assert retriever.done.wait(10), "the search did not run while the question was being condensed"
+            assert retriever.done.wait(60), "the search did not run while the question was being condensed"
             return super().complete(prompt)
 
     rewriter = condenser(Waits("multi-task learning?"), retriever=retriever, speculate=True, passages=7)
@@ -334,7 +299,7 @@ def test_a_search_ahead_that_fails_harms_nothing() -> None:
     retriever.broken = True
     rewriter = condenser(Says("multi-task learning?"), retriever=retriever, speculate=True)
     assert rewriter.rewrite(asked("Why?")).text == "multi-task learning?"
-    assert retriever.done.wait(10)
+    assert retriever.done.wait(60)
 
 
 # Parameters, and the record ---------------------------------------------------------------------------------------

@@ -51,10 +51,7 @@ def drop_version(path: Path) -> None:
     [
         (make_folder, r"c\.db is a folder\. Name a file in it"),
         (write_text, r"c\.db cannot be used: file is not a database\. Name another, or move this one away"),
-        (
-            plant_store,
-            r"c\.db cannot be used: it is a database of something else, with the table entries\. Name",
-        ),
+        (plant_store, r"c\.db cannot be used: it is a database of something else, with the table entries\. Name"),
         (plant_version, r"c\.db cannot be used: its tables have version 7, and this convrag reads version 1\. Name"),
         (drop_version, r"c\.db cannot be used: its tables have version none"),
     ],
@@ -199,16 +196,6 @@ def test_a_full_disk_costs_one_turn_alone(tmp_path: Path) -> None:
     assert message.startswith(f"conversations: {tmp_path}/small/c.db cannot be written: the disk is full. Make room")
     turns, kept, remembered = map(int, counts.split())
     assert turns == kept == remembered == int(reread) > 2
-
-
-@pytest.mark.slow
-def test_a_read_only_disk(tmp_path: Path) -> None:
-    (tmp_path / "planted").mkdir()
-    pipeline(conversations=Conversations(tmp_path / "planted" / "c.db")).turn("c", "one?")
-    tests = str(Path(__file__).parents[1])
-    done = run_on_small_disk(tmp_path, [sys.executable, "-c", FILL, tests], read_only=True)
-    assert done.returncode == 0, done.stderr
-    assert "small/c.db cannot be written: the file system is read-only. Choose" in done.stdout
 
 
 @pytest.mark.cluster

@@ -29,8 +29,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _folder(self, folder: Path) -> None:
         self.folder = folder

@@ -91,8 +91,6 @@ def year_2021(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path):
         self.path = write_tree(write_2021(tmp_path), TREE, qrels=True)
@@ -102,8 +100,6 @@ class TestContract(DatasetContract):
 
 
 class TestContract2021(TestContract):
-    without_results = ("ijson", "pyarrow")
-
     def make(self) -> CastDataset:
         return CastDataset(path=self.path, year=2021)
 

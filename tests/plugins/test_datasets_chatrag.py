@@ -45,8 +45,6 @@ def copy(tmp_path) -> Path:
 
 
 class TestContract(PublishedContract):
-    without_results = ("ijson", "pyarrow")
-
     def make(self) -> ChatragDataset:
         return ChatragDataset(path=self.path, part="doc2dial+inscit")
 

@@ -43,8 +43,6 @@ def copy(tmp_path) -> Path:
 
 
 class TestContract(PublishedContract):
-    without_results = ("ijson", "pyarrow")
-
     def make(self) -> CoralDataset:
         return CoralDataset(path=self.path)
 

@@ -84,7 +84,6 @@ def folder(tmp_path) -> Path:
 
 
 class TestContract(PublishedContract):
-    without_results = ("ijson", "pyarrow")
     fixture = "folder"
 
     def make(self) -> Doc2dialDataset:
@@ -92,8 +91,6 @@ class TestContract(PublishedContract):
 
 
 class TestContractOfMultidoc2dial(TestContract):
-    without_results = ("ijson", "pyarrow")
-
     def make(self) -> Multidoc2dialDataset:
         return Multidoc2dialDataset(path=self.path)
 

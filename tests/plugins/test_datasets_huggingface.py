@@ -44,8 +44,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("datasets", "huggingface_hub", "ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _folder(self, folder: Path) -> None:
         self.folder = folder
@@ -127,7 +125,7 @@ def test_a_hub_that_cannot_be_reached_is_said_at_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(hub, "ENDPOINT", "http://127.0.0.1:9")
     start = time.monotonic()
     (problem,) = HuggingfaceDataset(name="BeIR/scifact").check()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert re.search("'BeIR/scifact' is no folder here, and cannot be loaded from the hub: .*refused", problem)
 
 

@@ -72,7 +72,6 @@ def clone(tmp_path) -> Path:
 
 
 class TestContract(PublishedContract):
-    without_results = ("ijson", "pyarrow")
     fixture = "clone"
 
     def make(self) -> IkatDataset:

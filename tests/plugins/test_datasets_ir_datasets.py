@@ -76,8 +76,6 @@ def _register(library: Any, name: str, *parts: Any) -> Iterator[str]:
 class TestContract(DatasetContract):
     """Of a published data set, whose files lie where the library would have downloaded them to."""
 
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _files(self, library: Any) -> None:
         folder = library.util.home_path() / "antique"

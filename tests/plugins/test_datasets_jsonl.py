@@ -1,7 +1,6 @@
 import gzip
 import json
 import shutil
-import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +11,6 @@ from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.types import Passage, Turn
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.testing import DatasetContract
-from convrag_datasets import convrag_register
 from convrag_datasets.jsonl import JsonlDataset
 
 
@@ -38,8 +36,6 @@ def passages(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _files(self, talk, passages):
         self.files = {"conversations": talk, "corpus": passages}
@@ -369,10 +365,7 @@ class TestQrels:
         qrels = tmp_path / "qrels.tsv"
         qrels.write_text("a\tb\tc\n")
         problems = list(JsonlDataset(conversations=broken, qrels=qrels, corpus=tmp_path / "no").check())
-        assert [message.partition(":")[0] for message in problems] == [
-            f"{broken}, line 1",
-            f"{tmp_path / 'no'}",
-        ]
+        assert [message.partition(":")[0] for message in problems] == [f"{broken}, line 1", f"{tmp_path / 'no'}"]
 
 
 def test_what_was_wrong_can_be_mended(talk, tmp_path):
@@ -388,26 +381,3 @@ def test_threads_share_one_reading(talk):
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: list(dataset.conversations()), range(32)))
     assert len({id(conversations[0]) for conversations in results}) == 1
-
-
-def test_options_are_registered():
-    found = []
-    convrag_register(lambda group, name, path: found.append((group, name, path.rpartition(":")[2])))
-    assert found == [
-        ("dataset", "sample", "SampleDataset"),
-        ("dataset", "jsonl", "JsonlDataset"),
-        ("dataset", "beir", "BeirDataset"),
-        ("dataset", "huggingface", "HuggingfaceDataset"),
-        ("dataset", "ir_datasets", "IrDatasetsDataset"),
-        ("dataset", "questions", "QuestionsDataset"),
-        ("dataset", "mtrag", "MtragDataset"),
-        ("dataset", "cast", "CastDataset"),
-        ("dataset", "chatrag", "ChatragDataset"),
-        ("dataset", "coral", "CoralDataset"),
-        ("dataset", "doc2dial", "Doc2dialDataset"),
-        ("dataset", "ikat", "IkatDataset"),
-        ("dataset", "multidoc2dial", "Multidoc2dialDataset"),
-        ("dataset", "qrecc", "QreccDataset"),
-        ("dataset", "topiocqa", "TopiocqaDataset"),
-    ]
-    assert "convrag_datasets" in sys.modules

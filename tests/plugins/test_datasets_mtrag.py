@@ -78,8 +78,6 @@ def clone(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _clone(self, clone):
         self.clone = clone
@@ -290,18 +288,3 @@ class TestRealData:
         turns = {turn.id: turn for conversation in dataset.conversations() for turn in conversation.turns}
         for turn_id, grades in dataset.qrels().items():
             assert grades.keys() <= {passage.id for passage in turns[turn_id].passages}
-
-    @pytest.mark.parametrize("domain", ["clapnq", "cloud"])
-    def test_the_last_turn_queries_are_the_questions(self, mtrag_path, domain):
-        folder = mtrag_path / "mtrag-human" / "retrieval_tasks" / domain
-        turns = {
-            turn.id: turn.question
-            for conversation in MtragDataset(path=mtrag_path, domain=domain).conversations()
-            for turn in conversation.turns
-        }
-        for name in ("lastturn", "questions"):
-            queries = JsonlDataset(queries=folder / f"{domain}_{name}.jsonl", qrels=folder / "qrels" / "dev.tsv")
-            assert list(queries.check()) == []
-            found = [turn for conversation in queries.conversations() for turn in conversation.turns]
-            assert all(turn.question == turns[turn.id] for turn in found)
-            assert {turn.id for turn in found} == queries.qrels().keys()

@@ -58,8 +58,6 @@ def clone(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True, params=["un", "synthetic"])
     def _clone(self, clone: Path, request: pytest.FixtureRequest) -> None:
         self.clone, self.part = clone, request.param

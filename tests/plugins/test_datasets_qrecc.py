@@ -48,7 +48,6 @@ def folder(tmp_path) -> Path:
 
 
 class TestContract(PublishedContract):
-    without_results = ("ijson", "pyarrow")
     fixture = "folder"
 
     def make(self) -> QreccDataset:

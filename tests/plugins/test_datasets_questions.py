@@ -5,16 +5,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from convrag import ConfigError, Dataset, Passage
+from convrag import ConfigError, Dataset
 from convrag.sdk.question_sets import QuestionSet
 from convrag.store.fingerprint import hash_text
 from convrag.testing import DatasetContract
 from convrag_datasets.questions import QuestionsDataset
 from question_toys import Notes, note
+from toys import Corpora
 
 JUDGED = {"c1<::>1": "red#1", "c1<::>2": "red#2"}
 
@@ -37,27 +37,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")  # a reader of Parquet, which these files are not
-
     @pytest.fixture(autouse=True)
     def _write(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         self.folder = write_set(tmp_path_factory.mktemp("questions"))
 
     def make(self) -> QuestionsDataset:
         return QuestionsDataset(path=self.folder, corpus=Notes(documents={"red": 2, "green": 1}))
-
-
-class Changed(Dataset):
-    """The notes after somebody changed them."""
-
-    def __init__(self, passages: list[Passage]) -> None:
-        self.passages = passages
-
-    def conversations(self) -> Any:
-        return iter(())
-
-    def corpus(self, domain: str) -> Any:
-        return iter(self.passages)
 
 
 def test_the_corpus_is_that_of_the_other_data_set(folder: Path) -> None:
@@ -78,7 +63,7 @@ def test_every_method_of_data_sets_is_passed_on() -> None:
 
 def test_a_passage_that_has_another_id_is_found_by_its_text(folder: Path) -> None:
     first, second = note("red", 1), replace(note("red", 2), id="red#3")
-    data = QuestionsDataset(path=folder, corpus=Changed([first, replace(note("green", 7), id="red#2"), second]))
+    data = QuestionsDataset(path=folder, corpus=Corpora(default=[first, replace(note("green", 7), id="red#2"), second]))
     assert list(data.check()) == []
     assert data.qrels() == {"c1<::>1": {"red#1": 1}, "c1<::>2": {"red#3": 1}}
     assert data.note() == "1 of 2 judged passages have new ids since the questions were written"
@@ -86,7 +71,7 @@ def test_a_passage_that_has_another_id_is_found_by_its_text(folder: Path) -> Non
 
 def test_a_judged_passage_that_is_gone_is_told(folder: Path) -> None:
     edited = replace(note("red", 2), text="Something else by now.")
-    (problem,) = QuestionsDataset(path=folder, corpus=Changed([note("red", 1), edited])).check()
+    (problem,) = QuestionsDataset(path=folder, corpus=Corpora(default=[note("red", 1), edited])).check()
     assert problem.startswith(f"{folder}: 1 of 2 judged passages are no longer in the corpus, 'red#2' for instance")
     assert "Write the questions again (task=questions" in problem
 

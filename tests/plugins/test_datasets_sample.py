@@ -11,8 +11,6 @@ def sample() -> SampleDataset:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     def make(self) -> SampleDataset:
         return SampleDataset()
 

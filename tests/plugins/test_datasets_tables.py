@@ -30,8 +30,6 @@ def parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("ijson", "pyarrow")
-
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path: Path) -> None:
         self.files = {

@@ -1,20 +1,14 @@
 """context=dedup: what is shown, what is hinted at, and that a hint never points at what is not there."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.session import Session, to_turn
-from convrag.api.stages import Generator, Retriever
-from convrag.api.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
-from convrag.config.settings import Settings
+from convrag.api.types import Evidence, Hit, Message, Passage, Question, Turn
 from convrag.testing import ContextContract
-from convrag.turn.pipeline import Pipeline
-from convrag.turn.turn import TurnOptions
 from convrag_basics.contexts import FullContext
 from convrag_dedup.context import DedupContext
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_block, format_hint
@@ -268,70 +262,3 @@ def test_the_versions_of_a_document() -> None:
     versions.add("a", None, "any")
     assert versions.find_last("a", "whatever") == "any"
     assert versions.find("a", "whatever") is None
-
-
-class Planned(Retriever):
-    """Finds what the query says: "a0 b1" are passage a in version 0, and b in version 1."""
-
-    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
-        wanted = queries[0].text.split()
-        return [Hit(passage(word[0], int(word[1])), 1.0 - n / 100) for n, word in enumerate(wanted)]
-
-
-class WindowChat(Generator):
-    """Sends the newest turns along, each passage in full where it first stands among them, and keeps what it sent."""
-
-    def __init__(self, window: int) -> None:
-        self.window = window
-        self.sent: list[tuple[Sequence[Message], Evidence]] = []
-
-    def messages(self, question: Question) -> list[Message]:
-        written: set[tuple[str, str]] = set()
-        messages = [Message("system", "Answer.")]
-        for turn in question.history[max(len(question.history) - self.window, 0) :]:
-            texts = []
-            for each in turn.passages:
-                key = (each.id, each.content)
-                texts.append(format_hint(each.id) if key in written else format_block(*key))
-                written.add(key)
-            messages += [Message("user", "\n\n".join([turn.question, *texts])), Message("assistant", turn.answer)]
-        return messages
-
-    def generate(self, question: Question, evidence: Evidence) -> Answer:
-        self.sent.append((self.messages(question), evidence))
-        return Answer("I see.")
-
-
-def _pipeline(context: DedupContext, generator: Generator) -> Pipeline:
-    return toys.pipeline(retriever=Planned(), context=context, generator=generator, settings=Settings(top_k=9, top_n=9))
-
-
-words = st.builds("{}{}".format, st.sampled_from("abcde"), st.integers(0, 1))
-orders = st.sampled_from(["retrieval", "stable", "ends"])
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.lists(words, max_size=5).map(" ".join), max_size=8), st.integers(0, 4), orders, st.booleans())
-def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
-    turns: list[str], window: int, order: Any, restart: bool
-) -> None:
-    chat = WindowChat(window)
-    context = stage(order=order)
-    going = Session("c")
-    for query in turns:
-        if restart:  # as after a crash: the memory is gone, the history is there
-            going = Session("c", history=list(going.history))
-        asking = going.make_question("?")
-        record = _pipeline(context, chat).answer(asking, TurnOptions(query=query or "a0"))
-        assert not record.error
-        messages, evidence = chat.sent[-1]
-        assert evidence == stage(order=order).assemble(anew(asking), record.hits, messages)
-        for item in evidence.items:
-            present = sum(message.content.count(item.passage.text) for message in messages)
-            assert present == (1 if item.hint else 0)
-            assert item.hint or item.text == item.passage.content
-        going.add_turn(to_turn(record))
-
-
-def anew(question: Question) -> Question:
-    return Question(question.text, question.conversation_id, question.turn_id, history=question.history)

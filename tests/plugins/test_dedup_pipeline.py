@@ -2,10 +2,7 @@
 
 import json
 import re
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag_conversations.database import ConversationDatabase
 from convrag_dedup import InferenceConfig, RAGPipeline
 from fixtures import SHARED
+from llm_server import Server, make_reply
 
 TEXTS = {
     "ml": "Machine learning lets programs learn from data instead of following rules that somebody wrote.",
@@ -149,66 +147,23 @@ def test_state_survives_a_restart_and_is_bounded(corpus: Path) -> None:
         assert ask(forgetful, name)["deduplicated_docs"] == []
 
 
-@pytest.mark.parametrize("folder", [None, "kept"])
-def test_turns_from_many_threads_are_all_counted(corpus: Path, folder: str | None) -> None:
-    pipeline = RAGPipeline(corpus_path=corpus, folder=folder, rewriter="none")
-    jobs = [f"c{number}" for _ in range(5) for number in range(20)]
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda name: ask(pipeline, name, top_k=2), jobs))
-    stats = pipeline.get_conversation_stats()
-    assert stats is not None
-    assert (stats["total_conversations"], stats["total_turns"]) == (20, 100)
-    assert (stats["total_retrieved"], stats["total_novel"], stats["total_deduplicated"]) == (200, 40, 160)
-
-
-class Model(BaseHTTPRequestHandler):
-    """Answers every chat request, and keeps what it was asked."""
-
-    asked: list[dict[str, Any]] = []  # noqa: RUF012
-
-    def do_POST(self) -> None:
-        self.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))) | {"path": self.path})
-        message = {"role": "assistant", "content": "Hold out a test set. [1]"}
-        reply = {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "m",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": 50, "completion_tokens": 7, "total_tokens": 57},
-        }
-        data = json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def model() -> Iterator[list[dict[str, Any]]]:
-    """The server of RAGBoost's example, at its address."""
+@pytest.fixture(scope="module")
+def model() -> Iterator[Server]:
+    """The server of RAGBoost's example, at its address: one, since connections to it stay open."""
     pytest.importorskip("litellm")
     try:
-        server = ThreadingHTTPServer(("localhost", 30000), Model)
+        server = Server(host="localhost", port=30000)
     except OSError:
         pytest.skip("port 30000 is taken")
-    Model.asked.clear()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield Model.asked
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    server.plan_replies(make_reply("Hold out a test set. [1]"))
+    yield server
+    server.close()
 
 
 @pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")  # of litellm and pydantic, at import
 def test_the_examples_of_ragboosts_documentation_run(
-    corpus: Path, model: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+    corpus: Path, model: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = SHARED / "seeds" / "ragboost_multi_turn.md"
     if not page.is_file():
@@ -225,21 +180,21 @@ def test_the_examples_of_ragboosts_documentation_run(
     assert "Total conversations: 5" in printed
     assert "Deduplication saved: 0 docs" in printed  # one turn each: there is nothing to save
     assert names["conv_stats"]["total_novel"] == 3
-    (request,) = model
-    assert (request["path"], request["model"], request["max_tokens"]) == (
-        "/v1/chat/completions",
-        "Qwen/Qwen2.5-7B-Instruct",
-        200,
-    )
+    request = model.requests[-1]
+    assert (model.paths[-1], request["max_tokens"]) == ("/v1/chat/completions", 200)
+    assert request["model"] == "Qwen/Qwen2.5-7B-Instruct"
 
 
-def test_the_model_gets_max_tokens_and_temperature(corpus: Path, model: list[dict[str, Any]]) -> None:
+def test_the_model_gets_max_tokens_and_temperature(corpus: Path, model: Server) -> None:
     server = {"backend": "vllm", "base_url": "http://localhost:30000/v1/"}
     pipeline = RAGPipeline(
         corpus_path=corpus, inference=InferenceConfig("m", **server, max_tokens=200, temperature=0.1)
     )
     ask(pipeline, generate_response=True)
     ask(pipeline, query="And then?", generate_response=True, max_tokens=33)
-    assert [(request["max_tokens"], request["temperature"]) for request in model] == [(200, 0.1), (33, 0.1)]
-    sent = "\n".join(message["content"] for message in model[1]["messages"])
+    assert [(request["max_tokens"], request["temperature"]) for request in model.requests[-2:]] == [
+        (200, 0.1),
+        (33, 0.1),
+    ]
+    sent = "\n".join(message["content"] for message in model.requests[-1]["messages"])
     assert sent.count(TEXTS["ml"]) == 1

@@ -50,7 +50,7 @@ growing = st.tuples(st.none(), documents, st.none())  # a new request after the 
 steps = st.lists(asking | asking | growing | growing | names, max_size=40)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(steps, st.none() | st.integers(0, 6))
 def test_it_finds_what_a_walk_up_the_chain_finds(steps: list[Any], limit: int | None) -> None:
     tracker, plain, last, count = ConversationTracker(limit=limit), WalkingTracker(limit), None, 0

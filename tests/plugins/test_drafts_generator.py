@@ -95,8 +95,6 @@ def prefer(source: str) -> Callable[[Prompt], str]:
 
 
 class TestDraftsContract(GeneratorContract):
-    without_results = ("rapidfuzz",)
-
     def make(self) -> DraftsGenerator:
         def quote(prompt: Prompt) -> str:
             return spans(
@@ -277,8 +275,7 @@ def test_a_draft_that_fails_leaves_the_other(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [LLMError("down"), "", "A is better", '{"better": "C"}', '{"better": 3}', '{"winner": "A"}', '["A"]'],
+    "reply", [LLMError("down"), "", "A is better", '{"better": "C"}', '{"better": 3}', '{"winner": "A"}', '["A"]']
 )
 def test_a_vote_that_cannot_be_read_is_none(reply: Reply) -> None:
     found = ask(Scripted(choose=reply))
@@ -322,7 +319,7 @@ PIECES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PIECES, PIECES, st.sampled_from(['{"better": "A"}', '{"better": "B"}', "?"]))
 def test_whatever_is_said_citations_and_support_are_of_what_was_shown(one: list, other: list, vote: str) -> None:
     quoted = spans((4, "It has no air"), (4, "The Moon is 384,400 km away"), (7, "Mars is red."))

@@ -72,8 +72,6 @@ def ids(hits: Sequence[Any]) -> list[str]:
 class Contract(RetrieverContract):
     """On the loopback server."""
 
-    without_results = ("elastic-transport",)
-
     network = True
     options: ClassVar[dict[str, Any]] = {}
 

@@ -1,7 +1,6 @@
 """RAGAS, DeepEval, BEIR, Hugging Face, SemEval's subtasks, and the tag of TREC runs."""
 
 import csv
-import io
 import json
 from collections.abc import Callable
 from functools import cache
@@ -11,17 +10,15 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError, DataError, MissingExtra
+from convrag.api.errors import ConfigError, DataError
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Turn
 from convrag.config.compose import compose
 from convrag.run.records import to_json
 from convrag.turn.wiring import Wiring
 from convrag_datasets.beir import BeirDataset
-from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_tasks.export import ExportTask
 from convrag_tasks.export_samples import format_deepeval_conversations, format_ragas_conversations
-from convrag_tasks.export_tables import format_csv_lines
 
 CONVERSATION = {
     "id": "c",
@@ -221,39 +218,6 @@ def test_beir_has_a_folder_for_each_domain(export: Callable[..., Path], tmp_path
     assert list(BeirDataset(path=folder / "a").check()) == []
 
 
-@pytest.mark.parametrize("table", ["parquet", "jsonl"])
-def test_huggingface(export: Callable[..., Path], table: str) -> None:
-    if table == "parquet":
-        pytest.importorskip("pyarrow")
-    folder = export(f"hf-{table}", "task.format=huggingface", f"task.table={table}")
-    dataset = HuggingfaceDataset(name=str(folder), columns={"answer": "reference"})
-    assert list(dataset.check()) == []
-    (conversation,) = dataset.conversations()
-    assert [(turn.id, turn.question, turn.answer) for turn in conversation.turns] == [
-        ("c<::>1", "What is red?", "A rose."),
-        ("c<::>2", "And blue?", "The sky.\nThe sea."),
-        ("c<::>3", "And green?", ""),
-    ]
-    assert dataset.qrels() == {"c<::>1": {"p": 1}, "c<::>2": {"q": 1}}
-    card = (folder / "README.md").read_text()
-    assert card.startswith("---\nconfigs:\n- config_name: default\n")
-    assert "3 turns, a row each" in card
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("table", ["parquet", "jsonl"])
-def test_datasets_loads_what_is_written(
-    export: Callable[..., Path], tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    datasets = pytest.importorskip("datasets")
-    folder = export(f"hf-{table}", "task.format=huggingface", f"task.table={table}")
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    rows = datasets.load_dataset(str(folder), split="test", cache_dir=str(tmp_path / "cache"))
-    assert rows["response"] == ["Roses. [1]", "Sky,\nsea.", ""]
-    assert rows[0]["contexts"][1] == {"id": "p", "title": "Rose", "text": "A rose is red.", "score": 1.0}
-    assert rows["score_F1"] == [0.5, None, None]
-
-
 def test_a_folder_appears_whole_or_not_at_all(export: Callable[..., Path], run: Path) -> None:
     (run.parent / "full").mkdir()
     (run.parent / "full" / "mine.txt").write_text("mine")
@@ -267,13 +231,6 @@ def test_a_folder_appears_whole_or_not_at_all(export: Callable[..., Path], run: 
     with pytest.raises(DataError, match=r"corpus\.jsonl, line 2"):
         export("new", "task.format=beir", records=False, data=data)
     assert set(run.parent.iterdir()) == before
-
-
-def test_without_pyarrow(export: Callable[..., Path], run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"task\.format=huggingface needs pyarrow"):
-        export("hf", "task.format=huggingface")
-    assert not (run.parent / "hf").exists()
 
 
 TASKS = [
@@ -353,23 +310,11 @@ def test_csv_is_as_rfc_4180_says(export: Callable[..., Path]) -> None:
     assert table["answer"][1] == "Sky,\nsea."
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
-def test_formulas_are_made_harmless_on_request(text: str) -> None:
-    record = TurnRecord("c", "c<::>1", "d", 1, text, answer=Answer(text), labels={text: text})
-    for escape in (False, True):
-        lines = format_csv_lines([record], {"c<::>1": {"m": -0.5}}, escape_formulas=escape)
-        (row,) = csv.DictReader(io.StringIO("".join(lines), newline=""))
-        mark = "'" if escape else ""
-        assert (row["question"], row["answer"], row[mark + text]) == (mark + text,) * 3
-        assert row["m"] == "-0.5"  # a number is none
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"tag": "x"}, "task.tag is for task.format=trec, not for mtrag"),
         ({"samples": "conversations"}, "task.samples is for task.format=ragas or task.format=deepeval, not for mtrag"),
-        ({"escape_formulas": True}, "task.escape_formulas is for task.format=csv"),
         ({"tasks": Path("x")}, "task.tasks needs task.subtask"),
         ({"format": "trec", "tag": "a b"}, "task.tag='a b': the name of a TREC run has no blanks"),
         ({"format": "trec", "tag": ""}, "the name of a TREC run has no blanks"),

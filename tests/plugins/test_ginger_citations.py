@@ -23,7 +23,7 @@ SAID = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SAID, SAID, st.lists(st.sampled_from([TEA, COFFEE, ODD, "", "[1]"]), max_size=4), st.integers(1, 4))
 def test_every_sentence_is_cited_and_within_the_limits_whatever_is_said(
     summary: list[str], rephrased: list[str], texts: list[str], limit: int
@@ -91,7 +91,7 @@ def test_an_unsupported_sentence_is_reduced_to_what_its_nuggets_say() -> None:
 
 def test_an_unsupported_sentence_may_be_left_out_or_kept() -> None:
     found = answer(ginger(summarizer=Says("Ann drinks 5 litres."), unsupported="drop"), "Ann drinks tea.")
-    assert (found.text, found.citations) == ("The passages do not answer this question.", ())
+    assert (found.text, found.citations) == ("I could not find this in the passages.", ())
     assert found.trace["left_out"] == 1
     found = answer(ginger(summarizer=Says("Ann drinks 5 litres."), unsupported="keep"), "Ann drinks tea.")
     (sentence,) = found.trace["sentences"]
@@ -107,5 +107,5 @@ def test_an_llm_may_judge(reply: str, supported: bool, checked_by: str) -> None:
     (sentence,) = answer(generator, "Ann drinks tea.").trace["sentences"]
     assert (sentence["supported"], sentence["checked"]) == (supported, checked_by)
     assert [prompt.task for prompt in llm.prompts] == ["support"]
-    (sentence,) = answer(ginger(llm=Broken(""), check="llm"), "Ann drinks tea.").trace["sentences"]
+    (sentence,) = answer(ginger(llm=Broken(), check="llm"), "Ann drinks tea.").trace["sentences"]
     assert sentence["checked"] == "words"

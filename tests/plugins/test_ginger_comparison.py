@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Metrics
 from convrag.api.types import Answer
 from convrag.testing import TaskContract
 from convrag_ginger.compare_answers import CompareAnswersTask, compare_pair
+from tasks import run_task
 
 
 class Words(Metrics):
@@ -80,7 +80,7 @@ def test_runs_must_have_turns_in_common(tmp_path: Path) -> None:
 
 def test_the_command(here: Path) -> None:
     def call(*arguments: str) -> str:
-        done = run_convrag([*arguments, "tracker=none"], here)
+        done = run_task([*arguments, "tracker=none"], here)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

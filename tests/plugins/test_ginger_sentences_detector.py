@@ -64,7 +64,6 @@ def test_what_is_far_behind_the_best_is_something_else() -> None:
 
 def test_headings_are_no_nuggets() -> None:
     assert found("Whistling kettle?", "Whistling kettle\n\nWhistling kettles of steel\nThe kettle is whistling.") == [
-        "Whistling kettles of steel",
         "The kettle is whistling.",
     ]
 
@@ -75,7 +74,7 @@ def test_sentences_remember_their_places() -> None:
     assert sentences == ["1. Dr. Oe spoke .", "2. He `` left . ''", "Nobody cared!", "Why?", "(No.)"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet="aB .!?'\"”\n1", max_size=80))
 def test_sentences_cover_the_text_in_order(text: str) -> None:
     spans = find_sentence_spans(text)

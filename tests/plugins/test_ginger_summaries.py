@@ -40,7 +40,7 @@ def test_an_empty_reply_quotes_one_sentence() -> None:
 
 
 def test_nothing_to_summarise_costs_nothing() -> None:
-    assert LlmSummarizer(llm=Broken("")).summarize("Who?", [], 8) == ""
+    assert LlmSummarizer(llm=Broken()).summarize("Who?", [], 8) == ""
 
 
 def test_a_better_second_sentence_is_taken() -> None:
@@ -68,7 +68,7 @@ def test_fluency_keeps_citations() -> None:
     ("llm", "kept"),
     [
         (Fixed("One line for two."), "kept: the reply has 1 lines for 2 sentences"),
-        (Broken(""), "kept: down"),
+        (Broken(), "kept: down"),
         (Fixed(f"Ann drinks {'green ' * 40}tea.\nZebras live in 7 zoos."), "on"),
         (Fixed("Ann drinks tea. It is green.\nBob roasts coffee. Bob does."), "on"),
     ],
@@ -89,4 +89,4 @@ def test_rephrasing_keeps_the_limit_of_the_whole_answer() -> None:
 
 
 def test_an_unanswerable_question_is_not_rephrased() -> None:
-    assert answer(ginger(llm=Broken(""), fluency=True)).trace["outcome"] == "unanswerable"
+    assert answer(ginger(llm=Broken(), fluency=True)).trace["outcome"] == "unanswerable"

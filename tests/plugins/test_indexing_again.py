@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -106,7 +104,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(versions=st.lists(TEXTS, min_size=2, max_size=4))
 def test_vectors_are_those_of_a_fresh_build_and_no_known_text_is_embedded(versions: list[list[str]]) -> None:
     with TemporaryDirectory() as name:
@@ -229,47 +227,6 @@ def test_a_damaged_shard_lends_nothing_that_is_wrong(place: int, tmp_path: Path)
     assert np.array_equal(index_densely(tmp_path, MANY)[2], make_rows(MANY))
 
 
-SLOW = """
-import sys, time
-import numpy as np
-sys.path[:0] = sys.argv[2:]
-from pathlib import Path
-from plugins.test_indexing_again import MANY, Hashing, Passages, numbered
-from convrag.store.store import Store
-from convrag_retrieval.dense import DenseRetriever
-
-class Slow(Hashing):
-    def embed(self, texts, *, query=False):
-        if self.embedded:
-            time.sleep(0.2)
-        print(len(self.embedded), flush=True)
-        return super().embed(texts, query=query)
-
-DenseRetriever(dataset=Passages(numbered(MANY)), embedder=Slow(), store=Store(sys.argv[1]), batch_size=2).prepare()
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    tests = str(Path(__file__).parents[1])
-    program = SLOW.replace("plugins.test_indexing_again", "test_indexing_again")
-    arguments = [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parent), tests]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if int(line) >= 6:
-                process.kill()
-                break
-    journal = next(tmp_path.glob("embedded/*/*"))
-    assert journal.stat().st_size > 0
-    sentence, embedded, rows = index_densely(tmp_path, MANY)
-    assert 0 < len(embedded) <= len(MANY) - 6
-    assert embedded == MANY[-len(embedded) :]
-    assert "kept" in sentence
-    assert np.array_equal(rows, make_rows(MANY))
-    assert [path.name.partition(".")[2] for path in tmp_path.glob("indexes/*")] == [""]
-
-
 # Configured data sets ---------------------------------------------------------------------------------------------
 
 
@@ -302,20 +259,6 @@ def test_a_file_that_changes_leaves_one_index(retriever: str, here: Path) -> Non
     # LSA learns from the corpus: with another one it is another embedder.
     assert said.endswith("119 indexed" if retriever == "bm25" else "119 embedded, 1 removed")
     assert len(list((here / "store/indexes").iterdir())) == 1
-
-
-def test_two_files_have_an_index_each(here: Path) -> None:
-    write_corpus(here / "one.jsonl", LIBRARY)
-    write_corpus(here / "other.jsonl", LIBRARY[1:])
-    index(here, "one.jsonl")
-    assert index(here, "other.jsonl") == "default: 119 passages: 119 indexed"
-    assert index(here, "one.jsonl") == "default: 120 passages are in the index already"
-    shutil.copy(here / "other.jsonl", here / "one.jsonl")
-    assert index(here, "one.jsonl") == "default: 119 passages are in the index already"
-    assert len(list((here / "store/indexes").iterdir())) == 1
-    write_corpus(here / "one.jsonl", LIBRARY[2:])
-    index(here, "one.jsonl")
-    assert len(list((here / "store/indexes").iterdir())) == 2, "the other one's is not removed"
 
 
 def test_the_series_is_that_of_the_command_and_not_of_the_files(here: Path) -> None:

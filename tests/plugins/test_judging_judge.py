@@ -2,26 +2,27 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
 from convrag_judging.rating_aggregate import read_rubric, rubric_path
+from tasks import run_task
+from toys import Says
 
 NA = None
 # K. Krippendorff, Computing Krippendorff's alpha-reliability: example C, four observers of twelve units.
@@ -55,7 +56,6 @@ def test_alpha_of_two_observers() -> None:
 VALUES = st.lists(st.lists(st.integers(1, 5).map(float), max_size=4), max_size=8)
 
 
-@settings(deadline=None)  # the first one imports numpy
 @given(VALUES, st.sampled_from(["nominal", "interval"]))
 def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[list[float]], level: Any) -> None:
     """By its first definition: the mean difference of pairs within units over that of all pairs."""
@@ -73,7 +73,6 @@ def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[lis
     assert krippendorff_alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
 
 
-@settings(deadline=None)  # the first one imports numpy
 @given(VALUES, st.randoms(use_true_random=False))
 def test_ordinal_alpha_depends_on_ranks_and_not_on_annotators(judged: list[list[float]], random: Any) -> None:
     shuffled = [random.sample(unit, len(unit)) for unit in judged]
@@ -91,7 +90,6 @@ def test_alpha_that_is_undefined() -> None:
     assert krippendorff_alpha([[1.0, 1.0], [2.0, 2.0]]) == 1.0
 
 
-@settings(deadline=None)  # the first one imports scipy
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=12))
 def test_tau_b_is_that_of_its_definition(pairs: list[tuple[int, int]]) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
@@ -123,22 +121,6 @@ def reply(*scores: Any, reason: str = "because") -> str:
     return json.dumps({"reason": reason, "scores": dict(zip(CRITERIA, scores, strict=False))})
 
 
-class Scripted(LLM):
-    """Replies in turn, or by the prompt; the last reply for ever."""
-
-    def __init__(self, *replies: str | Callable[[Prompt], str]) -> None:
-        self.replies = list(replies)
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        given = self.replies[min(len(self.prompts), len(self.replies) - 1)]
-        self.prompts.append(prompt)
-        return Completion(given if isinstance(given, str) else given(prompt))
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
 class Talk(Dataset):
     def conversations(self) -> Iterator[Conversation]:
         yield Conversation("t", (Turn("t<::>1", "Why tea?", "It is warm."), Turn("t<::>2", "And how?", "In a pot.")))
@@ -159,14 +141,12 @@ def report_of(measured: Measurement) -> Report:
 
 
 class TestJudgeMetricsContract(MetricsContract):
-    without_results = ("annotated-types",)
-
     def make(self) -> JudgeMetrics:
-        return judge(Scripted(reply(3, 3, 3)))
+        return judge(Says(reply(3, 3, 3)))
 
 
 def test_the_prompt_has_rubric_conversation_passages_and_reference() -> None:
-    llm = Scripted(reply(5, 4, 2))
+    llm = Says(reply(5, 4, 2))
     evidence = Evidence((EvidenceItem(1, Passage("p", "Pots are hot.", title="Pots"), "Pots are hot."),))
     values = judge(llm).measure([record(2, "In a hot pot [1].", evidence=evidence)])
     assert values == {"t<::>2": {"faithfulness": 5.0, "appropriateness": 4.0, "completeness": 2.0}}
@@ -178,14 +158,14 @@ def test_the_prompt_has_rubric_conversation_passages_and_reference() -> None:
 
 
 def test_the_reference_answer_can_be_withheld() -> None:
-    llm = Scripted(reply(5, 4, 2))
+    llm = Says(reply(5, 4, 2))
     judge(llm, reference=False).measure([record(2, "x")])
     assert "In a pot." not in llm.prompts[0].messages[-1].content
 
 
 def test_several_judges_are_averaged_and_compared(tmp_path: Path) -> None:
-    first = Scripted(reply(5, 4, 2), reply(1, 2, 2))
-    second = Scripted(reply(4, 4, 3), reply(2, 2, 2))
+    first = Says(reply(5, 4, 2), reply(1, 2, 2))
+    second = Says(reply(4, 4, 3), reply(2, 2, 2))
     stage = judge(first, second_llm=second)
     values = stage.measure([record(1, "x"), record(2, "y")])
     assert values["t<::>1"] == {"faithfulness": 4.5, "appropriateness": 4.0, "completeness": 2.5}
@@ -207,7 +187,7 @@ def test_agreement_with_people_is_in_the_report(tmp_path: Path) -> None:
         ]
     ]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), human=[path])
+    stage = judge(Says(reply(5, 4, 2), reply(1, 2, 2)), human=[path])
     assert list(stage.check()) == []
     measured = stage.measure([record(1, "x"), record(2, "y")])
     report = report_of(measured)
@@ -218,13 +198,13 @@ def test_agreement_with_people_is_in_the_report(tmp_path: Path) -> None:
 
 
 def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
-    stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), second_llm=Scripted(reply(3, 3, 3)))
+    stage = judge(Says(reply(5, 4, 2), reply(1, 2, 2)), second_llm=Says(reply(3, 3, 3)))
     records = [record(1, "x"), record(2, "y")]
     values = stage.measure(records)
     path = tmp_path / "judgements.jsonl"
     path.write_text(report_of(values).files["judgements.jsonl"], encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[0])["reason"] == "because"
-    again = judge(Scripted(), judgements=[path])
+    again = judge(Says(""), judgements=[path])
     assert list(again.check()) == []
     measured = again.measure([*records, record(3, "z")])
     assert measured == values
@@ -234,7 +214,7 @@ def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
 
 
 def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
-    llm = Scripted(reply(5, 5, 5))
+    llm = Says(reply(5, 5, 5))
     stage = judge(llm)
     measured = stage.measure([record(1, " ", error="generator: down")])
     assert measured["t<::>1"] == dict.fromkeys(CRITERIA, 1.0)
@@ -256,7 +236,7 @@ def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
 def test_replies_that_break_the_form(
     replies: list[str], scores: dict[str, float], complaint: str, tmp_path: Path
 ) -> None:
-    llm = Scripted(*replies)
+    llm = Says(*replies)
     stage = judge(llm)
     values = stage.measure([record(1, "x")]).get("t<::>1", {})
     assert scores.items() <= values.items()
@@ -269,7 +249,7 @@ def test_judges_that_fail_are_counted(tmp_path: Path) -> None:
     def down(prompt: Prompt) -> str:
         raise LLMError("the server is down")
 
-    stage = judge(Scripted(reply(5, 4, 2)), second_llm=Scripted(down), third_llm=Scripted("?"))
+    stage = judge(Says(reply(5, 4, 2)), second_llm=Says(down), third_llm=Says("?"))
     measured = stage.measure([record(1, "x")])
     assert measured["t<::>1"]["faithfulness"] == 5.0
     report = report_of(measured)
@@ -281,7 +261,7 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
     def spent(prompt: Prompt) -> str:
         raise RunStopped("the cost limit of $1 is reached")
 
-    stage = judge(Scripted(reply(5, 4, 2), spent))
+    stage = judge(Says(reply(5, 4, 2), spent))
     measured = stage.measure([record(1, "x")])
     assert report_of(measured)
     with pytest.raises(RunStopped):
@@ -300,7 +280,7 @@ def test_the_default_rubric() -> None:
 def test_a_custom_rubric(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text("lowest: 0\nhighest: 10\ncriteria:\n  brevity: Is it short?\n", encoding="utf-8")
-    llm = Scripted('{"reason": "", "scores": {"brevity": 9}}')
+    llm = Says('{"reason": "", "scores": {"brevity": 9}}')
     stage = judge(llm, rubric=path)
     assert list(stage.check()) == []
     assert stage.measure([record(1, "x")]) == {"t<::>1": {"brevity": 9.0}}
@@ -325,7 +305,7 @@ def test_a_custom_rubric(tmp_path: Path) -> None:
 def test_errors_in_a_rubric(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(text, encoding="utf-8")
-    (problem,) = judge(Scripted(), rubric=path).check()
+    (problem,) = judge(Says(""), rubric=path).check()
     assert message in problem
     assert "own.yaml" in problem
 
@@ -357,7 +337,7 @@ def test_errors_in_a_file_of_ratings(tmp_path: Path, rows: list[Any], message: s
 
 
 def convrag(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_convrag([*arguments, "tracker=none"], Path.cwd())
+    return run_task([*arguments, "tracker=none"], Path.cwd())
 
 
 class TestAgreementContract(TaskContract):
@@ -370,7 +350,6 @@ def test_agreement_without_files_is_a_mistake() -> None:
         AgreementTask(scores=[Path("a")], human=[])
 
 
-@pytest.mark.slow
 def test_the_task_compares_files(here: Path) -> None:
     for name, scores in {"run": [0.1, 0.4, 0.9], "Ada": [1, 3, 3], "Bo": [1, 2, 4]}.items():
         measure = "RB_agg" if name == "run" else "quality"
@@ -391,31 +370,8 @@ def test_the_task_compares_files(here: Path) -> None:
     assert "Did you mean 'RB_agg'?" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     done = convrag("metrics=[judge]")
     assert done.returncode == 2
     assert "ExtractiveLLM is no language model, and has no rule for judge" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
-    pytest.importorskip("litellm")
-    from convrag.config.compose import compose
-    from convrag.run.runner import run_experiment
-    from llm_server import Server, make_reply
-
-    server = Server()
-    try:
-        server.plan_replies(make_reply(f"Here you are:\n```json\n{reply(4, 5, 3)}\n```"))
-        chosen = "+llm@metrics.judge.llm=openai_compatible"
-        at = [f"metrics.judge.llm.api_base={server.address}", "metrics.judge.llm.model=openai/served-name"]
-        config = compose("metrics=[judge]", chosen, *at, "limit=1", "tracker=none")
-        _, summary = run_experiment(config, here / "run")
-    finally:
-        server.close()
-    assert summary.overall == {"faithfulness": 4.0, "appropriateness": 5.0, "completeness": 3.0}
-    usage = summary.usage["metrics.judge"]
-    assert usage.calls == len(server.requests) == summary.turns
-    assert usage.prompt_tokens == 7 * summary.turns

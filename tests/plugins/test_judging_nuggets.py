@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose
-from convrag.run.records import to_json
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging.answers import split_words, truncate_answer
 from convrag_judging.nuggets import NuggetMetrics
+from tasks import run_task
 
 FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
 
@@ -101,8 +100,6 @@ def metric(store: Store, llm: LLM, dataset: Dataset | None = None, **options: An
 
 
 class TestNuggetMetricsContract(MetricsContract):
-    without_results = ("annotated-types", "omegaconf")
-
     @pytest.fixture(autouse=True)
     def _store(self, tmp_path: Path) -> None:
         self.store = Store(tmp_path)
@@ -177,38 +174,6 @@ def test_a_longer_answer_is_truncated_before_it_is_judged(store: Store) -> None:
     assert metric(store, model()).measure([record(1, answer)])["t<::>1"]["nuggets_strict_all"] == 2 / 3
 
 
-def write_run(folder: Path, *records: TurnRecord) -> Path:
-    (folder / "intermediate").mkdir(parents=True)
-    lines = "".join(to_json(each) + "\n" for each in records)
-    (folder / "intermediate" / "default.jsonl").write_text(lines, encoding="utf-8")
-    return folder
-
-
-def test_each_pair_of_answers_is_judged_at_one_length(store: Store, tmp_path: Path) -> None:
-    long, short = record(1, f"Well [1]. {FACTS[0]}. {FACTS[1]}."), record(1, f"{FACTS[0]}!")
-    one, other = write_run(tmp_path / "one", long, record(2, "a")), write_run(tmp_path / "other", short)
-    llm = model()
-    found = metric(store, llm, equal_length=other).measure([long, record(2, "a")])
-    assert [prompt.inputs["answer"] for prompt in llm.asked("assign")] == ["Well. fact number 1 about"]
-    assert list(found) == ["t<::>1"]
-    assert found["t<::>1"]["nuggets_words"] == 5
-    assert report_of(found).numbers["nuggets"]["left_out"]["no_pair"] == 1
-    assert metric(store, model(), equal_length=one).measure([short])["t<::>1"]["nuggets_words"] == 5
-    assert metric(store, model(), equal_length=other, max_words=3).measure([long])["t<::>1"]["nuggets_words"] == 3
-    assert (
-        metric(store, model(), equal_length=one).content_hash()
-        != metric(store, model(), equal_length=other).content_hash()
-    )
-
-
-def test_a_folder_without_a_run_has_no_lengths(store: Store, tmp_path: Path) -> None:
-    (problem,) = metric(store, model(), equal_length=tmp_path).check()
-    assert str(tmp_path) in problem
-    assert "no folder of a finished run" in problem
-    with pytest.raises(ConfigError, match="equal_length"):
-        metric(store, model(), equal_length=tmp_path, judgements=[tmp_path / "labels.jsonl"])
-
-
 def test_splitting_and_truncating_answers() -> None:
     assert split_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
     assert truncate_answer("a b [1] c", 3) == "a b [1] c"
@@ -244,19 +209,12 @@ def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_p
     assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
     assert report.numbers["nuggets"]["left_out"] == {
         "few": 1,
-        "no_pair": 0,
         "no_passages": 1,
         "no_nuggets": 0,
         "not_judged": 0,
     }
     assert list(metric(store, model()).measure(records)) == ["t<::>1", "t<::>2"]
     assert list(metric(store, model(), min_nuggets=1).measure(records)) == ["t<::>1", "t<::>2"]
-
-
-def test_the_number_of_turns_with_too_few_nuggets_is_reported_if_0(store: Store, tmp_path: Path) -> None:
-    stage = metric(store, model(), min_nuggets=2)
-    measured = stage.measure([record(1, "x")])
-    assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(measured).lines[1]
 
 
 def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
@@ -456,13 +414,12 @@ def test_a_run_with_a_rule_based_model(here: Path) -> None:
     assert again.usage["metrics.nuggets"].calls == 0, "everything is remembered"
 
 
-@pytest.mark.slow
 def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
     run_sample(here)
     given = "judgements=[run/nuggets.jsonl]"
     evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]
     for name, arguments in {"evaluated": evaluating, "alone": ["task=score_nuggets", f"task.{given}"]}.items():
-        done = run_convrag([*arguments, "tracker=none", f"hydra.run.dir={name}"], here)
+        done = run_task([*arguments, "tracker=none", f"hydra.run.dir={name}"], here)
         assert (done.returncode, done.stderr) == (0, "")
     written = [(here / name / "metrics.json").read_text("utf-8") for name in ("run", "evaluated", "alone")]
     run, *others = map(json.loads, written)

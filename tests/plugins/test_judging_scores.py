@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import scores
 from convrag_judging.judgement_files import read_nugget_labels, read_nuggets
 from convrag_judging.nugget_scores import LabelPairs, ScoreNuggetsTask, parse_assignment, parse_importance
+from tasks import run_task
 
 IMPORTANCE = st.sampled_from(["vital", "okay"])
 ASSIGNMENT = st.sampled_from(["support", "partial", "none"])
@@ -229,7 +229,6 @@ def test_the_task_needs_a_file() -> None:
         ScoreNuggetsTask(judgements=[])
 
 
-@pytest.mark.slow
 def test_published_labels_become_published_scores(here: Path) -> None:
     """Three assessors of 40 topics, with labels in any case and some lists too short: the mean of means over topics."""
     draw = random.Random(3)
@@ -253,7 +252,7 @@ def test_published_labels_become_published_scores(here: Path) -> None:
         write(here / f"{who}.jsonl", *rows)
     files = ",".join(f"{who}.jsonl" for who in ("gpt", "claude", "gemini"))
     arguments = ["task=score_nuggets", f"task.judgements=[{files}]", "tracker=none", "hydra.run.dir=out"]
-    done = run_convrag(arguments, here)
+    done = run_task(arguments, here)
     assert (done.returncode, done.stderr) == (0, "")
     written = json.loads((here / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert written["overall"]["nuggets_strict_vital"] == pytest.approx(sum(expected) / 120, abs=1e-12)

@@ -32,8 +32,6 @@ CONF = Path(__file__).parents[2] / "conf" / "llm"
 @needs_extra
 @pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated")  # litellm's own
 class TestLiteLLMContract(LLMContract):
-    without_results = ("urllib3", "certifi", "httpx", "openai", "tenacity", "genai-prices")
-
     network = True
 
     @pytest.fixture(autouse=True)

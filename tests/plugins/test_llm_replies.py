@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands import run_convrag
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
 from convrag_llms.call import MAX_LENGTH, shorten_error
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client
 from llm_server import Server, Step, make_reply
+from tasks import run_task
 
 pytest.importorskip("litellm")
 from convrag_llms.connections import MAX_ERROR_BYTES
@@ -168,13 +168,12 @@ def test_an_empty_reply_is_explained_by_its_reason(server: Server, reason: str, 
         ask(server, retries=0)
 
 
-@pytest.mark.slow
 def test_a_run_counts_the_replies_that_were_cut(server: Server, tmp_path: Path) -> None:
     server.plan_replies(make_reply("It is a", "length"), make_reply("It is", "content_filter"), make_reply("It is it."))
     command = ["llm=openai_compatible", "llm.model=openai/x", f"llm.api_base={server.address}", "workers=1"]
     command += ["generator=direct", "rewriter=none", "limit=1", "hydra.run.dir=out", "tracker=none"]
     for _ in range(2):  # the second time, all replies are reused
-        done = run_convrag(command, tmp_path)
+        done = run_task(command, tmp_path)
         assert "1 reply was cut at max_tokens (generator 1): raise llm.max_tokens, or the stage's own." in done.stdout
         assert "1 reply was ended by the provider's content filter (generator 1)" in done.stdout
     (records,) = (tmp_path / "out/intermediate").glob("*.jsonl")

@@ -96,22 +96,16 @@ class TestRelevantContract(MemoryContract):
 
 
 class TestSummaryContract(MemoryContract):
-    without_results = ("numpy",)  # for memory=relevant alone
-
     def make(self) -> SummaryMemory:
         return SummaryMemory(llm=SummarisingLLM(), recent=1, block=1)
 
 
 class TestExtractiveSummaryContract(MemoryContract):
-    without_results = ("numpy",)  # for memory=relevant alone
-
     def make(self) -> SummaryMemory:
         return SummaryMemory(llm=SummarisingLLM(rules=True), recent=1, block=1)
 
 
 class TestForgettingContract(MemoryContract):
-    without_results = ("numpy",)  # for memory=relevant alone
-
     def make(self) -> ForgettingMemory:
         return ForgettingMemory(llm=SummarisingLLM(), tokens=10)
 
@@ -205,14 +199,6 @@ def test_older_turns_are_summarised_in_blocks_once_each() -> None:
 
 def test_the_question_of_a_summary_adds_nothing_to_a_search_by_words() -> None:
     assert all(is_stop_word(word.strip("?")) for word in QUESTION.split())
-
-
-def test_the_prompts_of_a_restart_are_those_of_before() -> None:
-    """So the store has all replies to them."""
-    before, after, history = SummarisingLLM(), SummarisingLLM(), talk(12)
-    ask_all(SummaryMemory(llm=before, recent=2, block=2), history, {})
-    ask(SummaryMemory(llm=after, recent=2, block=2), history)
-    assert after.prompts == before.prompts
 
 
 def test_missing_names_and_numbers_are_asked_for_again_and_then_added() -> None:

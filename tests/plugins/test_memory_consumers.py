@@ -9,16 +9,7 @@ import pytest
 
 from convrag.api.stage import LLM
 from convrag.api.stages import Memory, Retriever, Rewriter
-from convrag.api.types import (
-    Completion,
-    Hit,
-    MemoryView,
-    Passage,
-    Prompt,
-    Question,
-    Rewrite,
-    Turn,
-)
+from convrag.api.types import Completion, Hit, MemoryView, Passage, Prompt, Question, Rewrite, Turn
 from convrag.turn.pipeline import Pipeline
 from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter
 from convrag_baselines.rules import AllQuestionsRewriter, BlendRewriter, LastNRewriter, WeightedHistoryRewriter

@@ -1,13 +1,10 @@
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.records import TurnRecord
@@ -49,8 +46,6 @@ def measured(answer: str, reference: str, *passages: str, **parameters: Any) -> 
 
 
 class TestContract(MetricsContract):
-    without_results = ("annotated-types",)
-
     def make(self) -> AnswerMetrics:
         turns = (Turn("tea<::>1", "?", "Steam escapes."), Turn("tea<::>2", "?", "It is cooler."))
         dataset = Answered()
@@ -67,14 +62,7 @@ def test_token_scores_are_those_of_squad() -> None:
 
 def test_squad_tokenizes_in_this_order() -> None:
     tokens = tokenize_squad("It's a U.S. state-of-the-art “the” thing")
-    assert tokens == [
-        "its",
-        "us",
-        "stateoftheart",
-        "“",
-        "”",
-        "thing",
-    ]
+    assert tokens == ["its", "us", "stateoftheart", "“", "”", "thing"]
     assert tokenize_squad("the an a A") == []
 
 
@@ -121,7 +109,6 @@ def test_answers_are_truncated_after_citations_are_stripped() -> None:
 TEXTS = st.text(alphabet="abAB .,1é-\n", max_size=60)
 
 
-@settings(deadline=None)  # the first example imports the library
 @given(answer=TEXTS, reference=TEXTS, stem=st.booleans())
 def test_rouge_l_is_that_of_rouge_score(answer: str, reference: str, stem: bool) -> None:
     from rouge_score.rouge_scorer import RougeScorer
@@ -160,23 +147,6 @@ def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
     assert not any(name.startswith("BLEU_") for name in overall)
     first = Scores(records[3:], {"m": metrics}, {"m": {"c<::>4": values["c<::>4"]}}).score_all().scores
     assert first["BLEU"] == 0.0
-
-
-@pytest.mark.slow
-def test_the_same_answer_gives_the_same_number_whatever_the_hash_seed() -> None:
-    code = (
-        "from convrag_metrics.token_overlap import measure_overlap, measure_subsequence\n"
-        "a, b = 'x y z w v u t'.split(), 'u x t w y z q'.split()\n"
-        "print(repr(measure_subsequence(a, b)), repr(measure_overlap(a, b)))"
-    )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code], env=environment | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in ("0", "1", "2")
-    }
-    assert len(outputs) == 1
 
 
 def test_real_answers_compare_as_in_the_libraries(mtrag_path: Path) -> None:

@@ -45,15 +45,11 @@ def bertscore(answer: str, *passages: str, reference: str = REFERENCE, **paramet
 
 
 class TestBertScoreContract(MetricsContract):
-    without_results = ("annotated-types", "huggingface_hub")
-
     def make(self) -> BertScoreMetrics:
         return BertScoreMetrics(dataset=Answered(), model=FOLDER)
 
 
 class TestRbAggContract(MetricsContract):
-    without_results = ("annotated-types", "huggingface_hub")
-
     def make(self) -> RbAggMetrics:
         return RbAggMetrics(dataset=Answered(), model=FOLDER)
 

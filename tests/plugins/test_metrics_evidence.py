@@ -47,8 +47,6 @@ class Judged(Dataset):
 
 
 class TestContract(MetricsContract):
-    without_results = ("annotated-types",)
-
     def make(self) -> EvidenceMetrics:
         return EvidenceMetrics(dataset=TinyDataset(), store=STORE)
 
@@ -195,7 +193,7 @@ def test_without_repetitions_lost_it_is_a_dcg_of_counts() -> None:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.sets(st.sampled_from("123"), min_size=1), min_size=1, max_size=8),
     st.lists(st.sampled_from("abcdefghxyz"), unique=True, max_size=11),

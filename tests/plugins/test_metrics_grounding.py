@@ -3,14 +3,13 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import LLMError
 from convrag.api.records import TurnRecord
-from convrag.api.stage import LLM
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt
+from convrag.api.types import Answer, Evidence, EvidenceItem, Passage
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.citation_support import has_lexical_support
 from convrag_metrics.grounding import CitedSentence, GroundingMetrics, split_cited_sentences
+from toys import Says
 
 PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")
 
@@ -25,27 +24,12 @@ def overall(*records: TurnRecord, **parameters: Any) -> Mapping[str, float]:
     return Scores(records, {"m": metrics}, {"m": metrics.measure(records)}).score_all().scores
 
 
-class Judge(LLM):
-    """Says these things in turn."""
-
-    def __init__(self, *replies: str) -> None:
-        self.replies = dict(zip(("Moon", "Laika"), replies, strict=False))
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        reply = next(reply for name, reply in self.replies.items() if name in prompt.inputs["sentence"])
-        if not reply:
-            raise LLMError("down")
-        return Completion(reply)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+def judge(moon: str, laika: str) -> Says:
+    """Replies by what a sentence is about."""
+    return Says(lambda prompt: moon if "Moon" in prompt.inputs["sentence"] else laika)
 
 
 class TestContract(MetricsContract):
-    without_results = ("annotated-types", "huggingface_hub")
-
     def records(self) -> list[TurnRecord]:
         first, second = super().records()
         return [first, TurnRecord("tea", "tea<::>3", "default", 3, "?", answer=Answer("Steam escapes [1].")), second]
@@ -123,17 +107,17 @@ def test_lexical_support_may_come_from_several_passages() -> None:
 
 
 def test_an_llm_is_asked_about_each_cited_sentence() -> None:
-    judge = Judge('{"supported": true}', 'Well: {"supported": false}')
+    llm = judge('{"supported": true}', 'Well: {"supported": false}')
     answer = "The Moon is far [1]. Laika flew [1, 2]. It is cold."
-    found = overall(record(answer), support="llm", llm=judge)
+    found = overall(record(answer), support="llm", llm=llm)
     assert (found["supported_sentences"], found["unjudged_sentences"]) == (0.5, 0.0)
-    asked = {prompt.inputs["sentence"]: prompt for prompt in judge.prompts}
+    asked = {prompt.inputs["sentence"]: prompt for prompt in llm.prompts}
     assert list(asked["Laika flew."].inputs["sources"]) == list(PASSAGES)
     assert PASSAGES[0] in asked["The Moon is far."].messages[-1].content
 
 
 def test_sentences_without_a_verdict_are_counted() -> None:
-    found = overall(record("The Moon is far [1]. Laika flew [2]."), support="llm", llm=Judge("", "no idea"))
+    found = overall(record("The Moon is far [1]. Laika flew [2]."), support="llm", llm=judge("what?", "no idea"))
     assert found["unjudged_sentences"] == 2.0
     assert "supported_sentences" not in found
 

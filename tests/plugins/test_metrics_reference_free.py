@@ -22,8 +22,6 @@ class Unjudged(Dataset):
 
 
 class TestContract(MetricsContract):
-    without_results = ("huggingface_hub", "pydantic", "torch", "transformers")  # of support=nli and support=llm
-
     def records(self) -> list[TurnRecord]:
         first, second = super().records()
         return [first, record("Steam escapes [1].", "tea<::>3"), second]

@@ -1,19 +1,18 @@
 import json
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from commands import LIBRARIES, StartedCommand, drop_progress, run_convrag
+from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag.testing import TrackerContract
 from convrag_mlflow import connection
 from convrag_mlflow.connection import describe_viewing, find_problem
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, read_runs
+from tasks import run_task
 
 pytest.importorskip("mlflow")
 
@@ -66,12 +65,17 @@ def here(tmp_path: Path, database: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+IGNORED = pytest.mark.filterwarnings("ignore")  # MLflow's own
+
+
+@IGNORED
 def test_a_single_run_is_logged(here: Path) -> None:
-    done = convrag(*QUICK, "rewriter=last_n", "rewriter.n=3", folder=here)
-    assert done.returncode == 0, done.stderr
-    assert drop_progress(done.stderr) == ""
+    done = run_task(
+        ["generator=direct", "limit=2", "rewriter=last_n", "rewriter.n=3", f"sweep.baseline={'d' * 6500}"], here
+    )
+    assert (done.returncode, done.stderr) == (0, "")
     (run,) = read_runs(here)
+    assert len(run["params"]["sweep.baseline"]) == 6000
     assert run["status"] == "FINISHED"
     assert run["params"]["rewriter"] == "last_n"
     assert run["params"]["rewriter.n"] == "3"
@@ -80,27 +84,14 @@ def test_a_single_run_is_logged(here: Path) -> None:
     assert run["metrics"]["default/nDCG_at_5"] == run["metrics"]["nDCG_at_5"]
     assert [step for step, _ in run["steps"]] == list(range(1, len(run["steps"]) + 1))
     assert len(run["steps"]) > 2
-    assert {"config.yaml", "metrics.json", "run.trec", "intermediate"} <= set(run["files"])
-    assert run["tags"]["mlflow.runName"] == "sample: generator=none limit=2 rewriter=last_n rewriter.n=3"
+    assert {"config.yaml", "metrics.json", "run.trec", "intermediate", "prompts"} <= set(run["files"])
+    assert run["tags"]["mlflow.runName"] == "sample: rewriter=last_n generator=direct"
     ((name, digest, profile, context),) = run["datasets"]
     assert (name, len(digest), context) == ("sample", 12, "evaluation")
     assert json.loads(profile)["conversations"] == 2
     assert run["experiment"]["mlflow.experimentKind"] == "custom_model_development"  # the page opens on the runs
     assert run["tags"]["fingerprint.rewriter"]
     assert run["tags"]["version.convrag"]
-
-
-@pytest.mark.slow
-def test_prompts_and_long_values_are_kept(here: Path) -> None:
-    (here / "long.jsonl").write_text(json.dumps({"id": "c", "turns": [{"question": "what?", "note": "x" * 7000}]}))
-    (here / "c.jsonl").write_text('{"_id": "1", "text": "A kettle boils water for green tea."}')
-    name = "d" * 6500
-    data = ("dataset=jsonl", "dataset.conversations=long.jsonl", "dataset.corpus=c.jsonl")
-    done = convrag(*data, f"sweep.baseline={name}", folder=here)
-    assert done.returncode == 0, done.stderr
-    (run,) = read_runs(here)
-    assert len(run["params"]["sweep.baseline"]) == 6000
-    assert "prompts" in run["files"]
 
 
 @pytest.mark.slow
@@ -143,25 +134,6 @@ def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [pytest.param((), marks=pytest.mark.thorough), ("-m",)])
-def test_an_interrupted_run_ends_at_once(mode: tuple[str, ...], here: Path) -> None:
-    turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
-    (here / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
-    (here / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
-    files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl", "rewriter=last_n"]
-    process = start(*mode, *files, folder=here)
-    deadline = time.monotonic() + 120
-    while not list(here.glob("outputs/*/*/**/.unfinished/run.trec")):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=120) == 130
-    states = {run["tags"]["convrag.kind"]: run["status"] for run in read_runs(here)}
-    assert states == ({"sweep": "KILLED"} if mode else {}), "the same command again logs the run"
-
-
-@pytest.mark.slow
 def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_path: Path) -> None:
     commands = [["limit=1", "generator=none", f"top_k={n}", f"store.path=store{n}"] for n in range(3, 6)]
     commands.append(["-m", "limit=1", "generator=none", "rewriter=none,last_n"])
@@ -170,19 +142,19 @@ def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_p
     assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 6
 
 
-@pytest.mark.slow
+@IGNORED
 def test_a_database_that_was_half_made_when_a_process_was_killed_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs/mlflow.db.unfinished").write_bytes(b"half")
-    done = convrag(*QUICK, folder=tmp_path)
+    done = run_task(QUICK, tmp_path)
     assert done.returncode == 0, done.stderr
     assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"]
     assert not list(tmp_path.glob("outputs/*.unfinished*"))
 
 
-@pytest.mark.slow
+@IGNORED
 def test_an_address_that_cannot_be_used_is_one_message(tmp_path: Path) -> None:
-    done = convrag(*QUICK, "tracker=mlflow", "tracker.uri=sqlite:////proc/nowhere/mlflow.db", folder=tmp_path)
+    done = run_task([*QUICK, "tracker=mlflow", "tracker.uri=sqlite:////proc/nowhere/mlflow.db"], tmp_path)
     assert done.returncode == 2
     assert "tracker.uri" in done.stderr
     assert "Traceback" not in done.stderr
@@ -223,17 +195,17 @@ def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path)
     assert "reused" in done.stderr
 
 
-@pytest.mark.slow
+@IGNORED
 def test_a_run_that_cannot_be_logged_keeps_its_results(here: Path) -> None:
     with sqlite3.connect(here / "outputs/mlflow.db") as database:
         database.execute("UPDATE alembic_version SET version_num = 'of another version'")
     database.close()
-    done = convrag(*QUICK, folder=here)
+    done = run_task(QUICK, here)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     last = done.stdout.splitlines()[-1]
     assert last.startswith("Not logged to MLflow: tracker.uri=sqlite:///outputs/mlflow.db cannot be used:")
     assert last.endswith("The same command again logs it.")
-    assert list(here.glob("outputs/*/*/metrics.json"))
+    assert list(here.glob("out/metrics.json"))
 
 
 def test_a_part_of_mlflow_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +216,6 @@ def test_a_part_of_mlflow_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     assert problem == "{place}.traces=true: not installed: alembic (pip install alembic)"
 
 
-@pytest.mark.slow
 def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.distributions", lambda **name: [])
     monkeypatch.setattr("convrag_mlflow.connection.is_installed", lambda name: False)

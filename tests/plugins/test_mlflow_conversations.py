@@ -5,9 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Sequence
-from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,19 +14,21 @@ from typing import Any
 import httpx
 import pytest
 
-from commands import LIBRARIES, StartedCommand, drop_progress, run_convrag
+from commands import LIBRARIES, StartedCommand
 from convrag import Conversations, Pipeline
 from convrag.sdk.errors import NotReady
 from convrag_mlflow import tracker, turn_trace
 from convrag_mlflow.connection import Connection
 from convrag_mlflow.turn_trace import TraceWriter, describe_options
-from llm_server import Server, Step, make_error
-from mlflow_database import ENVIRONMENT, copy_database
+from llm_server import Server, Step
+from mlflow_database import ENVIRONMENT, copy_database, find_span, name_stages, read_traces
 from served import QUESTION, serve_command
+from tasks import run_task
 
 pytest.importorskip("mlflow")
 
 CHAT = ("task=chat", "task.conversation=moon", "task.suggestions=0", "tracker.traces=true", "generator=direct")
+CONVERSATIONS = "convrag conversations"
 STAGES = ["memory", "rewriter", "retriever", "reranker", "selector", "context", "generator"]
 
 
@@ -38,42 +38,13 @@ def here(tmp_path: Path, database: Path) -> Path:
     return tmp_path
 
 
-def chat(*arguments: str, folder: Path, stdin: str, status: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = {**ENVIRONMENT, **more}
-    done = run_convrag([*CHAT, *arguments], folder, stdin=stdin, environment=environment, libraries=LIBRARIES)
-    assert done.returncode == status, done.stdout[-2000:] + done.stderr[-3000:]
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def read_traces(folder: Path, experiment: str = "convrag conversations") -> list[Any]:
-    """The traces of conversations, oldest first."""
-    from mlflow import MlflowClient
-
-    with chdir(folder), warnings.catch_warnings(action="ignore"):
-        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
-        found = client.get_experiment_by_name(experiment)
-        traces = client.search_traces(locations=[found.experiment_id]) if found else []
-    return sorted(traces, key=lambda trace: trace.data.spans[0].start_time_ns)
-
-
-def name_stages(trace: Any) -> list[str]:
-    root = trace.data.spans[0]
-    return [span.name for span in trace.data.spans if span.parent_id == root.span_id]
-
-
-def find_span(trace: Any, name: str) -> Any:
-    (span,) = [span for span in trace.data.spans if span.name == name]
-    return span
-
-
-@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_the_turns_of_a_chat_are_traces_in_a_session(here: Path) -> None:
-    done = chat("rewriter=last_n", folder=here, stdin="How far is the Moon?\nAnd its age?\n/again\n/exit\n")
-    assert drop_progress(done.stderr) == ""
+    done = run_task([*CHAT, "rewriter=last_n"], here, stdin="How far is the Moon?\nAnd its age?\n/again\n/exit\n")
+    assert (done.returncode, done.stderr) == (0, "")
     assert "Logged to MLflow. To look at it: " in done.stdout
     assert "/traces\n" in done.stdout
-    traces = read_traces(here)
+    traces = read_traces(here, experiment=CONVERSATIONS)
     assert [trace.info.request_preview for trace in traces] == ["How far is the Moon?", *["And its age?"] * 2]
     assert [trace.info.tags.get("convrag.attempt") for trace in traces] == [None, None, "1"]
     assert {trace.info.trace_metadata["mlflow.trace.session"] for trace in traces} == {"moon"}
@@ -89,20 +60,12 @@ def test_the_turns_of_a_chat_are_traces_in_a_session(here: Path) -> None:
     assert shown == {"question": "How far is the Moon?", "answer": first.data.spans[0].outputs["answer"]}
 
 
-@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_the_same_turn_of_a_conversation_that_began_anew_is_another_trace(here: Path) -> None:
     for _ in range(2):
-        chat(folder=here, stdin="How far is the Moon?\n")
+        assert run_task(CHAT, here, stdin="How far is the Moon?\n").returncode == 0
         Conversations(here / "outputs/store/conversations.db").reset("moon")
-    assert len({trace.info.trace_id for trace in read_traces(here)}) == 2
-
-
-@pytest.mark.slow
-def test_no_tracker_that_logs_turns_is_one_error(here: Path) -> None:
-    done = chat("tracker=none", folder=here, stdin="", status=2)
-    (line,) = done.stderr.splitlines()
-    assert "tracker=none: parameter 'traces' does not exist." in line
-    assert "tracker=auto, tracker=mlflow" in line
+    assert len({trace.info.trace_id for trace in read_traces(here, experiment=CONVERSATIONS)}) == 2
 
 
 def test_traces_without_mlflow_are_one_error(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,33 +90,13 @@ def test_a_servers_turns_have_their_models_and_are_written_before_it_ends(here: 
         status, out, err = command.stop()
     assert (status, err) == (0, "")
     assert out.startswith("Logged to MLflow. ")
-    traces = read_traces(here)
+    traces = read_traces(here, experiment=CONVERSATIONS)
     assert [trace.info.tags["convrag.model"] for trace in traces] == ["short", "plain", "plain"]
     rewriters = [find_span(trace, "rewriter").attributes["convrag.option"] for trace in traces]
     assert rewriters == ["last_n", "none", "none"]
     sessions = [trace.info.trace_metadata["mlflow.trace.session"] for trace in traces]
     assert sessions[2] == begun["id"]
     assert len(set(sessions)) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
-def test_a_turn_of_a_server_that_fails_is_a_trace(here: Path) -> None:
-    llm = Server()
-    llm.plan_replies(make_error(400, "not today"))
-    given = ("llm=openai_compatible", "llm.model=openai/x", f"llm.api_base={llm.address}", "llm.retries=0")
-    given = (*given, "rewriter=none", "generator=direct", "tracker.traces=true")
-    variables = {**ENVIRONMENT, "OPENAI_API_KEY": "key-of-the-server"}
-    try:
-        with serve_command(here, *given, environment=variables) as command:
-            address, body = f"{command.address}/v1/chat/completions", {"messages": [QUESTION]}
-            assert httpx.post(address, json=body, timeout=60).status_code == 502
-            assert command.stop()[0] == 0
-    finally:
-        llm.close()
-    (trace,) = read_traces(here)
-    assert trace.info.state == "ERROR"
-    assert "not today" in trace.info.tags["convrag.error"]
 
 
 PROGRAM = """
@@ -167,7 +110,7 @@ assert chat.turn("mine", "How far is the Moon?").answer.text
 def test_a_programs_turns_are_written_before_it_ends(here: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=here, env=ENVIRONMENT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    (trace,) = read_traces(here)
+    (trace,) = read_traces(here, experiment=CONVERSATIONS)
     assert trace.info.trace_metadata["mlflow.trace.session"] == "mine"
 
 
@@ -191,7 +134,7 @@ def test_a_chat_that_a_signal_ends_writes_its_turns_first(here: Path) -> None:
         _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert "Traceback" not in err
-    assert len(read_traces(here)) == 1
+    assert len(read_traces(here, experiment=CONVERSATIONS)) == 1
 
 
 @pytest.mark.slow
@@ -210,7 +153,7 @@ def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> 
             assert command.stop()[0] == 0
     finally:
         llm.close()
-    (trace,) = read_traces(here)
+    (trace,) = read_traces(here, experiment=CONVERSATIONS)
     assert trace.info.state == "ERROR"
     assert trace.info.tags["convrag.error"] == "generator: stopped before its end"
     assert name_stages(trace) == STAGES
@@ -234,7 +177,7 @@ class Target(Connection):
 
     def write(self, turns: Sequence[Any]) -> None:
         if turns:
-            self.gate.wait(30)
+            self.gate.wait(120)
         if self.broken:
             raise OSError("no space left")
         self.written += turns
@@ -243,7 +186,6 @@ class Target(Connection):
 def add(writer: TraceWriter, *turns: Any) -> None:
     writer.start()
     for turn in turns:
-        writer.begin()
         writer.add(turn)
 
 
@@ -254,12 +196,14 @@ def test_nobody_waits_for_a_target_that_hangs_and_what_does_not_fit_is_dropped(
     writer = TraceWriter(target := Target())
     began = time.monotonic()
     add(writer, *range(10))
-    assert writer.flush(0.05) == 5
-    assert time.monotonic() - began < 5
+    left = writer.flush(0.05)
+    assert left in (5, 6)  # the thread may have taken one
+    assert time.monotonic() - began < 60
     assert "they come faster than MLflow takes them" in caplog.text
     target.gate.set()
     assert writer.flush(30) == 0
-    assert target.written == list(range(5))
+    assert len(target.written) == left
+    assert target.written == sorted(target.written)
 
 
 def test_a_target_that_fails_is_told_of_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -275,16 +219,3 @@ def test_a_target_that_fails_is_told_of_once_and_tried_again(caplog: pytest.LogC
     add(writer, 3)
     assert writer.flush(30) == 0
     assert target.written == [3]
-
-
-def test_the_end_waits_a_moment_for_turns_that_were_just_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = TraceWriter(target := Target())
-    target.gate.set()
-    writer.start()
-    writer.begin()
-    threading.Timer(0.1, writer.add, [7]).start()
-    assert writer.flush(30) == 0
-    assert target.written == [7]
-    monkeypatch.setattr(turn_trace, "STOPPED_SECONDS", 0.05)
-    writer.begin()  # and never ends
-    assert writer.flush(30) == 0

@@ -3,30 +3,29 @@
 import json
 import sqlite3
 import subprocess
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import chdir
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from commands import LIBRARIES, drop_progress, run_convrag
 from convrag import Question, Run, TurnRecord
 from convrag.api.records import RunSummary
-from convrag.config.compose import compose
-from convrag.run.runner import run_experiment
 from convrag.testing.running import make_records
 from convrag_mlflow import turn_trace
 from convrag_mlflow.tracker import MlflowTracker
 from llm_server import Server, make_error, make_reply
-from mlflow_database import ENVIRONMENT, copy_database, read_runs
+from mlflow_database import ENVIRONMENT, copy_database, find_span, name_stages, read_runs, read_traces
 from mlflow_server import serve_mlflow
+from tasks import run_task
 
 pytest.importorskip("mlflow")
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own libraries
 needs_litellm = pytest.mark.skipif(not find_spec("litellm"), reason="needs litellm")
 
 QUICK = ("rewriter=last_n", "generator=none", "limit=1", "metrics=[ranking]", "tracker.traces=true")
@@ -51,31 +50,11 @@ def server() -> Iterator[Server]:
 
 
 def convrag(*arguments: str, folder: Path, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
-    done = run_convrag(arguments, folder, environment={**ENVIRONMENT, **variables}, libraries=LIBRARIES)
+    with patch.dict("os.environ", variables):
+        done = run_task(arguments, folder)
     assert done.returncode == status, done.stdout[-2000:] + done.stderr[-3000:]
     assert "Traceback" not in done.stderr
     return done
-
-
-def read_traces(folder: Path, run_id: str | None = None) -> list[Any]:
-    """The traces of the experiment, or of a run, in the order of their turns."""
-    from mlflow import MlflowClient
-
-    with chdir(folder), warnings.catch_warnings(action="ignore"):
-        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
-        found = client.get_experiment_by_name("convrag")
-        traces = client.search_traces(locations=[found.experiment_id], run_id=run_id) if found else []
-    return sorted(traces, key=lambda trace: (trace.info.request_time, trace.info.tags["convrag.number"]))
-
-
-def name_stages(trace: Any) -> list[str]:
-    root = trace.data.spans[0]
-    return [span.name for span in trace.data.spans if span.parent_id == root.span_id]
-
-
-def find_span(trace: Any, name: str) -> Any:
-    (span,) = [span for span in trace.data.spans if span.name == name]
-    return span
 
 
 def ask_server(server: Server, *arguments: str, folder: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -84,21 +63,6 @@ def ask_server(server: Server, *arguments: str, folder: Path, status: int = 0) -
     return convrag(*command, folder=folder, status=status, OPENAI_API_KEY="key-of-the-server")
 
 
-@pytest.mark.filterwarnings("ignore")  # MLflow's own libraries
-def test_a_run_of_this_process_is_logged_with_a_trace_of_each_turn(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(here)
-    run_experiment(compose(*QUICK, "rewriter.n=3"), here / "run")
-    (run,) = read_runs(here)
-    assert (run["status"], run["params"]["rewriter"], run["params"]["rewriter.n"]) == ("FINISHED", "last_n", "3")
-    assert 0 < run["metrics"]["nDCG_at_5"] <= 1
-    assert {"config.yaml", "metrics.json", "run.trec", "intermediate"} <= set(run["files"])
-    traces = read_traces(here, run["id"])
-    assert [trace.info.tags["convrag.number"] for trace in traces] == [str(n) for n in range(1, TURNS + 1)]
-    assert [name_stages(trace) for trace in traces] == [STAGES] * TURNS
-    assert {trace.info.trace_metadata["mlflow.sourceRun"] for trace in traces} == {run["id"]}
-
-
-@pytest.mark.slow
 def test_each_turn_is_a_trace_of_the_run_with_its_stages(here: Path) -> None:
     done = convrag(*QUICK, "reranker=bm25", folder=here)
     assert drop_progress(done.stderr) == ""
@@ -112,7 +76,7 @@ def test_each_turn_is_a_trace_of_the_run_with_its_stages(here: Path) -> None:
     )
     assert {trace.info.tags["convrag.conversation"] for trace in traces} == {"moon-basics"}
     assert {trace.info.trace_metadata["mlflow.sourceRun"] for trace in traces} == {run["id"]}
-    (path,) = here.glob("outputs/2*/*/intermediate/*.jsonl")
+    (path,) = here.glob("out/intermediate/*.jsonl")
     for trace, record in zip(traces, map(json.loads, path.read_text().splitlines()), strict=True):
         assert name_stages(trace) == STAGES
         assert trace.info.state == "OK"
@@ -132,7 +96,6 @@ def test_each_turn_is_a_trace_of_the_run_with_its_stages(here: Path) -> None:
         assert ranking == [(each["id"], each["score"]) for each in record["contexts"]]
 
 
-@pytest.mark.slow
 def test_a_retriever_shows_documents_in_its_own_order_not_the_rerankers(here: Path) -> None:
     convrag(*QUICK, "reranker=embedding", "embedder=lsa", folder=here)
     trace = read_traces(here)[1]
@@ -147,7 +110,6 @@ def test_a_retriever_shows_documents_in_its_own_order_not_the_rerankers(here: Pa
     assert found != reranked
 
 
-@pytest.mark.slow
 def test_a_memory_shows_the_history_that_the_turn_saw(here: Path) -> None:
     convrag(*QUICK, "generator=direct", "history=gold", folder=here)
     first, second, *_ = read_traces(here)
@@ -157,7 +119,6 @@ def test_a_memory_shows_the_history_that_the_turn_saw(here: Path) -> None:
     assert shown == {"question": root.inputs["question"], "answer": root.attributes["convrag.reference"]}
 
 
-@pytest.mark.slow
 @needs_litellm
 def test_calls_of_a_language_model_have_prompts_tokens_and_the_store(server: Server, here: Path) -> None:
     server.plan_replies({**make_reply("It is the Moon [1]."), "model": "served-name"})
@@ -182,7 +143,6 @@ def test_calls_of_a_language_model_have_prompts_tokens_and_the_store(server: Ser
     assert (answer["answer"], [each["number"] for each in answer["citations"]]) == ("It is the Moon [1].", [1])
 
 
-@pytest.mark.slow
 @needs_litellm
 def test_stages_that_fall_back_and_fail_say_why(server: Server, here: Path) -> None:
     server.plan_replies(make_error(400, "not today"))
@@ -211,7 +171,7 @@ def test_stages_that_fall_back_and_fail_say_why(server: Server, here: Path) -> N
 def test_cells_have_their_own_traces_and_a_reused_cell_gets_no_second_ones(here: Path) -> None:
     grid = ("-m", *QUICK[1:], "rewriter=none,last_n")
     for _ in range(2):
-        convrag(*grid, folder=here)
+        assert run_convrag(grid, here, environment=ENVIRONMENT, libraries=LIBRARIES).returncode == 0
     cells = {run["tags"]["mlflow.runName"]: run["id"] for run in read_runs(here) if "convrag.cell" in run["tags"]}
     assert sorted(cells) == ["last_n", "none"]
     for name, run_id in cells.items():
@@ -221,16 +181,14 @@ def test_cells_have_their_own_traces_and_a_reused_cell_gets_no_second_ones(here:
     assert len(read_traces(here)) == 2 * TURNS
 
 
-@pytest.mark.slow
 def test_finished_turns_that_are_measured_again_are_not_traced_again(here: Path) -> None:
     convrag(*QUICK, folder=here)
-    (folder,) = (path.parent for path in here.glob("outputs/2*/*/run.json"))
-    convrag("task=evaluate", f"task.records={folder}", "tracker.traces=true", "metrics=[ranking]", folder=here)
+    (here / "out").rename(here / "run")
+    convrag("task=evaluate", "task.records=run", "tracker.traces=true", "metrics=[ranking]", folder=here)
     assert len(read_runs(here)) == 2
     assert len(read_traces(here)) == TURNS
 
 
-@pytest.mark.slow
 def test_hostile_text_and_keys_stay_out(here: Path) -> None:
     held = "held-by-the-environment-77"
     hostile = f"What \x1b[31m is \x00 \u202e it?{held}"
@@ -257,7 +215,7 @@ def test_a_database_that_takes_no_traces_costs_one_warning(here: Path) -> None:
     with sqlite3.connect(here / "outputs/mlflow.db") as connection:
         connection.execute("DROP TABLE spans")
     connection.close()
-    done = convrag(*QUICK, folder=here)
+    done = run_convrag(QUICK, here, environment=ENVIRONMENT, libraries=LIBRARIES)
     (line,) = done.stderr.splitlines()
     assert "the traces of the run" in line
     assert "are not in MLflow, or not all: " in line
@@ -267,7 +225,6 @@ def test_a_database_that_takes_no_traces_costs_one_warning(here: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.thorough
 def test_a_server_gets_the_traces_of_a_run(database: Path, tmp_path: Path) -> None:
     from mlflow import MlflowClient
 
@@ -306,7 +263,6 @@ def watch_sample(tracker: MlflowTracker, run: Run) -> Sequence[Any]:
     return records
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_disk_that_is_full_while_turns_are_noted_costs_one_warning(
     here: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -318,7 +274,6 @@ def test_a_disk_that_is_full_while_turns_are_noted_costs_one_warning(
     assert "No space left on device" in caplog.text
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_an_interrupted_run_has_no_traces(here: Path) -> None:
     tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
     watch_sample(tracker, run)
@@ -326,7 +281,6 @@ def test_an_interrupted_run_has_no_traces(here: Path) -> None:
     assert (read_runs(here), read_traces(here)) == ([], [])
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_a_cell_that_is_run_again_has_the_traces_of_its_last_run(here: Path) -> None:
     (here / "sweep/cell").mkdir(parents=True)
     run = Run(here / "sweep/cell", {}, 1, 2, sweep="a-grid")

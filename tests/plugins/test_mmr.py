@@ -12,7 +12,7 @@ from convrag.api.errors import DataError, LLMError
 from convrag.api.session import Session
 from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer
-from convrag.api.types import Completion, Prompt, Question, Turn
+from convrag.api.types import Question, Turn
 from convrag.config.compose import compose
 from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
@@ -25,26 +25,9 @@ from convrag_mmr.rewriter import (
     is_filler,
     select_representatives,
 )
+from toys import Says
 
-
-class Says(LLM):
-    """Says the same to everything, and keeps what it was asked."""
-
-    def __init__(self, reply: str = "What is the distance from the Earth to the Moon?") -> None:
-        self.reply = reply
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(self.reply, model="says")
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
-class Fails(Says):
-    def complete(self, prompt: Prompt) -> Completion:
-        raise LLMError("the server is down", provider="test")
+REPLY = "What is the distance from the Earth to the Moon?"
 
 
 class Letters(Embedder):
@@ -74,7 +57,7 @@ class Labels(Clusterer):
 
 def rewriter(llm: LLM | None = None, embedder: Embedder | None = None, **parameters: Any) -> MMRRewriter:
     parameters.setdefault("clusterer", KMeansClusterer())
-    return MMRRewriter(llm=llm or Says(), embedder=embedder or Letters(), **parameters)
+    return MMRRewriter(llm=llm or Says(REPLY), embedder=embedder or Letters(), **parameters)
 
 
 MOON = (
@@ -168,7 +151,7 @@ def reference_representatives(rows: Any, labels: list[int], most: int) -> list[i
     return sorted(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 10_000), st.lists(st.integers(-1, 4), min_size=1, max_size=40), st.integers(1, 4))
 def test_representatives_are_nearest_to_the_centroid(seed: int, labels: list[int], most: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(len(labels), 5)).astype(np.float32)
@@ -214,7 +197,7 @@ def test_every_cluster_is_represented_and_outliers_stand_for_themselves() -> Non
 
 
 def test_the_prompt_is_in_order_labelled_and_ends_with_the_last_exchange() -> None:
-    llm = Says()
+    llm = Says(REPLY)
     rewriter(llm, num_sentences=3).rewrite(ask("How far is the moon with its phases?"))
     (prompt,) = llm.prompts
     assert (prompt.task, prompt.sampling) == ("rewrite", {"temperature": 0.5, "max_tokens": 200})
@@ -232,10 +215,9 @@ def test_the_prompt_is_in_order_labelled_and_ends_with_the_last_exchange() -> No
     assert user.count("Turn 3") == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
-    st.lists(st.tuples(st.text(max_size=30), st.text(alphabet="abc .?!\n", max_size=60)), max_size=6),
-    st.integers(1, 6),
+    st.lists(st.tuples(st.text(max_size=30), st.text(alphabet="abc .?!\n", max_size=60)), max_size=6), st.integers(1, 6)
 )
 def test_any_history_is_shown_in_order_with_its_last_exchange(pairs: list[tuple[str, str]], count: int) -> None:
     history = tuple(Turn(f"c<::>{n}", *pair) for n, pair in enumerate(pairs, 1))
@@ -261,14 +243,14 @@ def test_any_history_is_shown_in_order_with_its_last_exchange(pairs: list[tuple[
     (ask("how far?", (Turn("c<::>1", "Hi!", "Hello. Thank you very much!"),)), "no_sentences"),
 ])  # fmt: skip
 def test_without_sentences_the_question_goes_through(asked: Question, method: str) -> None:
-    llm, embedder = Says(), Letters()
+    llm, embedder = Says(REPLY), Letters()
     rewrite = rewriter(llm, embedder).rewrite(asked)
     assert [(query.text, query.weight) for query in rewrite.queries] == [("how far?", 1)]
     assert (rewrite.trace["method"], rewrite.trace["num_extracted_sentences"], rewrite.fallback) == (method, 0, "")
     assert llm.prompts == embedder.passages == []
 
 
-@pytest.mark.parametrize("llm", [Fails(), Says(""), Says("```json\n```"), Says("x" * 500)])
+@pytest.mark.parametrize("llm", [Says(LLMError("the server is down")), Says(""), Says("```json\n```"), Says("x" * 500)])
 def test_a_failure_gives_the_question_and_says_why(llm: Says) -> None:
     rewrite = rewriter(llm, post_process=True).rewrite(ask("how far is it"))
     assert [(query.text, query.weight) for query in rewrite.queries] == [("how far is it", 1)]
@@ -302,7 +284,7 @@ def test_formatting_a_question(text: str, expected: str) -> None:
 
 
 def test_the_published_prompt_holds_the_selected_sentences_and_nothing_else() -> None:
-    llm = Says()
+    llm = Says(REPLY)
     rewrite = rewriter(llm, num_sentences=2, last_exchange=False).rewrite(ask("How far is the moon with its phases?"))
     selected = [unit["sentence"] for unit in rewrite.trace["selected_sentences"]]
     assert len(selected) == 2
@@ -350,7 +332,7 @@ def test_a_clusterer_that_miscounts_is_named() -> None:
 def test_another_prompt(tmp_path: Path) -> None:
     file = tmp_path / "mine.jinja"
     file.write_text("{{ context | length }} {{ history[-1].user }} {{ question }}", encoding="utf-8")
-    llm = Says()
+    llm = Says(REPLY)
     stage = rewriter(llm, prompt=file)
     stage.rewrite(ask())
     assert llm.prompts[0].messages[0].content.endswith("And the last? How far is it?")

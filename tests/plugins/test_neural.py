@@ -30,8 +30,6 @@ def embedder(**parameters: Any) -> SentenceTransformersEmbedder:
 
 
 class TestContract(EmbedderContract):
-    without_results = ("huggingface_hub", "openvino")
-
     def make(self) -> SentenceTransformersEmbedder:
         return SentenceTransformersEmbedder(model=FOLDER)
 

@@ -182,11 +182,11 @@ def test_an_answer_quotes_with_citations(llm: ExtractiveLLM) -> None:
     assert text == f"{MOON[0]} [2]"
 
 
-def test_at_most_three_sentences_in_the_order_of_the_passages(llm: ExtractiveLLM) -> None:
+def test_a_sentence_that_adds_nothing_is_not_quoted(llm: ExtractiveLLM) -> None:
     texts = [f"Rockets burn {fuel} with oxygen." for fuel in ("kerosene", "hydrogen", "methane", "alcohol")]
-    assert answering(llm, "What do rockets burn?", *texts) == " ".join(
-        f"{text} [{n}]" for n, text in enumerate(texts[:3], start=1)
-    )
+    assert answering(llm, "What do rockets burn?", *texts) == f"{texts[0]} [1]"
+    asked = "Do rockets burn hydrogen or alcohol?"
+    assert answering(llm, asked, *texts) == f"{texts[1]} [2] {texts[3]} [4]"
 
 
 @pytest.mark.parametrize("question", ["Who won the chess championship of 2020?", "", "Why?", "Who is she?"])
@@ -252,7 +252,9 @@ def test_a_corpus_is_counted_once_whoever_asks(store: Store) -> None:
     alone.prepare()
     assert (first.stat().st_mtime_ns, second.stat().st_mtime_ns) == written
     assert len(list((store.path / "frequencies").iterdir())) == 2
-    counts = json.loads(first.read_text(encoding="utf-8")) | json.loads(second.read_text(encoding="utf-8"))
+    rows = [json.loads(each.read_text(encoding="utf-8")) for each in (first, second)]
+    counts = rows[0]["counts"] | rows[1]["counts"]
+    assert sorted(row["passages"] for row in rows) == sorted([len(MOON), len(TEXTS)])
     assert (counts["kettl"], counts["moon"]) == (2, 2)
 
 
@@ -299,6 +301,26 @@ def test_texts_without_known_words_are_zero_rows(store: Store) -> None:
     rows = LsaEmbedder(dataset=Corpora(moon=MOON), store=store).embed(["", "xyzzy", "the of", "Moon", "MOON"])
     assert np.linalg.norm(rows, axis=1).round(5).tolist() == [0, 0, 0, 1, 1]
     assert rows[3].tolist() == rows[4].tolist()
+
+
+def test_new_passages_are_folded_in_until_a_tenth_has_changed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One changed line fitted all anew: 56 s for 15,000 passages."""
+    learnt = []
+    real = lsa_model_module.learn
+    monkeypatch.setattr(lsa_model_module, "learn", lambda *args: learnt.append(1) or real(*args))
+
+    def embed(texts: list[str]) -> object:
+        dataset = Corpora(tea=texts)
+        dataset.series = "handbook"
+        return LsaEmbedder(dataset=dataset, store=store, dimensions=8).embed(["kettle 3", "kettle 99", "steam"])
+
+    texts = [f"The kettle {n} makes steam number {n % 7} in house {n % 5}." for n in range(40)]
+    first = embed(texts)
+    changed = [*texts[2:], "The kettle 98 is here.", "A kettle 99 is new.", "So is 97."]
+    assert np.array_equal(embed(changed), first)
+    assert len(learnt) == 1
+    assert not np.array_equal(embed([*changed[2:], "Another 96."]), first)  # four of the first forty are gone
+    assert len(learnt) == 2
 
 
 def test_it_learns_from_all_domains_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

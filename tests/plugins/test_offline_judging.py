@@ -41,9 +41,7 @@ def nuggetise(llm: ExtractiveLLM, question: str, **inputs: Any) -> list[str]:
 
 def test_nuggets_are_the_beginnings_of_sentences_that_match(llm: ExtractiveLLM) -> None:
     question = "Why does a kettle whistle?"
-    assert nuggetise(llm, question) == [
-        "A kettle whistles because steam is forced through two small openings.",
-    ]
+    assert nuggetise(llm, question) == ["A kettle whistles because steam is forced through two small openings."]
     assert nuggetise(llm, question, words=4) == ["A kettle whistles because"]
     assert nuggetise(llm, "What is a violin?") == []
 

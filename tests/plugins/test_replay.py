@@ -3,7 +3,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import pytest
 
 from convrag.api.errors import DataError, UnknownName
@@ -337,26 +336,6 @@ def test_two_runs_for_one_turn_do_not_blend(tmp_path: Path, store: Store) -> Non
     assert "a.trec" in message
     (message,) = RunRetriever(path=tmp_path / "absent", dataset=CORPUS, store=store).check()
     assert "absent" in message
-
-
-def test_elser_on_mtrag_scores_as_published(mtrag_path: Path, store: Store) -> None:
-    path = mtrag_path / "runs/elser_clapnq_rewrite.trec"
-    retriever = RunRetriever(
-        path=path, dataset=Corpora(default=[Passage("822086267_6698-7277-0-579", "x")]), store=store
-    )
-    assert list(retriever.check()) == []
-    qrels = mtrag_path / "mtrag-human/retrieval_tasks/clapnq/qrels/dev.tsv"
-    grades: dict[str, dict[str, int]] = {}
-    for line in qrels.read_text(encoding="utf-8").splitlines()[1:]:
-        turn_id, passage_id, grade = line.split("\t")
-        grades.setdefault(turn_id, {})[passage_id] = int(grade)
-    run = {
-        turn_id: {hit.passage.id: -float(rank) for rank, hit in enumerate(retrieve(retriever, turn_id))}
-        for turn_id in grades
-    }
-    measures = [ir_measures.R @ 5, ir_measures.nDCG @ 5]
-    found = ir_measures.pytrec_eval.calc_aggregate(measures, grades, run)
-    assert [found[measure] for measure in measures] == pytest.approx([0.552, 0.513], abs=0.002)
 
 
 class NoPassages(TinyDataset):

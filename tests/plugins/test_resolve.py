@@ -81,13 +81,7 @@ def test_references_are_written_out(said: Said, asked: str, references: Any, exp
 def test_the_trace_says_what_was_linked_to_which_turn() -> None:
     trace = resolve(LISA, "How large is IT?", ("it", "the Mona Lisa", 2)).trace
     assert trace["links"] == [
-        {
-            "kind": "reference",
-            "phrase": "IT",
-            "antecedent": "the Mona Lisa",
-            "turn": "c<::>2",
-            "rule": "language model",
-        }
+        {"kind": "reference", "phrase": "IT", "antecedent": "the Mona Lisa", "turn": "c<::>2", "rule": "language model"}
     ]
     assert (trace["resolved"], trace["selected"]) == ("How large is the Mona Lisa?", ["c<::>2"])
 

@@ -1,10 +1,8 @@
 import json
 import math
-import threading
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +16,12 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.sdk.words import stem_words
+from convrag.sdk.words import Analysis, stem_words
 from convrag.store.fingerprint import collect_libraries
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
 from convrag_retrieval import bm25, bm25_index
-from convrag_retrieval.bm25 import BM25Retriever, BM25Settings
-from convrag_retrieval.bm25_index import build_index
-from convrag_retrieval.bm25_settings import tokenize
+from convrag_retrieval.bm25 import BM25Retriever
 
 
 class Corpora(Dataset):
@@ -106,7 +102,7 @@ def lucene_bm25(texts: Sequence[str], query: str, k1: float, b: float) -> list[f
 TEXTS = st.lists(st.sampled_from(["aa", "bb", "cc", "dd", "ee"]), max_size=8).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=8).filter(any),
     query=TEXTS,
@@ -147,7 +143,6 @@ def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
         "a I",
         "don't stop-words, İstanbul \ud83d ok",
     ]
-    settings = BM25Settings(1.5, 0.75, stopwords, stemmer)
     expected = bm25s.tokenize(
         texts,
         stopwords="english" if stopwords == "english" else [],
@@ -155,7 +150,8 @@ def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
         return_ids=False,
         show_progress=False,
     )
-    assert list(tokenize(texts, settings)) == expected
+    analysis = Analysis.choose("plain", stop_words=stopwords, stemmer=stemmer)
+    assert [analysis.split(text) for text in texts] == expected
 
 
 def test_weighted_queries_add_up(store: Store) -> None:
@@ -215,9 +211,9 @@ def test_a_passage_of_stop_words_only_is_indexed_beside_others(store: Store) -> 
 
 
 def test_stop_words_and_stemming_are_options(store: Store) -> None:
-    plain = BM25Retriever(dataset=MOON, store=store)
+    plain = BM25Retriever(dataset=MOON, store=store, words="plain")
     everything = BM25Retriever(dataset=MOON, store=store, stopwords="none")
-    stemmed = BM25Retriever(dataset=MOON, store=store, stemmer="english")
+    stemmed = BM25Retriever(dataset=MOON, store=store)
     assert plain.retrieve([Query("the")], 5) == []
     assert sorted(ids(everything.retrieve([Query("the")], 5))) == ["p0", "p1", "p3"]
     assert plain.retrieve([Query("burning rocket")], 5) == []
@@ -288,32 +284,6 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
         BM25Retriever(dataset=corpus_of("moon"), store=store).prepare()  # and so is another corpus
 
 
-@pytest.mark.parametrize("stemmer", ["none", "english"])
-def test_many_threads_share_one_index_that_is_built_once(
-    store: Store, monkeypatch: pytest.MonkeyPatch, stemmer: str
-) -> None:
-    built = []
-
-    def counted(*args: Any) -> Any:
-        built.append(threading.get_ident())
-        return build_index(*args)
-
-    monkeypatch.setattr(bm25_index, "build_index", counted)
-    retriever = BM25Retriever(dataset=MOON, store=store, stemmer=stemmer)  # type: ignore[arg-type]
-    barrier = threading.Barrier(8)
-    queries = [[Query("Moon")], [Query("dogs orbiting Earth")], [Query("oxygen"), Query("air", weight=2.0)]]
-
-    def work(_: int) -> list[list[Hit]]:
-        barrier.wait()
-        return [retriever.retrieve(query, 3) for _ in range(20) for query in queries]
-
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(work, range(8)))
-    expected = [retriever.retrieve(query, 3) for query in queries] * 20
-    assert all(result == expected for result in results)
-    assert len(built) == 1
-
-
 def test_the_identity_covers_the_libraries(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the fingerprint and of the index."""
     assert {"numpy", "PyStemmer"} <= {*collect_libraries(BM25Retriever)}
@@ -357,7 +327,7 @@ class Mtrag(Dataset):
 def test_the_reference_figures_on_mtrag(
     shared_store: Store, mtrag_path: Path, domain: str, kind: str, recall: float, ndcg: float
 ) -> None:
-    retriever = BM25Retriever(dataset=Mtrag(mtrag_path), store=shared_store)
+    retriever = BM25Retriever(dataset=Mtrag(mtrag_path), store=shared_store, words="plain")
     tasks = mtrag_path / "mtrag-human/retrieval_tasks" / domain
     qrels: dict[str, dict[str, int]] = {}
     for line in (tasks / "qrels/dev.tsv").read_text(encoding="utf-8").splitlines()[1:]:

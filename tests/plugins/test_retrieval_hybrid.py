@@ -1,11 +1,11 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from convrag.api.stages import Dataset, Retriever
-from convrag.api.types import Conversation, Hit, Passage, Query
+from convrag.api.stages import Retriever
+from convrag.api.types import Hit, Passage, Query
 from convrag.config.compose import compose
 from convrag.sdk.fusion import ScoresPassages
 from convrag.store.store import Store
@@ -16,6 +16,7 @@ from convrag.turn.wiring import Wiring
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.hybrid import HybridRetriever
+from toys import Corpora
 
 
 class Listed(Retriever):
@@ -41,16 +42,6 @@ class Knowing(Listed):
         return {id_: self.others[id_] for id_ in ids if id_ in self.others}
 
 
-class Tea(Dataset):
-    """The sample passages."""
-
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        return iter(passages())
-
-
 QUERIES = [Query("one", 1.0), Query("two", 0.5)]
 
 
@@ -69,7 +60,7 @@ class TestContract(RetrieverContract):
     def make(self) -> HybridRetriever:
         from convrag_offline.embedders import LsaEmbedder
 
-        dataset = Tea()
+        dataset = Corpora(default=passages())
         embedder = LsaEmbedder(dataset=dataset, store=self.store)
         embedder.fingerprint = "lsa of tea"
         return HybridRetriever(
@@ -136,7 +127,7 @@ def test_both_get_the_weighted_queries_as_they_are() -> None:
 
 
 def test_ours_score_passages_that_they_did_not_find(tmp_path: Path) -> None:
-    retriever = BM25Retriever(dataset=Tea(), store=Store(tmp_path))
+    retriever = BM25Retriever(dataset=Corpora(default=passages()), store=Store(tmp_path))
     assert isinstance(retriever, ScoresPassages)
     queries = [Query("copper kettle", 2.0), Query("tea")]
     found = {hit.passage.id: hit.score for hit in retriever.retrieve(queries, 4)}

@@ -98,7 +98,7 @@ def test_equal_texts_are_found_together(tmp_path: Path) -> None:
 # Quantised vectors ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 1000), width=st.sampled_from([1, 3, 384]), zeros=st.booleans())
 def test_rows_that_were_read_are_written_alike(
     tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, zeros: bool

@@ -53,8 +53,6 @@ class TestXQuAD(SelectorContract):
 
 
 class TestDynamic(SelectorContract):
-    without_results = ("numpy",)  # that other selectors of the module use
-
     def make(self) -> DynamicSelector:
         return DynamicSelector()
 
@@ -174,7 +172,7 @@ def reference_xquad(relevance: Any, covers: Any, weights: Any, count: int, lambd
     return picked
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 9999), st.integers(1, 9), st.integers(1, 4), st.integers(1, 9), st.sampled_from([0.0, 0.5, 1.0]))
 def test_xquad_equals_the_reference(seed: int, n: int, aspects: int, count: int, lambda_: float) -> None:
     draw = np.random.default_rng(seed)
@@ -241,7 +239,7 @@ def test_budget_cuts_nothing_and_says_so() -> None:
     assert selection.fallback == "no passage fits into 1 tokens; the first has 5"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), max_size=9), st.integers(1, 25))
 def test_the_knapsack_is_the_best_of_all_sets(items: list[tuple[int, int]], room: int) -> None:
     values, sizes = [value for value, _ in items], [size for _, size in items]

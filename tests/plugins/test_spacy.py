@@ -1,5 +1,4 @@
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -67,14 +66,6 @@ def test_with_the_similarity_clusterer_it_finds_subjects(tiny: Path) -> None:
     texts = ["Steam of a kettle", "the Moon", "water boils", "Laika in orbit", "Laika in her capsule"]
     labels = SimilarityClusterer(threshold=0.7).cluster(texts, SpacyEmbedder(pipeline=str(tiny))).tolist()
     assert labels == [0, 1, 0, 1, 1]
-
-
-def test_threads_share_it(tiny: Path) -> None:
-    embedder = SpacyEmbedder(pipeline=str(tiny))
-    texts = [f"kettle {n} water {'Moon ' * (n % 3)}" for n in range(40)]
-    expected = embedder.embed(texts).tolist()
-    with ThreadPoolExecutor(8) as pool:
-        assert all(rows.tolist() == expected for rows in pool.map(lambda _: embedder.embed(texts), range(16)))
 
 
 def test_what_is_missing_is_said(tiny: Path, without_vectors: Path, tmp_path: Path) -> None:

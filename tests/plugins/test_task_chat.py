@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.config.compose import compose
 from convrag.testing import TaskContract
 from convrag_tasks.chat.task import ChatTask
+from tasks import run_task
 
 
 class TestContract(TaskContract):
@@ -47,29 +47,27 @@ def test_the_preset_chooses_the_seeds_stages_and_leaves_others_to_be_chosen() ->
     assert (other.rewriter["_option_"], other.top_k, other.generator["_option_"]) == ("last_n", 30, "chat")
 
 
-@pytest.mark.slow
 def test_a_conversation_goes_on_with_what_it_was_begun_with_alone(tmp_path: Path) -> None:
     """A chat over one's own files went on silently over the sample about the Moon."""
     (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "a", "text": "Tea is a drink."}) + "\n")
     mine = ["dataset=jsonl", f"dataset.corpus={tmp_path / 'corpus.jsonl'}"]
     chat = ["task=chat", "task.conversation=talk", "task.suggestions=0"]
-    begun = run_convrag([*chat, *mine], tmp_path, stdin="tea?\n")
+    begun = run_task([*chat, *mine], tmp_path, stdin="tea?\n")
     assert begun.returncode == 0, begun.stderr
-    done = run_convrag(chat, tmp_path, stdin="How far is the Moon?\n")
+    done = run_task(chat, tmp_path, stdin="How far is the Moon?\n")
     assert (done.returncode, done.stdout) == (2, "")
     assert "conversation 'talk' was begun with dataset=jsonl; this is dataset=sample" in done.stderr
     assert "Traceback" not in done.stderr
-    again = run_convrag([*chat, *mine], tmp_path, stdin="/history\n")
+    again = run_task([*chat, *mine], tmp_path, stdin="/history\n")
     assert "Conversation talk, 1 turn so far." in again.stdout
 
 
-@pytest.mark.slow
 def test_the_database_of_the_conversations_can_be_chosen(tmp_path: Path) -> None:
     chat = ["task=chat", "task.conversation=talk", "task.suggestions=0", "task.conversations=mine.db"]
-    done = run_convrag(chat, tmp_path, stdin="How far is the Moon?\n")
+    done = run_task(chat, tmp_path, stdin="How far is the Moon?\n")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "mine.db").is_file()
     assert not (tmp_path / "outputs/store/conversations.db").exists()
-    bad = run_convrag([*chat[:-1], "task.conversations=mysql://x/y"], tmp_path)
+    bad = run_task([*chat[:-1], "task.conversations=mysql://x/y"], tmp_path)
     assert (bad.returncode, "Traceback" in bad.stderr) == (2, False)
     assert "mysql" in bad.stderr

@@ -7,9 +7,8 @@ import pytest
 
 from chat_toys import Chat
 from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, PassageSpan, Query, Support
+from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
 from convrag.sdk.transcript import describe_passage, find_source, format_transcript, list_sources
-from convrag_tasks.chat.loop import find_cited_spans
 from convrag_tasks.chat.screen import Screen
 from convrag_tasks.turn_trace import explain_query
 
@@ -70,25 +69,6 @@ def test_a_passage_of_an_earlier_answer_says_so(chat: Chat, capsys: Output) -> N
     assert "From the answer to: tea?\n[8] (no title)" in capsys.readouterr().out
 
 
-def test_cited_sentences_are_those_that_say_what_the_answer_says() -> None:
-    record = make_record()
-    (source, _) = list_sources([record])
-    spans = find_cited_spans(record, source.passage, 1)
-    assert [DOGS[start:end] for start, end in spans] == ["Dogs bark at night.", "Cats chase small mice."]
-    assert find_cited_spans(make_record("Zebras [1]."), source.passage, 1) == []
-    assert find_cited_spans(record, Passage("e", "Dogs bark."), 1) == []
-
-
-def test_what_the_generator_names_is_marked() -> None:
-    first, second, third = PassageSpan("d", 0, 9), PassageSpan("d", 20, 42), PassageSpan("e", 0, 4)
-    record = make_record()
-    passage = record.evidence.items[0].passage
-    known = replace(record.answer, support=(Support(0, 4, (second, third)), Support(5, 9, (first, second))))
-    assert find_cited_spans(replace(record, answer=known), passage, 1) == [(0, 9), (20, 42)]
-    other = replace(record.answer, support=(Support(0, 4, (third,)),))  # of this passage it says nothing
-    assert len(find_cited_spans(replace(record, answer=other), passage, 1)) == 2
-
-
 def test_numbers_of_the_whole_conversation() -> None:
     first = make_record()
     trace = {"generator": {"numbers": {"d": 1, "f": 3, "gone": 4}}}
@@ -100,6 +80,9 @@ def test_numbers_of_the_whole_conversation() -> None:
     ]
     assert find_source([first, second], 2) == (0, list_sources([first])[1])
     assert find_source([first, second], 4) is None
+    said = {text.partition(" ")[0]: text for _, text in explain_query([first, second])}  # as /sources has it
+    assert said["1"] == "1 found, 2 read, 1 cited"
+    assert said["[1]"].startswith("[1] Pets - ")
 
 
 def explain(trace, records=(), **fields) -> str:

@@ -10,10 +10,7 @@ import pytest
 
 from terminal_screen import ChatTerminal
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")]
 
 SLOW = '''
 from convrag import LLM, Completion, Prompt, Rewrite, Rewriter, hookimpl
@@ -26,12 +23,14 @@ class Talker(LLM):
 
     streams = True
 
-    def __init__(self, *, text: str = "", delay: float = 0.01) -> None:
+    def __init__(self, *, text: str = "", delay: float = 0.01, thinking: float = 0.0) -> None:
         self.text = text
+        self.thinking = thinking
         self.delay = delay
 
     def complete(self, prompt: Prompt) -> Completion:
         if prompt.task == "suggest":
+            sleep(self.thinking)
             return Completion("How old is it?")
         text = self.text or prompt.inputs["question"]
         if listener := current_listener():
@@ -142,6 +141,23 @@ def test_markdown_streams_and_a_window_may_change_its_size(start: Start) -> None
     assert "> How old is it?" in terminal.text
 
 
+def test_nobody_waits_for_suggestions(start: Start) -> None:
+    """The prompt came after them: with a slow model, a person waited twice as long."""
+    terminal = start(*TALKER, "llm.thinking=3")
+    terminal.type("a b c\r")
+    terminal.wait_for("\na b c\n\n>", 2.5)
+    terminal.type("a question")
+    terminal.wait_for("  /1 How old is it?\n\n> a question", 9)  # above what is typed, which stays
+    terminal.type("\x15d e f\r")
+    terminal.wait_for("\nd e f\n\n>", 2.5)
+    terminal.ask("x y z")  # gives up the call for suggestions in progress
+    terminal.wait_for("x y z\n\n  /1 How old is it?\n\n>", 9)
+    terminal.ask("/1")
+    assert terminal.text.count("  /1 How old is it?\n") == 2
+    assert "> How old is it?" in terminal.text
+    assert terminal.end() == 0
+
+
 def test_ctrl_c_drops_the_turn_and_the_chat_goes_on(start: Start) -> None:
     terminal = start(*TALKER, "llm.delay=0.2", "task.suggestions=0")
     terminal.type("a b c d e f g h i j k l m n o p q r s t u v w x y z a b c d e f g h i j k l m n o p\r")
@@ -172,11 +188,11 @@ def test_what_is_typed_while_an_answer_is_drawn_waits_for_the_next_prompt(start:
     terminal = start(*TALKER, "llm.delay=0.1", "task.suggestions=0")
     terminal.type("a b c d e f g h i j k l m n o p q r s t u v w x y z\r")
     terminal.wait_for("\na b c d")
-    terminal.type("/rewrite off\r")
-    terminal.wait_for("Rewriting is off.")
+    terminal.type("/passage x\r")
+    terminal.wait_for("shows a passage.")
     terminal.wait_for_prompt()
-    assert "> /rewrite off\nRewriting is off." in terminal.text
-    assert terminal.text.count("/rewrite off") == 1
+    assert "> /passage x\n/passage NUMBER shows a passage." in terminal.text
+    assert terminal.text.count("/passage x") == 1
     assert terminal.end() == 0
 
 
@@ -215,8 +231,7 @@ def test_hostile_text_is_shown_and_not_obeyed(start: Start, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("environment", "styled", "drawn"),
-    [({"NO_COLOR": "1"}, False, True), ({"TERM": "dumb"}, False, False)],
+    ("environment", "styled", "drawn"), [({"NO_COLOR": "1"}, False, True), ({"TERM": "dumb"}, False, False)]
 )
 def test_terminals_without_colours_and_without_a_cursor(
     start: Start, environment: dict[str, str], styled: bool, drawn: bool

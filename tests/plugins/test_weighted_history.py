@@ -2,7 +2,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import LLMError
@@ -229,7 +229,6 @@ RULES = WeightedHistoryRewriter(llm=Rules("answer"))  # made once: it compiles a
 texts = st.text(max_size=60) | st.sampled_from(["tin?", "What is tin?", "don’t", "銅の価格は？", "  \n", "it", "1 2 3"])
 
 
-@settings(deadline=None)
 @given(texts.filter(str.strip), st.lists(st.tuples(texts, texts), max_size=6))
 def test_any_text_gives_queries_with_text_and_positive_weights(question: str, said: list[tuple[str, str]]) -> None:
     rewritten = RULES.rewrite(Question(question, history=turns(*said)))

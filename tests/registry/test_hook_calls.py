@@ -52,15 +52,6 @@ def test_the_marks_of_pluggy_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert collect(monkeypatch, a_last=convrag_report, b_mid=report("mid"), c_first=first) == ["first", "mid", "last"]
 
 
-def test_a_wrapper_sees_and_changes_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    @hookimpl(wrapper=True)
-    def convrag_report(run: Any) -> Iterator[None]:
-        results = yield
-        return [Report(f"<{each.title}>", (), {}) for each in results]
-
-    assert collect(monkeypatch, a_wrap=convrag_report, b_one=report("1"), c_two=report("2")) == ["<1>", "<2>"]
-
-
 def test_a_failing_wrapper_costs_a_warning_and_the_results_of_the_plugins(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -131,10 +122,6 @@ class Own:
         if self.fails:
             raise OSError("the disk is full")
         return Report(self.title, (), {})
-
-
-def test_the_runs_own_observers_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert collect(monkeypatch, (Own("a"), Own("b")), a_one=report("1")) == ["a", "b", "1"]
 
 
 def test_the_runs_own_observers_stop_it_and_wrappers_see_what_they_gave(monkeypatch: pytest.MonkeyPatch) -> None:

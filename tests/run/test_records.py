@@ -25,17 +25,6 @@ def record(number: int = 1, domain: str = "tea") -> TurnRecord:
     )
 
 
-def test_hints_and_metadata_survive_the_way_to_disk() -> None:
-    back = from_json(to_json(record()))
-    assert back.evidence == record().evidence
-    assert back.hits[0].passage.metadata == {"page": 3}
-    assert back.replies == (), "files of a run keep no prompts, which are long"
-
-
-def test_replies_survive_where_they_are_asked_for() -> None:
-    assert from_json(to_json(record(), replies=True)) == record()
-
-
 def test_files_of_former_versions_are_read() -> None:
     row = json.loads(to_json(record()))
     del row["evidence"][0]["shown"], row["contexts"][0]["metadata"]

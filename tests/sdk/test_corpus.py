@@ -111,7 +111,7 @@ texts = st.lists(st.text(max_size=3), min_size=1, max_size=4)
 states = st.dictionaries(st.text("abcdef", min_size=1, max_size=2), texts, min_size=1, max_size=6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(states, min_size=2, max_size=4))
 def test_a_copy_after_changes_equals_a_fresh_one(changes: list[dict[str, list[str]]]) -> None:
     with TemporaryDirectory() as folder:

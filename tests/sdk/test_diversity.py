@@ -38,7 +38,7 @@ def reference_mmr(query: Any, rows: Any, count: int, lambda_: float) -> list[int
     return picked
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(grids, st.integers(1, 14), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.randoms(use_true_random=False))
 def test_mmr_equals_the_reference(rows: list[list[int]], count: int, lambda_: float, random: Any) -> None:
     query = [random.randint(-3, 3) for _ in rows[0]]

@@ -17,11 +17,7 @@ LEAVE = Document(
 def test_a_passage_knows_its_place() -> None:
     start = TEXT.index("Ten")
     passage = cut_passage(LEAVE, start, start + 10, 3)
-    assert (passage.id, passage.text, passage.title) == (
-        "policies/leave.md#3",
-        "Ten weeks.",
-        "Leave > Parental leave",
-    )
+    assert (passage.id, passage.text, passage.title) == ("policies/leave.md#3", "Ten weeks.", "Leave > Parental leave")
     assert passage.url == "https://example.org/leave"
     assert passage.metadata == {
         "document": "policies/leave.md",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convrag import Query, Store
-from convrag.sdk.queries import choose_queries, describe_query
+from convrag.sdk.queries import choose_queries, list_queries, summarise_queries
 from convrag.testing import passages
 from convrag.turn.pipeline import PassagesDataset
 from convrag_offline.embedders import LsaEmbedder
@@ -41,12 +41,19 @@ def test_retrievers_search_for_their_own(tmp_path: Path) -> None:
     assert dense.scores(both, ids) == dense.scores([Query("bread")], ids)
 
 
-def test_a_query_is_described() -> None:
-    assert [describe_query(query) for query in (WORDS, MEANING, Query("tea"))] == [
-        "weight 0.5, for words, from blend",
-        "for vectors",
-        "",
+def test_what_is_searched_for_is_named_in_a_line_and_counted_as_it_is_listed() -> None:
+    """A follow-up printed the earlier answers whole, and counted one text for each of its weights."""
+    answer = Query("An earlier answer " * 40, 0.1)
+    queries = (WORDS, MEANING, Query("tea"), answer, Query("kettle", 0.25, source="mmr"))
+    listed = list_queries(queries)
+    assert listed[:3] == [
+        "kettle (weight 0.5, for words, from blend; weight 0.25, from mmr)",
+        "tea maker (for vectors)",
+        "tea",
     ]
+    assert len(listed[3]) < 200
+    assert summarise_queries(queries) == "kettle and 3 more"
+    assert summarise_queries([Query("tea")]) == "tea"
 
 
 @pytest.mark.parametrize("wrong", ['{"text": "x", "search": "sparse"}', '{"text": "x", "source": 1}'])

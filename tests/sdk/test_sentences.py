@@ -31,9 +31,9 @@ def find_texts(text: str) -> list[str]:
 
 
 def measure(call: Callable[[str], object], text: str) -> float:
-    start = time.perf_counter()
+    start = time.thread_time()
     call(text)
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def test_a_long_text_has_the_sentences_of_its_parts() -> None:

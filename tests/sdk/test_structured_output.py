@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel
 
 from convrag.api.errors import LLMError
-from convrag.api.stage import LLM
-from convrag.api.types import Completion, Message, Prompt
+from convrag.api.types import Message, Prompt
 from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
+from toys import Says
 
 
 class Nuggets(BaseModel):
@@ -95,26 +95,11 @@ def test_deep_nesting_does_not_break_it() -> None:
         read_json("[" * 5000, Nuggets)
 
 
-class Scripted(LLM):
-    """Says what it was told to say."""
-
-    def __init__(self, *replies: str) -> None:
-        self.replies = list(replies)
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(self.replies.pop(0))
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
 PROMPT = Prompt("nuggets", (Message("user", "Which nuggets?"),), {"q": 1}, {"temperature": 0})
 
 
 def test_an_unreadable_one_is_shown_with_the_complaint() -> None:
-    llm = Scripted('{"other": 1}', READABLE[0])
+    llm = Says('{"other": 1}', READABLE[0])
     assert ask_json(llm, PROMPT, Nuggets).nuggets == ["a", "b"]
     first, second = llm.prompts
     assert (second.attempt, second.task, second.sampling) == (1, "nuggets", PROMPT.sampling)
@@ -124,7 +109,7 @@ def test_an_unreadable_one_is_shown_with_the_complaint() -> None:
 
 
 def test_a_second_unreadable_one_is_raised() -> None:
-    llm = Scripted("no", "no again", READABLE[0])
+    llm = Says("no", "no again", READABLE[0])
     with pytest.raises(UnreadableReply, match="no again"):
         ask_json(llm, PROMPT, Nuggets)
     assert len(llm.prompts) == 2

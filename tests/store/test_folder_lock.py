@@ -108,23 +108,6 @@ def test_a_child_neither_has_its_parents_folder_nor_keeps_it(tmp_path: Path) -> 
             os.kill(child, signal.SIGKILL)
 
 
-@pytest.mark.slow
-def test_many_at_once_hold_a_folder_one_after_the_other(tmp_path: Path) -> None:
-    """Each removes the lock file that others are waiting for."""
-    program = """
-import sys
-from pathlib import Path
-from convrag.store.locks import hold_folder
-folder = Path(sys.argv[1])
-for _ in range(20):
-    with hold_folder(folder / "held", wait=True):
-        (folder / "inside").mkdir()  # fails if another one is there
-        (folder / "inside").rmdir()
-"""
-    processes = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(4)]
-    assert [process.wait(timeout=120) for process in processes] == [0] * 4
-
-
 def test_a_file_system_without_locks_costs_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,8 +4,6 @@ import errno
 import fcntl
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -30,7 +28,6 @@ with get_locks(Path(sys.argv[1])).lock_keys(["key"]):
     time.sleep(60)
 """
 
-FORK = "f\"{__import__('os').fork()}\\n\", end=''"
 """Printed in one piece by both: by the parent the child's process id, by the child 0."""
 
 needs_ofd = pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLKW"), reason="this system has POSIX locks only")
@@ -51,10 +48,6 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def wait_for(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def has_ended(child: int) -> bool:
-    return os.waitpid(child, os.WNOHANG) != (0, 0)
 
 
 def take(folder: Path, key: str = "key", seconds: float = 0.0) -> None:
@@ -79,7 +72,7 @@ def test_a_folder_has_one_object_while_it_is_used(tmp_path: Path) -> None:
         assert not is_free(tmp_path)
     unused = weakref.ref(first)
     del first
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while unused() is not None and time.monotonic() < deadline:  # a thread of is_free() still uses it
         time.sleep(0.01)
     assert unused() is None
@@ -99,37 +92,6 @@ def test_many_folders_and_keys_leave_no_descriptor_open(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_ofd
-def test_a_child_waits_for_its_parent(tmp_path: Path) -> None:
-    """Both had the file description, and so the lock."""
-    with get_locks(tmp_path).lock_keys(["key"]):
-        child = run_in_child(lambda: take(tmp_path))
-        time.sleep(0.5)
-        assert not has_ended(child)
-    assert wait_for(child) == 0
-
-
-@pytest.mark.slow
-def test_a_parent_waits_for_its_child_until_that_dies(tmp_path: Path) -> None:
-    take(tmp_path, "other")
-    reader, writer = os.pipe()
-
-    def hold() -> None:
-        with get_locks(tmp_path).lock_keys(["key"]):
-            os.write(writer, b"1")
-            time.sleep(60)
-
-    child = run_in_child(hold)
-    assert os.read(reader, 1) == b"1"
-    assert not is_free(tmp_path)
-    os.kill(child, signal.SIGKILL)
-    assert wait_for(child) == -signal.SIGKILL
-    assert is_free(tmp_path)
-    os.close(reader)
-    os.close(writer)
-
-
-@pytest.mark.slow
-@needs_ofd
 def test_a_block_that_is_copied_into_a_child_does_not_free_the_parents_key(tmp_path: Path) -> None:
     with get_locks(tmp_path).lock_keys(["key"]):
         child = os.fork()
@@ -144,22 +106,6 @@ def test_a_block_that_is_copied_into_a_child_does_not_free_the_parents_key(tmp_p
     with process_that_holds(HOLD, tmp_path) as other:
         assert not is_free(tmp_path)
         other.kill()
-
-
-@pytest.mark.slow
-@needs_ofd
-def test_the_key_of_a_killed_process_is_free_while_its_child_lives(tmp_path: Path) -> None:
-    program = HOLD.replace('"held"', FORK)
-    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        child = max(int(parent.stdout.readline()) for _ in range(2))
-        try:
-            assert not is_free(tmp_path)
-            parent.kill()
-            parent.wait()
-            assert is_free(tmp_path)
-        finally:
-            os.kill(child, signal.SIGKILL)
 
 
 @pytest.mark.slow
@@ -237,14 +183,14 @@ def test_a_wait_ends_where_it_is_cancelled(tmp_path: Path) -> None:
         thread.start()
         time.sleep(0.2)
         cancellation.cancel()
-        thread.join(1)
+        thread.join(30)
     with process_that_holds(HOLD, tmp_path) as other:
         cancellation = Cancellation()
         thread = threading.Thread(target=wait)
         thread.start()
         time.sleep(0.2)
         cancellation.cancel()
-        thread.join(1)
+        thread.join(30)
         other.kill()
     assert told == ["cancelled", "cancelled"]
     take(tmp_path)
@@ -260,4 +206,4 @@ def test_a_wait_for_a_folder_ends_where_it_is_cancelled(tmp_path: Path) -> None:
                 pass
 
         with pytest.raises(Cancelled):
-            other.submit(wait).result(10)
+            other.submit(wait).result(60)

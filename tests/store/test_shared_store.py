@@ -1,7 +1,6 @@
 """A folder has one store in a process, which threads, processes and forked children use side by side."""
 
 import os
-import re
 import shutil
 import signal
 import sqlite3
@@ -14,52 +13,8 @@ from pathlib import Path
 
 import pytest
 
-import toys
-from convrag.api.records import Usage
-from convrag.store.remember import remember
 from convrag.store.store import FILE, Store, get_store
-from convrag.store.usage import UsageMeter
-from convrag.testing import make_prompt
 from processes import run_in_child
-
-CALLS = 40
-
-
-class CountedLLM(toys.EchoLLM):
-    """Writes down each call, in a file that all processes append to."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.path = path
-
-    def complete(self, prompt):
-        (question,) = re.findall(r"question \d+", prompt.messages[-1].content)
-        with self.path.open("a") as file:
-            file.write(f"{question}\n")
-        time.sleep(0.005)
-        return super().complete(prompt)
-
-
-def make_llm(store: Store, path: Path) -> CountedLLM:
-    llm = CountedLLM(path)
-    llm.fingerprint = "f"
-    remember(llm, store)
-    return llm
-
-
-def ask_all(store: Store, path: Path) -> list[str]:
-    """Ask for all replies in eight threads, each of which begins elsewhere."""
-    llm = make_llm(store, path)
-
-    def ask(first: int) -> list[str]:
-        questions = [(first * 5 + number) % CALLS for number in range(CALLS)]
-        replies = {number: llm.complete(make_prompt(f"question {number}")).text for number in questions}
-        return [replies[number] for number in range(CALLS)]
-
-    with ThreadPoolExecutor(8) as pool:
-        first, *others = pool.map(ask, range(8))
-    assert all(each == first for each in others)
-    return first
 
 
 def count_descriptors() -> int:
@@ -110,25 +65,6 @@ def test_a_store_that_was_deleted_is_made_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_eight_threads_in_each_of_four_processes_compute_each_result_once(tmp_path: Path) -> None:
-    """Three of them are forked from the first while its threads compute."""
-    store, asked = get_store(tmp_path / "store"), tmp_path / "asked.txt"
-    make_llm(store, asked).complete(make_prompt("question 0"))  # no child can import what a thread is importing
-    with ThreadPoolExecutor(1) as pool:
-        answers = pool.submit(ask_all, store, asked)
-        children = []
-        for _ in range(3):
-            time.sleep(0.02)
-            children.append(run_in_child(lambda: ask_all(store, asked)))
-        assert len(answers.result(timeout=120)) == CALLS
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
-    assert sorted(asked.read_text().splitlines()) == sorted(f"question {number}" for number in range(CALLS))
-    with sqlite3.connect(tmp_path / "store" / FILE) as database:
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    database.close()
-
-
-@pytest.mark.slow
 def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_path: Path) -> None:
     """SQLite's own locks are copied by a fork: one that a writing thread had would be held in the child for ever."""
     store = Store(tmp_path / "store")
@@ -147,7 +83,7 @@ def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_
         for number in range(30):
             time.sleep(0.003 * (number % 5))
             child = run_in_child(lambda number=number: store.put("test", {f"child {number}": b"x"}))
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
                 time.sleep(0.01)
             if ended == (0, 0):
@@ -183,22 +119,3 @@ def test_a_child_keeps_what_it_writes_after_its_parent_has_ended(tmp_path: Path)
     assert len(Store(tmp_path / "store").get(["parent", "child", "late"])) == 3
     for end in (reader, writer):
         os.close(end)
-
-
-@pytest.mark.slow
-def test_a_child_counts_usage_whatever_its_parents_threads_did_when_it_was_forked() -> None:
-    meter = UsageMeter()
-    stop = threading.Event()
-
-    def add() -> None:
-        while not stop.is_set():
-            meter.add("llm", Usage(calls=1))
-
-    threads = [threading.Thread(target=add) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    children = [run_in_child(lambda: meter.add("llm", Usage(calls=1))) for _ in range(20)]
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 20

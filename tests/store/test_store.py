@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -71,29 +69,3 @@ def test_a_fresh_store_is_opened_by_many_at_once(shared: bool, tmp_path: Path) -
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(put, range(8)))
         assert len(one.get(map(str, range(8)))) == 8
-
-
-CROSSED = """
-import sys, threading, time
-from convrag.store.store import Store
-store = Store(sys.argv[1])
-def hold(first, second):
-    with store.lock([first]):
-        time.sleep(0.5)
-    with store.lock([second]):
-        time.sleep(0.5)
-threads = [threading.Thread(target=hold, args=pair) for pair in (("a", "b"), ("c", "d"), ("b", "a"), ("d", "c"))]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-with store.lock(["count"]):
-    with open(sys.argv[2], "a") as file: file.write("done ")
-"""
-
-
-@pytest.mark.slow
-def test_threads_of_two_processes_are_no_deadlock(tmp_path: Path) -> None:
-    """Each process holds what a thread of the other waits for, while no thread waits for itself."""
-    count = tmp_path / "count"
-    pair = [subprocess.Popen([sys.executable, "-c", CROSSED, str(tmp_path / "s"), str(count)]) for _ in range(2)]
-    assert [process.wait(timeout=60) for process in pair] == [0, 0]
-    assert count.read_text() == "done done "

@@ -1,6 +1,8 @@
 """The contracts find what they are for: a sound stage of each kind passes, and each broken one fails just one check."""
 
 import math
+import sys
+import threading
 from dataclasses import replace
 from typing import Any
 from unittest import SkipTest
@@ -12,6 +14,7 @@ import heavy
 import sound
 from convrag import Hit, testing
 from convrag.api.groups import GROUPS, options_group
+from convrag.testing.calls import call_from_threads
 from convrag.testing.libraries import block_network
 
 CONTRACTS: dict[str, type[testing.StageContract]] = {
@@ -108,3 +111,14 @@ class Infinite(sound.SoundRetriever):
 
 def test_infinities_and_tuples_come_back_from_the_store() -> None:
     assert failing("retriever", Infinite) == []
+
+
+def test_threads_under_a_tracer_are_left_to_it() -> None:
+    def trace(*_: object) -> None:
+        return None
+
+    threading.settrace(trace)  # as coverage does
+    try:
+        assert call_from_threads([sys.gettrace] * 2, {__name__}) == [trace] * 2
+    finally:
+        threading.settrace(None)  # type: ignore[arg-type]

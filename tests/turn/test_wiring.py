@@ -122,6 +122,62 @@ def test_stages_are_injected_by_annotation_and_shared(wire: Any) -> None:
     assert wire(llm={"_option_": "echo", "mark": "!"}).get("rewriter") is not rewriter
 
 
+MODEL = "llm=openai_compatible llm.model=m llm.api_base=http://h/v1"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "used", "unused"),
+    [
+        ("generator=ginger clusterer=lsa", "clusterer ranker summarizer", "embedder"),
+        ("generator=ginger clusterer=none summarizer.max_tokens=9", "llm", "embedder"),
+        ("generator=ginger clusterer=kmeans", "embedder", ""),
+        ("generator=ginger generator.outliers=nearest", "embedder", ""),
+        ("selector=xquad clusterer=kmeans", "clusterer embedder", "ranker"),
+        ("selector=xquad clusterer=lda", "clusterer", "ranker embedder"),
+        ("selector=xquad selector.aspects=queries", "ranker", "clusterer embedder"),
+        ("rewriter=condense", "llm", "embedder retriever"),
+        ("rewriter=condense rewriter.gate=embedding rewriter.speculate=true", "embedder retriever", ""),
+        ("detector=auto", "detector.matching", "detector.tagging"),
+        (f"detector=auto {MODEL}", "detector.tagging", "detector.matching"),
+        ("rewriter=auto", "rewriter.prompting rewriter.weighing rewriter.selecting.embedder", "embedder"),
+        (f"rewriter=auto {MODEL}", "rewriter.prompting", "rewriter.weighing rewriter.selecting"),
+        ("rewriter=weighted_history", "llm", ""),
+        ("rewriter=weighted_history rewriter.standalone=blend", "rewriter.standalone", "llm"),
+        ("retriever=elasticsearch", "dataset", "embedder"),
+        ("retriever=elasticsearch retriever.mode=dense", "embedder", ""),
+        ("retriever=elasticsearch_hybrid", "embedder", ""),
+        ("retriever=elser", "dataset", "embedder"),
+    ],
+)
+def test_a_stage_that_the_settings_do_not_use_is_not_built(chosen: str, used: str, unused: str, here: Path) -> None:
+    """The run's embedder was fitted to the whole corpus for a search by words."""
+    wiring, group = Wiring(compose(*chosen.split())), chosen.partition("=")[0]
+    wiring.get(group)
+    assert {*used.split()} <= {*wiring.collect_configuration([group])}
+    assert not {*unused.split()} & {*wiring.stages}
+
+
+class Choosy(Rewriter):
+    """Cannot say what it uses."""
+
+    def __init__(self, *, llm: LLM) -> None:
+        self.llm = llm
+
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Any) -> bool:
+        return bool(parameters["mode"])
+
+    def rewrite(self, question: Any) -> Rewrite:
+        return Rewrite.of(question.text)
+
+
+def test_a_stage_that_cannot_say_what_it_uses_is_named(tmp_path: Path) -> None:
+    option = Option("rewriter", "choosy", Choosy, "plugin", "acme")
+    message = r"rewriter=choosy cannot be built: KeyError: 'mode' \(plugin 'plugin' of acme"
+    with pytest.raises(StageFault, match=message):
+        pool.uses_stage(option, "llm", {}, "rewriter")
+
+
 def test_a_stage_can_be_given_its_own(wire: Any) -> None:
     own = {
         "_option_": "injected",
@@ -280,7 +336,7 @@ class Preparing(toys.EchoLLM):
 
     def prepare(self) -> None:
         self.begun.set()
-        assert self.end.wait(10)
+        assert self.end.wait(60)
         self.prepared += 1
 
 
@@ -291,7 +347,7 @@ def slow(tmp_path: Path) -> Iterator[tuple[StagePool, Preparing]]:
     stage: Any = stages.get(PREPARING, {"mark": "slow"}, {}, Store(tmp_path), "llm")
     thread = threading.Thread(target=stages.prepare, args=[stage])
     thread.start()
-    assert stage.begun.wait(10)
+    assert stage.begun.wait(60)
     yield stages, stage
     stage.end.set()
     thread.join()
@@ -311,12 +367,12 @@ def test_nobody_waits_for_a_stage_of_others_that_is_being_prepared(
         stages.prepare(other)
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(prepare_another).result(5)
+        pool.submit(prepare_another).result(60)
         same = pool.submit(stages.prepare, stage)
         with pytest.raises(TimeoutError):
             same.result(0.2)
         stage.end.set()
-        same.result(10)
+        same.result(60)
     assert stage.prepared == 1
 
 
@@ -330,7 +386,7 @@ def test_a_wait_for_a_stage_that_is_being_prepared_can_be_cancelled(slow: tuple[
             stages.prepare(stage)
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(Cancelled):
-        pool.submit(wait).result(5)
+        pool.submit(wait).result(60)
 
 
 @pytest.mark.slow
@@ -345,7 +401,7 @@ def test_a_child_prepares_what_a_thread_of_its_parent_was_preparing(
         stages.get(PREPARING, {"mark": "new"}, {}, Store(tmp_path), "llm")
 
     child = run_in_child(prepare)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
         time.sleep(0.01)
     if ended == (0, 0):

@@ -7,7 +7,6 @@ from web.chat_page import ChatPage
 pytestmark = pytest.mark.slow
 
 PHASES = "Why does the Moon have phases?"
-MODELS = "task.models={gated: [], plain: ['rewriter=none']}"
 
 
 def wait_for_both(chat: ChatPage, turn: int = 1) -> None:

@@ -29,10 +29,7 @@ def test_hostile_texts_show_as_texts(browser, server: Server):
         assert "<form" in chat.text
         assert chat.last.locator(".text a").evaluate_all(
             "all => all.map((it) => [it.textContent, it.href, it.rel])"
-        ) == [
-            ["script", "", ""],
-            ["page", LINK, "noopener noreferrer"],
-        ]
+        ) == [["script", "", ""], ["page", LINK, "noopener noreferrer"]]
         links = []
         for number in (1, 2, 3):
             chat.last.locator(".source, .citation").filter(has_text=str(number)).first.evaluate("it => it.click()")

@@ -158,18 +158,6 @@ def test_what_the_generator_names_is_marked_and_shared_words_elsewhere(modules: 
         assert found == {"spans": [[15, 28]], "named": False}
 
 
-OPEN_PASSAGE = """async ([source, record]) => {
-    const { PassagePanel } = await import("/static/page/passage_panel.js");
-    const panel = new PassagePanel(() => {});
-    document.body.append(panel.element);
-    panel.open(source, record);
-    const texts = (selector) => [...panel.element.querySelectorAll(selector)].map((each) => each.textContent);
-    const shown = [texts("mark.cited"), texts(".hint").at(-1), texts(".claims li")];
-    panel.element.remove();
-    return shown;
-}"""
-
-
 RENDER_DOCUMENT = """async ([shown]) => {
     const { renderDocumentText } = await import("/static/page/document_text.js");
     return renderDocumentText(shown).map((part) => `${part.tagName.toLowerCase()}: ${part.innerHTML}`);

@@ -8,59 +8,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
-from queue import SimpleQueue
 from typing import TypeVar
 
-from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
-from convrag.sdk.cancelling import check_cancelled, when_cancelled
+from convrag import Pipeline, Query, TurnRecord
+from convrag.sdk.queries import summarise_queries
 from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.turns import Session, StageFinished, Stages, logs
 from convrag_tasks.chat.answer_display import DOING, PlainDisplay
-from convrag_tasks.chat.screen import Screen, format_queries
-
-
-class InteractiveRewriter(Rewriter):
-    """A rewriter that can be switched off, and whose queries the user may replace before each search.
-
-    `on` says whether questions are rewritten. `choose` shows the queries and returns what the user typed instead, if
-    anything; None asks nobody.
-
-    Args:
-        rewriter: of the configuration.
-    """
-
-    def __init__(self, rewriter: Rewriter) -> None:
-        self.rewriter = rewriter
-        self.on = True
-        self.choose: Callable[[Sequence[Query]], str] | None = None
-
-    def rewrite(self, question: Question) -> Rewrite:
-        """What the user typed, else the rewriter's queries, else the question itself where rewriting is off."""
-        rewrite = self.rewriter.rewrite(question) if self.on else Rewrite.of(question.text, rewriting="off")
-        check_cancelled()
-        edited = self.choose(rewrite.queries) if self.choose else ""
-        return Rewrite.of(edited, edited=True) if edited else rewrite
+from convrag_tasks.chat.screen import Screen
 
 
 class ChatConversation:
     """The conversation at hand, with the records of its turns; the pipeline keeps it in its database.
 
     Args:
-        pipeline: answers the questions; its rewriter is replaced by an interactive one.
+        pipeline: answers the questions.
         screen: shows queries, answers and sources.
         session: the conversation to begin or to go on with, from the pipeline.
-        read_query: reads what to search for instead of the queries that are shown, before each search; None searches
-            at once.
     """
 
-    def __init__(
-        self, pipeline: Pipeline, screen: Screen, session: Session, read_query: Callable[[], str] | None = None
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, screen: Screen, session: Session) -> None:
         self.pipeline = pipeline
         self.screen = screen
-        self.rewriter = InteractiveRewriter(pipeline.stages.rewriter)
-        pipeline.stages = pipeline.stages._replace(rewriter=self.rewriter)
-        self._read_query = read_query
         self.go_on_with(session)
 
     @property
@@ -121,19 +90,9 @@ class ChatConversation:
         """
 
         def run(tell: Tell, display: PlainDisplay) -> TurnRecord:
-            if self._read_query:
-                self.rewriter.choose = lambda queries: ask(tell, partial(self._choose_query, display, queries))
             return turn(listener=lambda event: tell(partial(self._show, display, event)), stages=True)
 
         return carry_out(self.screen, DOING[Stages._fields[0]], run)
-
-    def _choose_query(self, display: PlainDisplay, queries: Sequence[Query]) -> str:
-        """Show the queries, and read what the user wants instead."""
-        assert self._read_query
-        display.print_line(format_queries(queries), "cyan")
-        edited = self._read_query()
-        display.show_doing(DOING["retriever"])
-        return edited
 
     def _show(self, display: PlainDisplay, event: str | StageFinished) -> None:
         """Show a piece of the answer; or what a stage has done, and which one goes on."""
@@ -141,10 +100,15 @@ class ChatConversation:
             display.add_piece(event)
             return
         stage, record = event
-        if stage == "rewriter" and not self._read_query:
-            display.print_line(format_queries(record.queries), "cyan")
+        if stage == "rewriter":
+            display.print_line(_announce(record.queries), "cyan")
         following = Stages._fields[Stages._fields.index(stage) + 1 :]
         display.show_doing(DOING.get(following[0], following[0]) if following else "")
+
+
+def _announce(queries: Sequence[Query]) -> str:
+    text = summarise_queries(queries)
+    return f"Searching for: {text}" + (", /why" if len(queries) > 1 else "")
 
 
 def make_conversation_id() -> str:
@@ -203,19 +167,6 @@ def wait_for(call: Stream[Callable[[], object], T], tick: Callable[[], object]) 
         call.cancel()
         raise
     return call.record
-
-
-def ask(tell: Tell, read: Callable[[], T]) -> T:
-    """Have the main thread call a function, and return its result. Called by the thread of the call.
-
-    Raises Cancelled where the main thread has given up, as after Ctrl-C.
-    """
-    replies: SimpleQueue[T | None] = SimpleQueue()
-    tell(lambda: replies.put(read()))
-    with when_cancelled(lambda: replies.put(None)):
-        reply = replies.get()
-    check_cancelled()
-    return reply  # type: ignore[return-value]
 
 
 @contextmanager

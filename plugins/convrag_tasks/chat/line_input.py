@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
-from prompt_toolkit.document import Document
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import create_output
 from prompt_toolkit.styles import Style
 
+from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.signals import keep_watching, resume
 
 PROMPT = "> "
@@ -36,7 +41,7 @@ def make_reader(history: Path, list_commands: Callable[[], Mapping[str, Command]
     """
     if plain or sys.stdin is None or not sys.stdin.isatty():
         return PlainReader()
-    return EditingReader(history, CommandCompleter(list_commands))
+    return EditingReader(history, make_completer(list_commands))
 
 
 class PlainReader:
@@ -57,15 +62,21 @@ class PlainReader:
         """What stood in the line that Ctrl-C has ended."""
         return ""
 
-    def read(self, prompt: str = PROMPT) -> str | None:
+    def read(self, later: Later | None = None) -> str | None:
         """Read a line without white space around it; None at the end of the input.
 
         Raises KeyboardInterrupt where the user has typed Ctrl-C.
+
+        Args:
+            later: is shown as soon as it is there, on a terminal above the line that is being typed. A pipe waits for
+                it, and a terminal that cannot move its cursor does without.
         """
+        if later and self.leaves_at_interrupt:
+            later.show()
         if sys.stdin is None:  # it was closed before the process began
             return None
         try:
-            return input(prompt if sys.stdin.isatty() else "").strip()
+            return input(PROMPT if sys.stdin.isatty() else "").strip()
         except EOFError:
             return None
 
@@ -100,11 +111,26 @@ class EditingReader(PlainReader):
         """What stood in the line that was given up with Ctrl-C."""
         return self._session.default_buffer.text
 
-    def read(self, prompt: str = PROMPT) -> str | None:
+    def read(self, later: Later | None = None) -> str | None:
         """Read a line; see PlainReader."""
+
+        def watch() -> None:
+            assert later
+            show, loop, context = partial(run_in_terminal, later.show), asyncio.get_running_loop(), copy_context()
+
+            def wake() -> None:
+                with suppress(RuntimeError):  # the line was read meanwhile
+                    loop.call_soon_threadsafe(show, context=context)
+
+            later.stream.wake = wake
+            if later.stream.has_ended:
+                show()
+
         with keep_watching():
             try:
-                line = self._session.prompt([("class:prompt", prompt)], handle_sigint=False)
+                line = self._session.prompt(
+                    [("class:prompt", PROMPT)], handle_sigint=False, pre_run=watch if later else None
+                )
             except EOFError:
                 return None
             except KeyboardInterrupt:
@@ -123,37 +149,15 @@ def _make_key_bindings() -> KeyBindings:
     return bindings
 
 
-class CommandCompleter(Completer):
-    """Completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question is not completed.
+def make_completer(list_commands: Callable[[], Mapping[str, Command]]) -> Completer:
+    """Make what completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question is not completed."""
 
-    Args:
-        list_commands: gives the commands.
-    """
+    def list_words() -> list[str]:
+        commands = list_commands().values()
+        values = (f"/{command.name} {value}" for command in commands for value in command.list_values())
+        return [*(f"/{command.name}" for command in commands), *values]
 
-    def __init__(self, list_commands: Callable[[], Mapping[str, Command]]) -> None:
-        self._list_commands = list_commands
-        self._paths = PathCompleter(expanduser=True)
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yield the completions of the text before the cursor."""
-        name, space, rest = document.text_before_cursor.partition(" ")
-        if not name.startswith("/"):
-            return
-        commands = self._list_commands()
-        if not space:
-            for known in commands.values():
-                if f"/{known.name}".startswith(name):
-                    end = " " if known.argument else ""
-                    yield Completion(f"/{known.name}{end}", -len(name), display_meta=known.help)
-            return
-        command = commands.get(name[1:])
-        if command is None:
-            return
-        if command.argument == "[FILE]":
-            yield from self._paths.get_completions(Document(rest), complete_event)
-        for value in command.list_values():
-            if value.startswith(rest):
-                yield Completion(value, -len(rest))
+    return WordCompleter(list_words, sentence=True)
 
 
 class QuestionHistory(FileHistory):
@@ -182,6 +186,13 @@ class QuestionHistory(FileHistory):
         if len(string) <= LONGEST_LINE:
             with suppress(OSError):
                 super().store_string(string.encode("utf-8", "replace").decode())
+
+
+class Later(NamedTuple):
+    """What is shown when its stream has ended; `show` waits for that."""
+
+    stream: Stream[Any, Any]
+    show: Callable[[], object]
 
 
 @dataclass(frozen=True)

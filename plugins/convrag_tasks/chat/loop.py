@@ -1,28 +1,22 @@
 """The loop of a chat: reads lines, and answers questions or carries out commands, those that only look among them."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
-from convrag import ConvragError, DataError, Passage, TurnRecord
-from convrag.sdk.citations import find_cited_statements
+from convrag import ConvragError, TurnRecord
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.printable import count
-from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
 from convrag.sdk.transcript import find_source, format_transcript, list_sources
-from convrag.sdk.words import stem_words
-from convrag_tasks.chat.conversation import ChatConversation, carry_out
-from convrag_tasks.chat.line_input import Command, PlainReader
-from convrag_tasks.chat.screen import Span
+from convrag_tasks.chat.conversation import ChatConversation
+from convrag_tasks.chat.line_input import Command, Later, PlainReader
 from convrag_tasks.turn_trace import explain_query
-
-_WORD = re.compile(r"\d+|[^\W\d_]{4,}")
 
 
 class Inspection:
@@ -44,7 +38,7 @@ class Inspection:
         yield Command(
             "passage",
             "NUMBER",
-            "a passage; what the answer cites of it is marked",
+            "a passage; what the answer is known to rest on is marked",
             self.show_passage,
             lambda: [str(source.number) for source in list_sources(self.chat.records)],
         )
@@ -75,7 +69,7 @@ class Inspection:
         record = self.chat.records[place]
         if place + 1 < len(self.chat.records):
             self.screen.print_line(f"From the answer to: {record.original_query}", "dim")
-        self.screen.show_passage(source, find_cited_spans(record, source.passage, source.number))
+        self.screen.show_passage(source, record.answer.find_spans(source.passage.id))
 
     def explain_query(self, _: str) -> None:
         """Show why the last query was searched for."""
@@ -104,43 +98,13 @@ class Inspection:
         self.screen.print_line(f"Saved: {path}")
 
 
-def find_cited_spans(record: TurnRecord, passage: Passage, number: int) -> list[Span]:
-    """Find the parts of a passage that an answer cites, as (start, end) in its text, in order.
-
-    A generator that knows them says so (`Answer.support`). For any other it is, for each sentence of the answer with
-    the passage's number, the sentence of the passage that shares most of its longer words.
-
-    Args:
-        record: the turn.
-        passage: of its evidence.
-        number: by which the answer cites the passage.
-    """
-    if passage.id not in record.answer.citations:
-        return []
-    return record.answer.find_spans(passage.id) or _find_similar(record.answer.text, passage.text, number)
-
-
-def _find_similar(answer: str, text: str, number: int) -> list[Span]:
-    """For each sentence of the answer with the number, the sentence of the text that shares most words with it."""
-    candidates = [(span, _find_stems(text[slice(*span)])) for span in find_sentence_spans(text)]
-    spans = set()
-    for start, end, numbers in find_cited_statements(answer):
-        wanted = _find_stems(answer[start:end]) if number in numbers else set()
-        shared = [(len(wanted & stems), span) for span, stems in candidates]
-        best, span = max(shared, key=lambda each: each[0], default=(0, (0, 0)))
-        if best:
-            spans.add(span)
-    return sorted(spans)
-
-
-def _find_stems(text: str) -> set[str]:
-    return set(stem_words(_WORD.findall(text.lower())))
-
-
 KEYS = "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R find what was typed; Tab completes."
 
 LISTED = 20
 """Conversations that /list shows."""
+
+PATIENCE = 0.1
+"""Seconds for which suggestions are waited for before the next question can be typed."""
 
 Suggest = Callable[[TurnRecord], list[str]]
 """Gives follow-up questions to a turn."""
@@ -161,6 +125,7 @@ class ChatLoop:
         self.screen = chat.screen
         self.suggested: list[str] = []
         self._suggest = suggest
+        self._later: Later | None = None
         self._conversations = chat.pipeline.conversations
         self.commands = {each.name: each for each in (*inspection.list_commands(), *self._list_commands())}
 
@@ -172,7 +137,7 @@ class ChatLoop:
             line = None
             self.screen.print_gap()
             try:
-                line = reader.read()
+                line = reader.read(later=self._later)
                 if line is None or line in ("/quit", "/exit"):
                     return 0
                 leaving = False
@@ -195,12 +160,8 @@ class ChatLoop:
                 self.screen.print_line(f"This turn is not kept: {error}", "red")
 
     def _list_commands(self) -> Iterator[Command]:
-        on_or_off = ("on", "off")
         yield Command("query", "TEXT", "answer the last question again from what is found for TEXT", self._answer_from)
         yield Command("again", "", "answer the last question again", lambda _: self._answer_again())
-        yield Command(
-            "rewrite", "on|off", "whether questions are rewritten before the search", self._rewrite, lambda: on_or_off
-        )
         yield Command("list", "", "the conversations that are kept", lambda _: self._list_conversations())
         yield Command("open", "ID", "go on with one of them", self._open_conversation, self._list_ids)
         yield Command("reset", "", "begin a new conversation; this one is kept", lambda _: self._start_new())
@@ -222,34 +183,58 @@ class ChatLoop:
             self.screen.print_line(f"There is no command /{name[:40]}.{meant} /help lists them.", "yellow")
 
     def _ask(self, text: str) -> None:
-        self.suggested = []
+        self._drop_suggestions()
         self.chat.ask(text)
-        self._show_suggestions()
+        self._suggest_questions()
 
-    def _show_suggestions(self) -> None:
-        """Show follow-up questions. Ctrl-C leaves them out: the turn is kept."""
+    def _drop_suggestions(self) -> None:
+        """Forget the suggestions; a call for others is given up."""
         self.suggested = []
-        suggest = self._suggest
+        if self._later:
+            self._later.stream.cancel()
+        self._later = None
+
+    def _suggest_questions(self) -> None:
+        """Ask for follow-up questions in the background: nobody waits for them who can type already."""
+        suggest, record = self._suggest, self.chat.records[-1]
         if suggest is None:
+            return
+        asking = Stream[None, list[str]](lambda _: suggest(record))
+        self._later = Later(asking, lambda: self._show_suggestions(asking))
+        try:
+            if next(asking.tick(PATIENCE), asking) is None:
+                return
+        except KeyboardInterrupt:
+            resume()
+            self._drop_suggestions()
+            return
+        except Exception:  # it is said below
+            self._suggest = None
+        self._show_suggestions(asking, below_answer=True)
+
+    def _show_suggestions(self, asking: Stream[None, list[str]], *, below_answer: bool = False) -> None:
+        """Show follow-up questions as soon as they are there. Ctrl-C leaves them out: the turn is kept."""
+        if self._later is None or self._later.stream is not asking:
             return
         failure = ""
         try:
-            self.suggested, _ = carry_out(
-                self.screen, "Looking for what to ask next", lambda *_: suggest(self.chat.records[-1])
-            )
+            self.suggested = asking.record
         except KeyboardInterrupt:
             resume()
-        except (RunStopped, DataError):  # the latter: a prompt of the user's
-            raise
         except Exception as error:  # of any plugin: the chat goes on
             self._suggest = None
             failure = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
-        if failure or self.suggested:
+        self._later = None
+        if not (failure or self.suggested):
+            return
+        if below_answer:
             self.screen.print_gap()
         if failure:
             self.screen.print_line(f"No suggestions from here on: {failure}", "dim")
         for number, question in enumerate(self.suggested, start=1):
             self.screen.print_item(f"  /{number}", question, "green")
+        if not below_answer:
+            self.screen.print_gap()
 
     def _ask_suggestion(self, name: str) -> None:
         number = int(name) if len(name) < 10 else 0
@@ -268,13 +253,9 @@ class ChatLoop:
 
     def _answer_again(self, query: str | None = None) -> None:
         if self.chat.has_turns():
+            self._drop_suggestions()
             self.chat.ask_again(query)
-            self._show_suggestions()
-
-    def _rewrite(self, text: str) -> None:
-        if text in ("on", "off"):
-            self.chat.rewriter.on = text == "on"
-        self.screen.print_line(f"Rewriting is {'on' if self.chat.rewriter.on else 'off'}. (/rewrite on|off)")
+            self._suggest_questions()
 
     def _list_conversations(self) -> None:
         """Show the conversations that were used last, the newest one first."""
@@ -318,7 +299,7 @@ class ChatLoop:
         self.screen.print_line(f"Everything else is a question. {KEYS}")
 
     def _greet(self) -> None:
-        self.suggested = []
+        self._drop_suggestions()
         turns = len(self.chat.records)
         so_far = f", {count(turns, 'turn')} so far" if turns else ""
         self.screen.print_line(f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim")

@@ -5,21 +5,14 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from convrag import Passage, Query, TurnRecord
+from convrag import Passage, TurnRecord
 from convrag.sdk.console import make_console
-from convrag.sdk.queries import describe_query
 from convrag.sdk.tasks.scores import list_cut_replies
 from convrag.sdk.transcript import Source, describe_passage, list_sources
 from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay, print_markdown, text_width
 from convrag_tasks.turn_trace import format_turn_trace
 
 Span = tuple[int, int]
-
-LONGEST_QUERY = 400
-"""Characters of a query that are shown."""
-
-QUERIES_SHOWN = 3
-"""Queries of a turn that are shown; /why shows all."""
 
 
 class Screen:
@@ -109,7 +102,7 @@ class Screen:
             self.print_item(f"  [{source.number}]", f"{describe_passage(source.passage)}{note}", style)
 
     def show_passage(self, source: Source, spans: Sequence[Span]) -> None:
-        """Show a passage, with the parts that the answer cites marked."""
+        """Show a passage, with the parts marked that the answer rests on."""
         passage = source.passage
         self.print_item(f"[{source.number}]", passage.title or "(no title)", "bold")
         self.print_line(" - ".join(filter(None, [passage.place, passage.url])) or passage.id, "dim")
@@ -122,8 +115,6 @@ class Screen:
             self.console.print(text, width=text_width(self.console))
         if not source.cited:
             self.print_line("The answer does not cite it.", "dim")
-        elif not spans:
-            self.print_line("The answer cites it, with no words of any of its sentences.", "dim")
 
     def _show_cited(self, sources: Sequence[Source]) -> None:
         """Show the sources that the answer cites, and how many there are beside them."""
@@ -134,19 +125,6 @@ class Screen:
         if left := len(sources) - len(cited):
             more = f"{left} more {'is' if left == 1 else 'are'} not cited" if cited else "No passage is cited"
             self.print_line(f"  {more}: /sources lists all", "dim")
-
-
-def format_queries(queries: Sequence[Query]) -> str:
-    """The queries of a turn in a line each: "Searching for: tea", "and: tea kettle"."""
-    lines = []
-    for query in queries[:QUERIES_SHOWN]:
-        text = " ".join(query.text.split())
-        cut = text if len(text) <= LONGEST_QUERY else f"{text[:LONGEST_QUERY]} ... ({len(query.text):,} characters)"
-        described = describe_query(query)
-        lines.append(f"{cut} ({described})" if described else cut)
-    if more := len(queries) - len(lines):
-        lines.append(f"{more} more queries")
-    return "\n          and: ".join([f"Searching for: {lines[0]}", *lines[1:]])
 
 
 def _mark(passage: Passage, spans: Sequence[Span]) -> str:

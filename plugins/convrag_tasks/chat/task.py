@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8
 
 
 class ChatTask(Task):
-    """Talk at the terminal: see each query before it is searched for, the sources, and what to ask next.
+    """Talk at the terminal: see what is searched for, the sources, and what to ask next.
 
     Type a question, or a command: /help lists them. Each conversation is kept in a database, from which it goes on by
     its id, with the data set and the configuration that it was begun with. Lines may also be piped in.
@@ -29,10 +29,9 @@ class ChatTask(Task):
         conversations: the database of the conversations: an SQLite file, or an address as SQLAlchemy has it
             (postgresql+psycopg://user@host/database); None is the file conversations.db in the folder of the store.
         suggestions: follow-up questions that the llm suggests after each answer; 0 asks for none and costs nothing.
-        confirm: wait before each search, so that the query can be replaced.
         domain: the corpus to talk about; needed where the data set has more than one.
         show: trace shows below each answer what the rewriter did and why (the gate's reasons), what was searched for,
-            how many passages were found and shown, tokens by part of the prompt, seconds.
+            how many passages were found and shown, tokens, seconds.
         prompt: a Jinja file to use instead of convrag.sdk's suggest.jinja; it is given `question`, `answer`, `titles`
             (of passages that were found and not cited) and `count`.
 
@@ -46,7 +45,6 @@ class ChatTask(Task):
         conversation: str | None = None,
         conversations: str | None = None,
         suggestions: Annotated[int, Ge(0)] = 3,
-        confirm: bool = False,
         domain: str | None = None,
         show: Literal["trace"] | None = None,
         prompt: Path | None = None,
@@ -54,7 +52,6 @@ class ChatTask(Task):
         self.conversation = conversation
         self.conversations = conversations
         self.suggestions = suggestions
-        self.confirm = confirm
         self.domain = domain
         self.show = show
         self.template = PromptTemplate("suggest", package="convrag.sdk", path=prompt)
@@ -85,12 +82,8 @@ class ChatTask(Task):
         screen = Screen(trace=self.show == "trace")
         reader = make_reader(wiring.store.path / "chat_history", lambda: loop.commands, plain=screen.is_plain)
 
-        def read_query() -> str:
-            """Read what to search for instead of the query that is shown; empty for that one."""
-            return (reader.read("Enter to search, or type another query: ") or "").removeprefix("/query ").strip()
-
         session = conversations.begin(conversation_id, domain, configuration=pipeline.configuration)
-        chat = ChatConversation(pipeline, screen, session, read_query if self.confirm else None)
+        chat = ChatConversation(pipeline, screen, session)
         suggest = partial(suggest_follow_ups, llm, self.template, count=self.suggestions) if llm else None
         loop = ChatLoop(chat, suggest, Inspection(chat, folder))
         with ending_conversations([pipeline.watch.observers], lambda line: screen.print_line(line, "dim")):

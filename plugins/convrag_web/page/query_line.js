@@ -2,7 +2,7 @@
 
 import { make } from "../view/dom.js";
 import { button, fill, icon } from "./controls.js";
-import { explainQuery } from "./why_query.js";
+import { explainQuery, groupQueries, shorten } from "./why_query.js";
 
 export class QueryLine {
   /** @param {(query: string) => void} search answers the question again from what is found for another query */
@@ -18,9 +18,9 @@ export class QueryLine {
   /** Shows the query of a record, which may be of a turn in progress. */
   show(record, earlier) {
     this.query = record.rewritten_query;
-    const others = (record.queries ?? []).length - 1;
+    const others = groupQueries(record.queries ?? []).size - 1;
     const more = others > 0 && ` and ${others} more`;
-    fill(this.words, "Searched for ", make("span", { class: "query-text" }, this.query), more);
+    fill(this.words, "Searched for ", make("span", { class: "query-text", title: this.query }, shorten(this.query)), more);
     fill(this.why.lastElementChild, ...explainQuery(record, earlier));
     this.why.hidden = !this.why.lastElementChild.hasChildNodes();
     this.element.hidden = !record.queries?.length;

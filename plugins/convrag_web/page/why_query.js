@@ -23,6 +23,8 @@ export function explainQuery(record, earlier) {
   const trace = record.trace?.rewriter ?? {};
   return [
     ...sayDecision(record, trace).map((sentence) => make("p", {}, sentence)),
+    ...Object.entries(record.trace?.retriever?.read_as ?? {}).map(([word, near]) =>
+      make("p", {}, `No passage has the word ${word}: ${near} was searched for.`)),
     ...showQueries(record.queries ?? []),
     ...showLinks(trace, earlier),
     ...showSelected(trace, earlier),
@@ -44,8 +46,18 @@ function sayDecision(record, trace) {
 
 function showQueries(queries) {
   if (queries.length < 2) return [];
-  const rows = queries.map((query) => makeRow(`× ${round(query.weight)}${describeSearch(query)}`, query.text));
+  const rows = [...groupQueries(queries)].map(([text, notes]) => makeRow(notes.join("; "), shorten(text)));
   return [make("h4", {}, "Queries and their weights"), make("ul", { class: "plain" }, ...rows)];
+}
+
+/** Each text that is searched for, with its weights: Map text -> notes such as "× 0.5, for words, from mmr". */
+export function groupQueries(queries) {
+  const notes = new Map();
+  for (const query of queries) {
+    const note = `× ${round(query.weight)}${describeSearch(query)}`;
+    notes.set(query.text, [...(notes.get(query.text) ?? []), note]);
+  }
+  return notes;
 }
 
 /** What each reference of the question was linked to, and in which turn that was named, as rewriter=resolve does. */
@@ -88,6 +100,7 @@ function showEntries(trace) {
 }
 
 const makeRow = (note, text) => make("li", {}, make("span", { class: "weight" }, note), make("span", {}, text));
-const quote = (text) => (String(text).length <= LONGEST ? `“${text}”` : `“${String(text).slice(0, LONGEST)} …”`);
+export const shorten = (text) => (String(text).length <= LONGEST ? String(text) : `${String(text).slice(0, LONGEST)} …`);
+const quote = (text) => `“${shorten(text)}”`;
 const list = (entry) => (Array.isArray(entry) ? entry : []);
 const round = (number) => String(Math.round(number * 1000) / 1000);

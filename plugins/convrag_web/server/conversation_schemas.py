@@ -68,17 +68,16 @@ class NewConversation(BaseModel):
     domain: str | None = Field(None, description="the corpus that it is about, where the model has several")
 
 
-class TurnRequest(BaseModel):
-    """A question to answer."""
-
-    question: FilledText
-    query: FilledText | None = Field(None, description="what to search for instead of a rewrite of the question")
-
-
 class RegenerateRequest(BaseModel):
     """The last question, to be answered again."""
 
     query: FilledText | None = Field(None, description="what to search for instead of a rewrite of the question")
+
+
+class TurnRequest(RegenerateRequest):
+    """A question to answer."""
+
+    question: FilledText
 
 
 class Suggestions(BaseModel):

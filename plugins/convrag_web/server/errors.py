@@ -131,19 +131,28 @@ def describe_invalid_request(problems: RequestValidationError) -> RequestError:
     if problem["type"] == "json_invalid":
         return RequestError(400, f"the body is no JSON: {problem['ctx']['error']}")
     message = str(problem["msg"]).removeprefix("Value error, ")
-    is_part = "content" in place and place[-1] == "type"
-    if problem["type"] == "union_tag_invalid" or is_part or (place and place[0] in UNSUPPORTED):
-        text = f"{param}: this is not supported ({message}); docs/serve.md says what is"
+    if place and place[0] in UNSUPPORTED:
+        text = f"{param} is not supported so: {UNSUPPORTED[place[0]]}"
         return RequestError(400, text, param=param, code="unsupported_parameter")
     return RequestError(400, f"{param}: {message}" if param else message, param=param or None)
 
 
-UNSUPPORTED = frozenset(
-    {"n", "tools", "functions", "response_format", "logprobs", "top_logprobs", "audio", "modalities"}
-)
-"""Fields of OpenAI's protocol that are refused, since ignoring them would give another reply than was asked for."""
+_JSON = "answers are text that cites sources: leave it out, or ask the language model itself for JSON, in words"
+UNSUPPORTED = dict.fromkeys(
+    ("n", "logprobs", "top_logprobs", "audio", "modalities", "background", "prompt"), "leave it out"
+) | {
+    "tools": "the server has no tools of its own: leave them out; functions of yours may stay, and none is called",
+    "tool_choice": 'no tool is ever called, so none can be forced: leave it out, or say "auto"',
+    "functions": "leave them out; tools may be sent, and none is ever called",
+    "response_format": _JSON,
+    "text": _JSON,
+    "conversation": "name the response that came before, as previous_response_id",
+}
+"""Fields of OpenAI's protocol whose values may be refused, since ignoring them would give another reply than was asked
+for; and what to do.
+"""
 
-_UNION_MEMBERS = frozenset({"str", "user", "assistant", "system", "developer"})
+_UNION_MEMBERS = frozenset({"str", "ChatMessage", "OtherItem"})
 
 
 def _is_field(part: object) -> bool:
@@ -164,13 +173,7 @@ def install_error_handlers(app: FastAPI) -> None:
             headers = {"Allow": ", ".join(allowed)}
         return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
 
-    async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
-        return describe_invalid_request(error).to_reply()
-
-    async def handle_failure(request: Request, error: Exception) -> JsonReply:
-        return describe_failure(error).to_reply()
-
     app.add_exception_handler(HTTPException, handle_http_error)
-    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    app.add_exception_handler(RequestValidationError, lambda _, error: describe_invalid_request(error).to_reply())
     for kind in (RequestError, ConvragError, Exception):
-        app.add_exception_handler(kind, handle_failure)
+        app.add_exception_handler(kind, lambda _, error: describe_failure(error).to_reply())

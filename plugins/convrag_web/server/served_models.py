@@ -2,12 +2,16 @@
 
 import asyncio
 import logging
+import re
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
+from dataclasses import replace
+from datetime import datetime
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -15,22 +19,29 @@ from hydra.core.hydra_config import HydraConfig
 
 from convrag import (
     LLM,
+    Answer,
     ConfigError,
     Conversations,
     ConvragError,
     Dataset,
     Document,
+    Message,
+    Passage,
     Pipeline,
+    Prompt,
     PromptTemplate,
+    Question,
     TurnRecord,
 )
+from convrag.sdk.corpus import Corpus
 from convrag.sdk.errors import OtherConfiguration
 from convrag.sdk.llm_rewriter import suggest_follow_ups
 from convrag.sdk.secrets import redact
-from convrag.sdk.streaming import Stream
+from convrag.sdk.storage import UsageMeter
+from convrag.sdk.streaming import Stream, listen_with
 from convrag.sdk.tasks.configuration import compose_with, find_differences, settings_of
 from convrag.sdk.tasks.options import variants
-from convrag.sdk.tasks.turns import ConversationInfo, Session, Wiring
+from convrag.sdk.tasks.turns import ConversationInfo, Session, TurnOptions, Wiring
 from convrag_web.server.errors import RequestError
 from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner
 
@@ -73,8 +84,11 @@ class ServedModel:
         self.overrides = tuple(overrides)
         self.pipeline = pipeline
         self._llm: LLM = wiring.get("llm")
+        self.has_llm = self._llm.tasks is None
+        """Whether there is a language model, and not rules in its place."""
         self._llm_name = wiring.describe_choice("llm").partition("=")[2]
         self._dataset: Dataset = wiring.get("dataset")
+        self._open_corpus = cache(partial(Corpus.open_copy, self._dataset, store=wiring.store))
         self._options = options
         self._template = PromptTemplate("suggest", package="convrag.sdk")
         if options.domain is not None and options.domain not in pipeline.domains:
@@ -93,13 +107,9 @@ class ServedModel:
 
     def describe(self) -> dict[str, Any]:
         """What a list of models says of it."""
-        return {
-            "id": self.name,
-            "overrides": [override for override in self.overrides if not override.startswith("hydra.")],
-            "domains": list(self.pipeline.domains),
-            "llm": self._llm_name,
-            "examples": self._examples,
-        }
+        overrides = [override for override in self.overrides if not override.startswith("hydra.")]
+        offered = {"domains": list(self.pipeline.domains), "examples": self._examples}
+        return {"id": self.name, "overrides": overrides, "llm": self._llm_name, **offered}
 
     @cached_property
     def _examples(self) -> list[str]:
@@ -118,6 +128,32 @@ class ServedModel:
             raise RequestError(404, "the document is no longer in the data set", param="passage", code="no_document")
         return found
 
+    def find_passage(self, domain: str, passage_id: str) -> Passage:
+        """Return a passage of a corpus. Raises RequestError where it is there no longer."""
+        corpus = self._open_corpus(self.choose_domain(domain))  # none where another server searches
+        found = corpus.get_by_id([passage_id]) if corpus else self._dataset.corpus(domain)
+        if (passage := next((each for each in found if each.id == passage_id), None)) is None:
+            raise RequestError(404, "the passage is no longer in the data set", param="passage", code="not_found")
+        return passage
+
+    def answer(self, question: Question, stream: bool, tell: Tell) -> TurnRecord:
+        """Answer a question, whose turn is not kept; `tell` is called where the answer is streamed."""
+        return self.pipeline.answer(question, TurnOptions(listener=tell if stream else None, stages=stream))
+
+    def reply(self, id: str, messages: Sequence[Message], chore: str | None, stream: bool, tell: Tell) -> TurnRecord:
+        """Let the language model reply without a search; where there is none, the reply is `chore`.
+
+        The record is no turn's: nobody is told of it.
+        """
+        meter, text = UsageMeter(), chore
+        streams = stream and self.has_llm and self._llm.streams
+        if self.has_llm:
+            with meter.measure_stage("generator"), listen_with(tell if streams else None):
+                text = self._llm.complete(Prompt("chat", tuple(messages))).text
+        if not streams:
+            tell(text or "")
+        return TurnRecord(id, id, "", 1, "", answer=Answer(text or ""), usage=meter.usage)
+
     def suggest(self, record: TurnRecord) -> list[str]:
         """Suggest questions to ask after a turn; none where the llm fails, as llm=extractive does."""
         try:
@@ -129,6 +165,16 @@ class ServedModel:
 
 class ServedModels(dict[str, ServedModel]):
     """The models by name, in the order in which they were named; the first is the default."""
+
+    @cached_property
+    def plain(self) -> dict[str, ServedModel]:
+        """The language models by the names under which they reply without a search."""
+        named = {f"{name}-plain": model for name, model in self.items() if model.has_llm}
+        return {name: model for name, model in named.items() if name not in self}
+
+    def choose(self, name: str | None) -> tuple[ServedModel, bool]:
+        """Return the model of a name, and whether it is to reply without a search. Raises RequestError."""
+        return (self.plain[name], True) if name in self.plain else (self.find(name), False)
 
     def find(self, name: str | None) -> ServedModel:
         """Return the model of a name, the first one for None. Raises RequestError."""
@@ -206,6 +252,15 @@ SUGGESTIONS_AT_ONCE = 16
 """How many requests may ask for suggestions at a time; others wait."""
 
 
+class Earlier(NamedTuple):
+    """Turns of a conversation that is kept, from the first one on; `whole` is its id where they are all of them."""
+
+    records: Sequence[TurnRecord] = ()
+    domain: str | None = None
+    model: str = ""
+    whole: str = ""
+
+
 class ConversationTurns:
     """Finds conversations, and takes their turns.
 
@@ -253,10 +308,42 @@ class ConversationTurns:
         except OtherConfiguration:
             return info.model
 
-    async def ask(self, id: str, question: str, query: str | None) -> RunningTurn:
-        """Start the next turn. Raises RequestError, OtherConfiguration."""
+    def begin(self, model: ServedModel, domain: str) -> Session:
+        """Begin a conversation."""
+        id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
+        return self.conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
+
+    def find_earlier(self, response: str) -> Earlier:
+        """Find the turns up to a response, whose id names its conversation and its number. Raises RequestError."""
+        id, _, number = response.removeprefix("resp_").rpartition(".")
+        session = self.conversations.get(id) if re.fullmatch(r"[1-9]\d{0,8}", number) else None
+        records = self.conversations.records(id) if session else []
+        if session is None or int(number) > len(records):
+            text = "previous_response_id: the server keeps no such response"
+            raise RequestError(404, text, param="previous_response_id", code="previous_response_not_found")
+        return Earlier(records[: int(number)], session.domain, session.model, id if int(number) == len(records) else "")
+
+    def continue_from(self, earlier: Earlier, model: ServedModel, domain: str, pairs: Sequence[tuple[str, str]]) -> str:
+        """Return the id of the conversation that has these turns and no more, and then these questions with answers.
+
+        It is a new one unless all of them are that of a conversation with the model.
+        """
+        if earlier.whole and not pairs and (earlier.model, earlier.domain) == (model.name, domain):
+            return earlier.whole
+        new = self.begin(model, domain)
+        told = (TurnRecord("", "", domain, 0, question, answer=Answer(answer)) for question, answer in pairs)
+        for number, record in enumerate((*earlier.records, *told), start=1):
+            copied = replace(record, conversation_id=new.id, turn_id=f"{new.id}<::>{number}", number=number)
+            self.conversations.append(new, copied)
+        return new.id
+
+    async def ask(self, id: str, question: str, query: str | None, number: int | None = None) -> RunningTurn:
+        """Start the next turn, which is to have a number. Raises RequestError, OtherConfiguration."""
 
         def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
+            if number is not None and number != len(self.conversations.records(id)) + 1:
+                text = "the conversation has gone on meanwhile; send the request again"
+                raise RequestError(409, text, code="conversation_changed")
             return model.pipeline.turn(id, question, query=query, listener=tell, stages=True)
 
         return await self._start(id, take_turn)

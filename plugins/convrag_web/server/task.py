@@ -1,11 +1,12 @@
 """`task=serve`: a server for the chat page, for clients of OpenAI's protocol, and for conversations with state."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 from omegaconf import DictConfig
@@ -15,7 +16,7 @@ from convrag import ConfigError, Task
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a server; `ServeTask` explains them."""
+    """The limits of a server, and what it does at them; `ServeTask` explains them."""
 
     workers: int = 64
     queue: int = 256
@@ -23,6 +24,9 @@ class Limits:
     max_body: int = 1_000_000
     max_messages: int = 2000
     max_characters: int = 100_000
+    attachments: Literal["refuse", "ignore"] = "refuse"
+    sources: Literal["annotations", "text"] = "annotations"
+    public_url: str = ""
 
 
 class ServeTask(Task):
@@ -46,12 +50,17 @@ class ServeTask(Task):
         cors: addresses of other web pages that may ask, such as https://chat.example.org.
         hosts: names by which this server is reached, behind a proxy, say; its address and localhost are among them.
         suggestions: follow-up questions that the llm suggests when a client asks for them.
+        attachments: whether images, sounds and files in messages of OpenAI's protocol are refused, or read past.
+        sources: how answers of OpenAI's protocol name their sources: by annotations alone, or also in a list behind the
+            text, for clients that show no annotations.
+        public_url: where browsers reach this server, such as https://chat.example.org; by default the address that a
+            request came to. The sources in OpenAI's protocol open there.
         max_body: bytes of a request.
         max_messages: messages of a request.
         max_characters: characters of a message.
 
     Raises:
-        ConfigError: the address needs a token.
+        ConfigError: the address needs a token, or `public_url` is none of the web.
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -74,16 +83,22 @@ class ServeTask(Task):
         cors: Sequence[str] = (),
         hosts: Sequence[str] = (),
         suggestions: Annotated[int, Ge(0)] = 3,
+        attachments: Literal["refuse", "ignore"] = "refuse",
+        sources: Literal["annotations", "text"] = "annotations",
+        public_url: str = "",
         max_body: Annotated[int, Ge(1)] = 1_000_000,
         max_messages: Annotated[int, Ge(1)] = 2000,
         max_characters: Annotated[int, Ge(1)] = 100_000,
     ) -> None:
+        if public_url and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", public_url):
+            raise ConfigError(f"task.public_url={public_url}: it must be an address such as https://chat.example.org")
         self.host = host
         self.port = port
         self.models = models
         self.domain = domain
         self.conversations = conversations
-        self.limits = Limits(workers, queue, timeout, max_body, max_messages, max_characters)
+        sizes = (max_body, max_messages, max_characters)
+        self.limits = Limits(workers, queue, timeout, *sizes, attachments, sources, public_url)
         self.grace = grace
         self.cors = list(cors)
         self.hosts = list(hosts)

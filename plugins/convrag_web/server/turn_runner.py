@@ -66,13 +66,14 @@ class TurnRunner:
         self._running = 0
 
     async def start(
-        self, work: Work, name_model: Callable[[], str], on_end: Callable[[], None] = lambda: None
+        self, work: Work, name_model: Callable[[], str | None], on_end: Callable[[], None] = lambda: None
     ) -> RunningTurn:
         """Start a turn as soon as there is room for it.
 
         Args:
             work: takes the turn.
-            name_model: names its model, for the metrics, when the turn has ended; empty where it is not known.
+            name_model: names its model, for the metrics, when the turn has ended; empty where it is not known;
+                None for a reply that is no turn, and counts for none.
             on_end: is called when the turn has ended, in whatever way, or was refused.
 
         Raises:
@@ -99,7 +100,7 @@ class TurnRunner:
     def _compute_pace(self) -> float:
         return self._running / PIECES_PER_SECOND if self._running > 1 else 0.0
 
-    async def _wait_for_slot(self, name_model: Callable[[], str]) -> None:
+    async def _wait_for_slot(self, name_model: Callable[[], str | None]) -> None:
         if self._slots.locked() and self._waiting >= self._queue:
             self._metrics.count_turn(name_model(), "refused", 0.0, None)
             message = "too many questions at once (task.workers, task.queue); ask again in a moment"

@@ -5,7 +5,7 @@
  * (generator=chat) says so in its trace; others cite the evidence of the turn by its own numbers.
  */
 export function numberPassages(record) {
-  const ids = new Map((record.evidence ?? []).map((item) => [item.id, item.number]));
-  for (const [id, number] of Object.entries(record.trace?.generator?.numbers ?? {})) ids.set(id, number);
-  return new Map([...ids].map(([id, number]) => [number, id]));
+  const told = Object.entries(record.trace?.generator?.numbers ?? {});
+  const numbers = told.length ? told : (record.evidence ?? []).map((item) => [item.id, item.number]);
+  return new Map(numbers.map(([id, number]) => [number, id]));
 }

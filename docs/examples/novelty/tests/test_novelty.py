@@ -13,8 +13,6 @@ RECORDS = [TurnRecord("c", f"c{n}", "default", n, "Why?", answer=Answer(text)) f
 
 
 class TestNoveltyMetrics(MetricsContract):
-    without_results = ("matplotlib",)
-
     def make(self) -> NoveltyMetrics:
         return NoveltyMetrics()
 
