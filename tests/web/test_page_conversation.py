@@ -4,6 +4,7 @@ import re
 from urllib.error import HTTPError
 
 import pytest
+from playwright.sync_api import Route
 
 from web.chat_page import ChatPage
 from web.scripted_llm import SUGGESTED
@@ -125,13 +126,12 @@ def test_turns_of_another_window_are_seen_when_this_one_is_looked_at(chat: ChatP
 
 def test_a_conversation_about_other_documents_can_be_read_alone(chat: ChatPage):
     chat.ask(PHASES)
-    chat.page.route(
-        "**/api/conversations**",
-        lambda route: route.fulfill(
-            response=(reply := route.fetch()),
-            body=reply.text().replace('"open":true', '"open":false').replace('"open": true', '"open": false'),
-        ),
-    )
+
+    def close(route: Route) -> None:
+        reply = route.fetch()
+        route.fulfill(response=reply, body=reply.text().replace('"open":true', '"open":false'))
+
+    chat.page.route("**/api/conversations**", close)
     chat.page.reload()
     chat.page.get_by_text("begun with other documents or settings").wait_for()
     assert not chat.input.is_visible()
