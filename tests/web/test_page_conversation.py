@@ -129,7 +129,7 @@ def test_a_conversation_about_other_documents_can_be_read_alone(chat: ChatPage):
 
     def close(route: Route) -> None:
         reply = route.fetch()
-        route.fulfill(response=reply, body=reply.text().replace('"open":true', '"open":false'))
+        route.fulfill(response=reply, body=re.sub(r'"open":\s*true', '"open": false', reply.text()))
 
     chat.page.route("**/api/conversations**", close)
     chat.page.reload()
