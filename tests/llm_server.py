@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -48,7 +49,7 @@ class Step:
     pieces: int | None = None
     chunked: bool = True
     silence: float = 0.0
-    events: tuple[bytes, ...] | None = None
+    events: Iterable[bytes] | None = None
     endless: bool = False
 
 
@@ -171,7 +172,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 time.sleep(delay)
                 self.wfile.write(bytes([byte]))
 
-        def send_events(self, events: tuple[bytes, ...], step: Step) -> None:
+        def send_events(self, events: Iterable[bytes], step: Step) -> None:
             lines = ["HTTP/1.1 200 OK", "content-type: text/event-stream", "connection: close", "", ""]
             self.wfile.write("\r\n".join(lines).encode())
             for event in events:
@@ -179,7 +180,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(event)
             while step.endless:
                 time.sleep(step.byte_delay)
-                self.wfile.write(events[-1])
+                self.wfile.write(event)
             self.close_connection = True
 
         def send_stream(self, step: Step) -> None:

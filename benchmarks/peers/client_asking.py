@@ -4,9 +4,43 @@ import json
 import sys
 from collections.abc import Callable
 
-FIRST = "Why do we always see the same side of the Moon?"
-SECOND = "How far away is the Moon?"
-FOLLOW_UP = "And when was its far side seen for the first time?"
+FIRST = "How many days of annual leave does an employee have?"
+SECOND = "Up to which price are hotels paid?"
+FOLLOW_UP = "And when is a doctor's certificate needed?"
+
+DOCUMENTS = {
+    "leave.md": """# Leave
+
+## Annual leave
+
+Every employee has 30 days of annual leave in a calendar year. Leave that is not taken by the end of March of the next
+year is lost. Ask for it in the calendar of the team, and tell who stands in for you.
+
+## Sick leave
+
+Tell your manager on the first day of an illness before ten o'clock. A doctor's certificate is needed from the third day
+on. Days of illness within annual leave are given back where there is a certificate.
+
+## Parental leave
+
+Parents may take up to 36 months of parental leave for each child. Ask for it in writing seven weeks before it begins.
+""",
+    "travel.md": """# Travel
+
+## Booking
+
+Trips are booked through the travel desk. Trains are preferred to flights where the ride takes less than six hours.
+
+## Costs
+
+Hotels are paid up to 120 euros a night; a higher price needs the approval of your manager. Meals are paid by a daily
+allowance of 28 euros for a full day, and of 14 euros for the days of arrival and departure.
+
+## Insurance
+
+Each business trip abroad is covered by the travel insurance. Its card is in the intranet.
+""",
+}
 
 
 def run(ask: Callable[[str, list[tuple[str, str]]], tuple[str, int | None]]) -> None:

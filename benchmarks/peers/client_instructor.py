@@ -21,5 +21,5 @@ client = instructor.from_openai(OpenAI(base_url=address, api_key="none"), mode=i
 body = client.chat.completions.create(
     model="convrag-plain", response_model=Body, messages=[{"role": "user", "content": "The Moon is 384,400 km away."}]
 )
-assert body == Body(name="Moon", kilometres=384400)
+assert (body.name, body.kilometres) == ("Moon", 384400)
 sys.stdout.write(f"\n{json.dumps({'answer': str(body), 'sources': None})}\n")

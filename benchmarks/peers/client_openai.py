@@ -1,4 +1,4 @@
-"""OpenAI's own client: chat completions ("chat", "stream"), and responses, each after the last ("responses")."""
+"""OpenAI's client: chat completions ("chat"), streamed ("stream"), and responses in a row ("responses")."""
 
 import sys
 from typing import Any

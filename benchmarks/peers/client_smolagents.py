@@ -15,7 +15,7 @@ class Today(Tool):
 
     name = "today"
     description = "The date."
-    inputs: ClassVar[dict[str, object]] = {}
+    inputs: ClassVar[dict[str, dict[str, str]]] = {}
     output_type = "string"
 
     def forward(self) -> str:

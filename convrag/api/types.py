@@ -407,7 +407,8 @@ class Answer:
     Args:
         text: the answer; it may cite the evidence by number, as in "About eighty degrees [1]."
         citations: ids of passages in the evidence, in order of first mention.
-        trace: how it was made, as plain data, for the record.
+        trace: how it was made, as plain data, for the record. Its `fallback` says why the generator could not do its
+            work as chosen.
         support: which parts of the passages its statements rest on, where the generator knows that; what shows the
             answer marks them. In passages that are not named there, it marks the sentences with the same words.
 

@@ -219,6 +219,8 @@ class TurnInProgress:
         if listener and not generator.streams:
             listener(self.answer.text)
         self.trace["generator"] = dict(self.answer.trace)
+        if reason := self.answer.trace.get("fallback"):
+            self.fallbacks["generator"] = str(reason)
 
     def make_record(self) -> TurnRecord:
         """Make the record of the turn from the results so far."""

@@ -30,6 +30,8 @@ class LsaEmbedder(Embedder):
     """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
 
     Words that occur together in passages are close to each other. A text without a word of the corpus is a zero row.
+    Where documents change, new passages are folded into the model of before, until a tenth of what it learnt from has
+    changed: then it learns anew (Berry et al. 1995).
 
     Args:
         dataset: the data set whose corpora, all of them, are learnt from.
@@ -94,14 +96,22 @@ class LsaEmbedder(Embedder):
             raise ConfigError(_NO_CORPUS)
         sources = [corpus.fingerprint for corpus in corpora]
         code = [hash_package(__name__), *map(find_version, self.libraries)]
-        key = digest(["lsa", sources, self.dimensions, self.passages, self.words, code])
+        settings = [self.dimensions, self.passages, self.words, code]
+        key = digest(["lsa", sources, *settings])
+        series = self.dataset.series and digest(["lsa", self.dataset.series, *settings])
+        earlier = self.store.folders.find_newest("embedders", series) if series else None
 
         def learn_into(folder: Path) -> None:
-            from convrag_offline.lsa_model import learn
+            from convrag_offline.lsa_model import learn, take_over
 
-            learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words)).save(folder)
+            texts = [hashed for corpus in corpora for hashed in corpus.hash_texts()]
+            if earlier:
+                with self.store.folders.reading(earlier) as whole:
+                    if whole and take_over(earlier, folder, texts):
+                        return
+            learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words)).save(folder, texts)
 
-        return self.store.folder("embedders", key, learn_into)
+        return self.store.folder("embedders", key, learn_into, series=series)
 
 
 class WordsEmbedder(Embedder):

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from convrag.sdk.words import PLAIN, Analysis
 
 _BATCH = 500
 _SEED = 0
+_FILES = ("arrays.npz", "vocabulary.json", "texts.npy")
 _LEAST_LENGTH = 1e-6  # a shorter projected vector is a rounding error
 
 
@@ -57,8 +59,9 @@ class LsaModel:
         units: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > _LEAST_LENGTH)
         return units
 
-    def save(self, folder: Path) -> None:
-        """Write the model into a folder, as plain arrays and JSON."""
+    def save(self, folder: Path, texts: Sequence[bytes] = ()) -> None:
+        """Write the model into a folder, as plain arrays and JSON, with hashes of what it was learnt from."""
+        np.save(folder / _FILES[2], np.unique(np.array(texts, dtype="S16")))
         np.savez(folder / "arrays.npz", idf=self.idf, projection=self.projection)
         saved = {"form": self.analysis.form, "languages": self.analysis.languages, "words": self.vocabulary}
         (folder / "vocabulary.json").write_text(json.dumps(saved, ensure_ascii=False), encoding="utf-8")
@@ -70,6 +73,25 @@ class LsaModel:
         analysis = replace(Analysis.choose(saved["form"]), languages=tuple(saved["languages"]))
         with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
             return cls(saved["words"], arrays["idf"], arrays["projection"], analysis)
+
+
+def take_over(earlier: Path, folder: Path, texts: Sequence[bytes]) -> bool:
+    """Copy an earlier model, into which new passages are folded; False where it is out of date.
+
+    That is where a tenth of the passages that it was learnt from are gone, or as many have come.
+
+    Args:
+        earlier: the folder of the model.
+        folder: where to copy it.
+        texts: hashes of the passages there are now.
+    """
+    learnt, now = np.load(earlier / _FILES[2]), np.array(texts, dtype="S16")
+    changed = max(len(np.setdiff1d(learnt, now)), len(np.setdiff1d(now, learnt)))
+    if changed * 10 >= len(learnt):
+        return False
+    for name in _FILES:
+        copyfile(earlier / name, folder / name)
+    return True
 
 
 def learn(corpora: Sequence[Corpus], dimensions: int, most: int, analysis: Analysis = PLAIN) -> LsaModel:

@@ -99,7 +99,7 @@ def is_free(store: Store, key: str, *, on_all_machines: bool, seconds: float = 0
         taken = pool.submit(take)
         wait([taken], seconds)
         cancellation.cancel()
-        return taken.result(2)
+        return taken.result(30)
 
 
 def test_other_machines_wait_for_calls_of_models_alone(url: str, store: Store, tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_wait_ends_when_it_is_interrupted(store: Store) -> None:
         os.kill(child, signal.SIGINT)
         interrupted = time.monotonic()
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
-        assert time.monotonic() - interrupted < 2
+        assert time.monotonic() - interrupted < 10
 
 
 def test_the_password_comes_from_the_environment_and_stays_there(

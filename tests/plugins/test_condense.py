@@ -276,7 +276,7 @@ def test_speculation_searches_for_the_question_meanwhile() -> None:
 
     class Waits(Says):
         def complete(self, prompt: Prompt) -> Completion:
-            assert retriever.done.wait(10), "the search did not run while the question was being condensed"
+            assert retriever.done.wait(60), "the search did not run while the question was being condensed"
             return super().complete(prompt)
 
     rewriter = condenser(Waits("multi-task learning?"), retriever=retriever, speculate=True, passages=7)
@@ -299,7 +299,7 @@ def test_a_search_ahead_that_fails_harms_nothing() -> None:
     retriever.broken = True
     rewriter = condenser(Says("multi-task learning?"), retriever=retriever, speculate=True)
     assert rewriter.rewrite(asked("Why?")).text == "multi-task learning?"
-    assert retriever.done.wait(10)
+    assert retriever.done.wait(60)
 
 
 # Parameters, and the record ---------------------------------------------------------------------------------------

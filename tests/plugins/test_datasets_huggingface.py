@@ -125,7 +125,7 @@ def test_a_hub_that_cannot_be_reached_is_said_at_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(hub, "ENDPOINT", "http://127.0.0.1:9")
     start = time.monotonic()
     (problem,) = HuggingfaceDataset(name="BeIR/scifact").check()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert re.search("'BeIR/scifact' is no folder here, and cannot be loaded from the hub: .*refused", problem)
 
 

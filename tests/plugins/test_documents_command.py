@@ -28,7 +28,7 @@ def test_chat(tmp_path, folder):
     assert done.returncode == 0, done.stderr
     assert "Parental leave lasts eighteen weeks for every parent." in done.stdout
     assert "leave.md" in done.stdout
-    assert "1 of 3 files could not be read, or not all of it: broken.pdf (this is no PDF" in done.stderr
+    assert "1 of 3 files could not be read, or not all of it:\n  broken.pdf: this is no PDF" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Given(Rewriter):
 
     def rewrite(self, question: Question) -> Rewrite:
         if self.wait:
-            self.wait.wait(5)
+            self.wait.wait(60)
         if self.error:
             raise self.error
         return Rewrite(self.queries, {"made": len(self.queries)})

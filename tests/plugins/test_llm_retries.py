@@ -144,24 +144,25 @@ def test_a_model_without_a_provider() -> None:
 
 @every_option
 class TestWaiting:
-    def test_as_long_as_the_server_says(self, server: Server) -> None:
-        server.plan_replies(make_error(429, headers={"Retry-After": "1"}), make_reply())
-        assert make_client(server).complete(PROMPT).text == "A dog."
-        assert 1.0 <= server.times[1] - server.times[0] < 3
+    @pytest.fixture(autouse=True)
+    def waited(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """The seconds of each wait; none is waited for."""
+        waited: list[float] = []
+        monkeypatch.setattr(call, "sleep", waited.append)
+        return waited
 
-    def test_until_a_date(self, server: Server) -> None:
-        when = formatdate(time.time() + 2, usegmt=True)
-        server.plan_replies(make_error(503, headers={"Retry-After": when}), make_reply())
+    @pytest.mark.parametrize("is_date", [False, True])
+    def test_as_long_as_the_server_says(self, server: Server, waited: list[float], is_date: bool) -> None:
+        when = formatdate(time.time() + 100, usegmt=True) if is_date else "100"
+        server.plan_replies(make_error(503 if is_date else 429, headers={"Retry-After": when}), make_reply())
         assert make_client(server).complete(PROMPT).text == "A dog."
-        assert 0.5 <= server.times[1] - server.times[0] < 4
+        assert (60 if is_date else 100) < waited[0] <= 100 + call.FIRST_WAIT
 
-    def test_not_longer_than_there_is_patience(self, server: Server) -> None:
+    def test_not_longer_than_there_is_patience(self, server: Server, waited: list[float]) -> None:
         server.plan_replies(make_error(429, headers={"Retry-After": "9999"}))
-        start = time.monotonic()
         with pytest.raises(LLMError, match=r"asks for 9999 s of patience, and llm\.retry_seconds=120"):
             make_client(server).complete(PROMPT)
-        assert len(server.requests) == 1
-        assert time.monotonic() - start < 10
+        assert (len(server.requests), waited) == (1, [])
 
     def test_the_budget_counts_all_waits(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(call, "FIRST_WAIT", 0.2)  # 0.2 to 0.4, then 0.4 to 0.6, then 0.8 to 1.0
@@ -176,29 +177,27 @@ class TestDeadline:
 
     SLOW: ClassVar = {
         "late": Step(body=make_reply()),
-        "dripping body": Step(body=make_reply(), byte_delay=0.05),
-        "dripping headers": Step(body=make_reply(), header_byte_delay=0.05),
+        "dripping body": Step(body=make_reply(), byte_delay=0.2),
+        "dripping headers": Step(body=make_reply(), header_byte_delay=0.2),
     }
 
     @every_option
     @pytest.mark.parametrize("fault", SLOW)
     def test_a_slow_reply_is_cut_off(self, server: Server, fault: str) -> None:
         make_client(server).complete(PROMPT)  # the library is loaded, and there is a connection
-        server.delay = 3.0 if fault == "late" else 0.0
+        server.delay = 60.0 if fault == "late" else 0.0
         server.plan_replies(self.SLOW[fault])
-        start = time.monotonic()
-        with pytest.raises(LLMError, match=r"llm\.timeout=0\.4") as raised:
-            make_client(server, timeout=0.4, retries=1).complete(PROMPT)
-        assert 0.8 <= time.monotonic() - start < 2
+        with pytest.raises(LLMError, match=r"llm\.timeout=0\.8") as raised:
+            make_client(server, timeout=0.8, retries=1).complete(PROMPT)
         assert len(server.requests) == 2
         assert raised.value.status == 408
 
     @every_option
     def test_the_server_sees_the_connection_close(self, server: Server) -> None:
-        server.plan_replies(Step(body=make_reply(), byte_delay=0.02))
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.5))
         with pytest.raises(LLMError):
             make_client(server, timeout=0.3, retries=0).complete(PROMPT)
-        end = time.monotonic() + 3
+        end = time.monotonic() + 60
         while server._in_flight and time.monotonic() < end:
             time.sleep(0.02)
         assert time.monotonic() < end, "it goes on sending to nobody"

@@ -1,4 +1,5 @@
-import time
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,12 +44,16 @@ def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
 
 @every_option
 def test_pieces_come_while_the_reply_is_written(server: Server) -> None:
-    server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
-    times: list[float] = []
-    stage = make_client(server)
-    with listen_with(lambda piece: times.append(time.monotonic())):
-        stage.complete(PROMPT)
-    assert times[-1] - times[0] > 0.4
+    has_come = threading.Event()
+
+    def write() -> Iterator[bytes]:
+        yield say("A ")
+        assert has_come.wait(60)
+        yield from (say("dog."), STOP, DONE)
+
+    server.plan_replies(Step(events=write()))
+    with listen_with(lambda piece: has_come.set()):
+        assert make_client(server, timeout=120).complete(PROMPT).text == "A dog."
 
 
 @every_option
@@ -99,11 +104,9 @@ def test_after_the_first_piece_it_is_not(server: Server, chunked: bool) -> None:
 @every_option
 def test_the_deadline_holds_for_the_whole_of_a_stream(server: Server) -> None:
     heard(server)
-    server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.2))
-    start = time.monotonic()
+    server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.5))  # four seconds in all
     with pytest.raises(LLMError):
-        heard(server, timeout=0.5)
-    assert time.monotonic() - start < 1.2
+        heard(server, timeout=2)
     assert len(server.requests) == 1
 
 
@@ -212,10 +215,8 @@ def test_an_empty_stream_is_asked_again(server: Server, events: tuple[bytes, ...
 def test_a_stream_without_end_ends_at_the_timeout(server: Server, part: bytes) -> None:
     heard(server)
     server.plan_replies(Step(events=(part,), endless=True, byte_delay=0.02))
-    start = time.monotonic()
     with pytest.raises(LLMError) as failure:
         heard(server, model="openai/local", timeout=0.7, retries=0)
-    assert time.monotonic() - start < 3
     assert failure.value.status == 408
 
 

@@ -177,7 +177,7 @@ class Target(Connection):
 
     def write(self, turns: Sequence[Any]) -> None:
         if turns:
-            self.gate.wait(30)
+            self.gate.wait(120)
         if self.broken:
             raise OSError("no space left")
         self.written += turns
@@ -198,7 +198,7 @@ def test_nobody_waits_for_a_target_that_hangs_and_what_does_not_fit_is_dropped(
     add(writer, *range(10))
     left = writer.flush(0.05)
     assert left in (5, 6)  # the thread may have taken one
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert "they come faster than MLflow takes them" in caplog.text
     target.gate.set()
     assert writer.flush(30) == 0

@@ -20,7 +20,7 @@ def test_many_threads_and_one_value() -> None:
     value = Lazy(make)
 
     def ask(_: int) -> object:
-        started.wait(timeout=10)
+        started.wait(timeout=60)
         return value()
 
     with ThreadPoolExecutor(4) as pool:

@@ -100,7 +100,7 @@ def test_a_step_that_takes_a_while_is_told_where_there_is_no_terminal(
     written = sys.stderr.write
     monkeypatch.setattr(sys.stderr, "write", lambda text: (written(text), told.set()))
     with caplog.at_level(logging.INFO, "convrag"), show_step("Preparing embedder=lsa"):
-        assert told.wait(10)
+        assert told.wait(60)
     assert capsys.readouterr().err == "convrag: Preparing embedder=lsa: 0.0 s so far\n"
     assert caplog.messages == ["Preparing embedder=lsa: 0.0 s so far", "Preparing embedder=lsa: 0.0 s"]
 
@@ -210,7 +210,7 @@ def test_only_the_innermost_step_of_a_thread_is_told_of(monkeypatch: pytest.Monk
     def started(name: str) -> None:
         for thread in threading.enumerate():
             if thread.name == "progress":
-                thread.join(5)
+                thread.join(60)
         tellers[name](name)
 
     def fit() -> None:

@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -36,12 +35,6 @@ ODD = {
 
 def find_texts(text: str) -> list[str]:
     return [text[start:end] for start, end in find_sentence_spans(text)]
-
-
-def measure(call: Callable[[str], object], text: str) -> float:
-    start = time.perf_counter()
-    call(text)
-    return time.perf_counter() - start
 
 
 def test_a_long_line_has_the_sentences_of_its_parts() -> None:
@@ -83,8 +76,9 @@ def test_numbers_behind_a_separator_of_records_are_read(separator: str) -> None:
 def test_many_numbers_in_brackets(numbers: str, then: str) -> None:
     """pysbd's own pattern took hours for them: it tried all ways to divide them."""
     text = f"It was shown.[{numbers}{then}. The end is near."
-    assert measure(find_sentence_spans, text) < 5
+    start = time.thread_time()
     assert find_texts(text)[-1].endswith("The end is near.")
+    assert time.thread_time() - start < 20
 
 
 REFERENCES = st.lists(st.sampled_from([*"1 23,-.[]∯aA", "[1]", " 456", ", ", ".[", "] B"]), max_size=14).map("".join)

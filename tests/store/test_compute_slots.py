@@ -54,7 +54,7 @@ def test_so_many_compute_at_once() -> None:
 
 def test_those_that_wait_hold_no_slot() -> None:
     """With a slot each for the whole time, twelve waits of .05 s through two slots would take .3 s."""
-    barrier = threading.Barrier(12, timeout=10)
+    barrier = threading.Barrier(12, timeout=60)
 
     def wait() -> None:
         with waiting(), waiting():  # one within another gives back no more than one
@@ -64,7 +64,7 @@ def test_those_that_wait_hold_no_slot() -> None:
 
 
 def test_a_stage_that_calls_in_threads_waits_for_them() -> None:
-    barrier = threading.Barrier(3, timeout=10)
+    barrier = threading.Barrier(3, timeout=60)
 
     def wait() -> None:
         with call_in_threads(lambda _: barrier.wait(), range(1), 1, "side") as results:
@@ -96,7 +96,7 @@ def test_one_that_waits_without_saying_so_keeps_nobody_for_long(monkeypatch: pyt
 
     def block() -> None:
         with slots.hold():
-            end.wait(10)
+            end.wait(60)
 
     blocked = threading.Thread(target=block)
     blocked.start()

@@ -91,7 +91,7 @@ def test_usage_tells_made_from_reused(store: Store) -> None:
 def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
     class Slow(toys.ReverseRanker):
         def score(self, query: str, texts: Any) -> Any:
-            time.sleep(0.02)
+            time.sleep(0.2)
             return super().score(query, texts)
 
     ranker, meter = known(Slow(), store), UsageMeter()
@@ -100,8 +100,8 @@ def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
     with meter.measure_stage("reused"):
         ranker.score("q", ["a", "b"])
     assert meter.usage["made"].reused_seconds == 0
-    assert 0.02 <= meter.usage["reused"].reused_seconds <= meter.timings["made"]
-    assert meter.timings["reused"] < 0.02
+    assert 0.2 <= meter.usage["reused"].reused_seconds <= meter.timings["made"]
+    assert meter.timings["reused"] < 0.2
 
 
 def test_a_call_that_fails_is_not_remembered(store: Store) -> None:

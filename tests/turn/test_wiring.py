@@ -336,7 +336,7 @@ class Preparing(toys.EchoLLM):
 
     def prepare(self) -> None:
         self.begun.set()
-        assert self.end.wait(10)
+        assert self.end.wait(60)
         self.prepared += 1
 
 
@@ -347,7 +347,7 @@ def slow(tmp_path: Path) -> Iterator[tuple[StagePool, Preparing]]:
     stage: Any = stages.get(PREPARING, {"mark": "slow"}, {}, Store(tmp_path), "llm")
     thread = threading.Thread(target=stages.prepare, args=[stage])
     thread.start()
-    assert stage.begun.wait(10)
+    assert stage.begun.wait(60)
     yield stages, stage
     stage.end.set()
     thread.join()
@@ -367,12 +367,12 @@ def test_nobody_waits_for_a_stage_of_others_that_is_being_prepared(
         stages.prepare(other)
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(prepare_another).result(5)
+        pool.submit(prepare_another).result(60)
         same = pool.submit(stages.prepare, stage)
         with pytest.raises(TimeoutError):
             same.result(0.2)
         stage.end.set()
-        same.result(10)
+        same.result(60)
     assert stage.prepared == 1
 
 
@@ -386,7 +386,7 @@ def test_a_wait_for_a_stage_that_is_being_prepared_can_be_cancelled(slow: tuple[
             stages.prepare(stage)
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(Cancelled):
-        pool.submit(wait).result(5)
+        pool.submit(wait).result(60)
 
 
 @pytest.mark.slow
@@ -401,7 +401,7 @@ def test_a_child_prepares_what_a_thread_of_its_parent_was_preparing(
         stages.get(PREPARING, {"mark": "new"}, {}, Store(tmp_path), "llm")
 
     child = run_in_child(prepare)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
         time.sleep(0.01)
     if ended == (0, 0):

@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag import Conversations, LLMError, TurnRecord
+from convrag import Completion, Conversations, LLMError, TurnRecord
 from convrag.sdk.tasks.turns import Stages
 from served import RunningServer, serve
 
@@ -145,14 +145,14 @@ def test_models_are_listed_with_what_belongs_to_them(server: RunningServer) -> N
     assert len(first["examples"]) == 3
 
 
-def test_suggestions(server: RunningServer) -> None:
+def test_suggestions(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     id = begin(server)
     path = f"/api/conversations/{id}/suggestions"
     assert server.http.post(path).json() == {"questions": []}
     ask(server, id)
-    questions = server.http.post(path).json()["questions"]
-    assert len(questions) == 3
-    assert all(question.startswith("What about ") for question in questions)
+    llm = SimpleNamespace(complete=lambda prompt: Completion("1. What are phases?\n2. How old is it?"))
+    monkeypatch.setattr(server.models["direct"], "_llm", llm)
+    assert server.http.post(path).json() == {"questions": ["What are phases?", "How old is it?"]}
 
 
 def test_an_llm_that_cannot_suggest_suggests_nothing(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:

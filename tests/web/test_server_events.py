@@ -1,10 +1,10 @@
 """The events of a turn: none is lost, and pieces that come faster than they may be sent are joined."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
@@ -22,17 +22,15 @@ from convrag_web.server.turn_runner import Event, RunningTurn, StageFinished, Te
 RECORD = TurnRecord("c", "t", "default", 1, "q", (), (), Evidence(), Answer("a"))
 
 
+NEVER = 3600.0
+"""Seconds of a pause that only the end of the turn ends."""
+
+
 def take_turn(
-    pause: float, pieces: int = 50, between: float = 0.002, stages: Sequence[str] = ("context",)
-) -> list[tuple[float, Event]]:
-    """The events of a turn, with the times at which they came."""
-    return [(moment, event) for moment, events in take_batches(pause, pieces, between, stages) for event in events]
-
-
-def take_batches(
-    pause: float, pieces: int, between: float = 0.002, stages: Sequence[str] = ("context",)
-) -> list[tuple[float, list[Event]]]:
-    """The same, as they came together."""
+    pause: float, pieces: int, between: float = 0.0, stages: Sequence[str] = ("context",), waits: bool = False
+) -> list[list[Event]]:
+    """The events of a turn, as they came together; one that waits says its last piece when the first have come."""
+    have_come = threading.Event()
 
     def work(emit: Tell) -> TurnRecord:
         for stage in stages:
@@ -40,46 +38,43 @@ def take_batches(
         for number in range(pieces):
             time.sleep(between)
             emit(f"{number} ")
+        if waits:
+            have_come.wait(60)
+            emit("last")
         return RECORD
 
-    async def read() -> list[tuple[float, list[Event]]]:
+    async def read() -> list[list[Event]]:
         turn = RunningTurn(TurnThreads(), work, 60, lambda outcome, record: None, lambda: pause)
-        return [(time.monotonic(), events) async for events in turn.batches()]
+        batches = []
+        async for events in turn.batches():
+            batches.append(events)
+            have_come.set()
+        return batches
 
     return asyncio.run(read())
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.02])
 def test_all_pieces_come_in_order_before_the_record(pause: float) -> None:
-    events = [event for _, event in take_turn(pause)]
-    assert isinstance(events[0], StageFinished)
-    assert events[-1] is RECORD
-    assert "".join(map(str, events[1:-1])) == "".join(f"{number} " for number in range(50))
+    first, *pieces, record = [event for events in take_turn(pause, 50, 0.002) for event in events]
+    assert isinstance(first, StageFinished)
+    assert record is RECORD
+    assert "".join(map(str, pieces)) == "".join(f"{number} " for number in range(50))
 
 
 def test_pieces_wait_for_their_pace_and_the_record_does_not() -> None:
-    events = take_turn(0.02)
-    times = [moment for moment, event in events if isinstance(event, str)]
-    assert len(times) <= 25
-    assert all(later - earlier >= 0.015 for earlier, later in list(pairwise(times))[:-1])
-    events = take_turn(10.0, pieces=3)
-    assert [event for _, event in events[1:]] == ["0 1 2 ", RECORD]
-    assert events[-1][0] - events[0][0] < 5
+    assert len(take_turn(0.2, 50, 0.002)) <= 25
+    assert take_turn(NEVER, 3) == [[StageFinished("context", RECORD), "0 1 2 ", RECORD]]
 
 
 def test_of_stages_that_end_before_an_event_is_due_the_last_is_told() -> None:
-    events = [event for _, event in take_turn(0.05, pieces=0, stages=("rewriter", "retriever", "context"))]
-    assert [event.stage for event in events if isinstance(event, StageFinished)] == ["context"]
-    assert events[-1] is RECORD
+    assert take_turn(NEVER, 0, stages=("rewriter", "context")) == [[StageFinished("context", RECORD), RECORD]]
 
 
 def test_events_that_are_due_together_come_together() -> None:
-    first, *_, last = [events for _, events in take_batches(0.05, pieces=50)]
-    assert isinstance(first[0], StageFinished)
-    assert len(first) == 2, "the pieces that came meanwhile need no reply of their own"
-    assert last[-1] is RECORD
-    [(_, all_at_once)] = take_batches(10.0, pieces=3)
-    assert all_at_once[1:] == ["0 1 2 ", RECORD]
+    first, last = take_turn(0.5, 3, waits=True)
+    assert first == [StageFinished("context", RECORD), "0 1 2 "]
+    assert last == ["last", RECORD]
 
 
 def test_what_was_said_before_a_turn_failed_is_sent() -> None:

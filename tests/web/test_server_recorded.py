@@ -104,7 +104,7 @@ def test_a_language_model_does_chores_and_replies_plainly_without_a_search(tmp_p
         question = [{"role": "system", "content": "Rhyme."}, {"role": "user", "content": "How far is the Moon?"}]
         plain = server.complete(*question, model="convrag-plain").json()
         assert (plain["model"], plain["choices"][0]["message"]["content"]) == ("convrag-plain", "From the model [7].")
-        assert llm.requests[-1]["messages"] == question
+        assert (llm.requests[-1]["messages"], llm.requests[-1].get("stream")) == (question, None)
         body = {"model": "convrag-plain", "input": "How far is the Moon?", "instructions": "Rhyme."}
         response = server.http.post("/v1/responses", json=body).json()
         assert (response["store"], response["output"][0]["content"][0]["text"]) == (False, "From the model [7].")

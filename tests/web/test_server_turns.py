@@ -44,7 +44,7 @@ def asking(llm: Server) -> list[str]:
     return ["generator=direct", "rewriter=none", "tracker=none", *model]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -14,7 +14,7 @@ _variable: ContextVar[int] = ContextVar("variable", default=0)
 
 def run_at_once(threads: TurnThreads, count: int) -> set[int]:
     """Run so many turns at once, and return the threads that they ran in."""
-    barrier = threading.Barrier(count + 1, timeout=10)
+    barrier = threading.Barrier(count + 1, timeout=60)
     used: set[int] = set()
 
     def work() -> None:
@@ -57,6 +57,6 @@ def test_a_turn_sees_nothing_of_the_last_one() -> None:
 
     for _ in range(3):
         threads.run(work)
-        assert done.acquire(timeout=10)
+        assert done.acquire(timeout=60)
         wait_until_idle(threads, 1)
     assert seen == [0, 0, 0]

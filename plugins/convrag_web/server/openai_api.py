@@ -17,7 +17,7 @@ from convrag_web.server.chores import answer_chore
 from convrag_web.server.citations import CitedReply, SourceLinks
 from convrag_web.server.completions import CompletionForm
 from convrag_web.server.errors import ERRORS, JsonReply, RequestError
-from convrag_web.server.event_stream import DONE, PING, format_event, start_stream
+from convrag_web.server.event_stream import DONE, EVENTS, PING, format_event, start_stream
 from convrag_web.server.openai_requests import (
     CompletionRequest,
     ModelRequest,
@@ -66,7 +66,7 @@ def make_router(
         chore = None if plain else answer_chore(messages)
         id, stream = secrets.token_hex(12), bool(request.stream)
         if plain or chore is not None:
-            work, reply = partial(model.reply, id, messages, chore), CitedReply()
+            work, reply = partial(model.reply, id, messages, chore, stream), CitedReply()
         else:
             hide = model.pipeline.settings.history == "none"
             domain = model.choose_domain(request.domain or earlier.domain)
@@ -86,13 +86,13 @@ def make_router(
         models.choose(model)
         return JsonReply(describe(model))
 
-    @router.post("/chat/completions", response_model=dict[str, Any])
+    @router.post("/chat/completions", response_model=dict[str, Any], responses=EVENTS["responses"])
     async def complete(request: CompletionRequest, http: Request) -> Response:
         """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
         request.model = request.model or next(iter(models))
         return await answer(request, http, read(request.messages), CompletionForm, Earlier())
 
-    @router.post("/responses", response_model=dict[str, Any])
+    @router.post("/responses", response_model=dict[str, Any], responses=EVENTS["responses"])
     async def respond(request: ResponseRequest, http: Request) -> Response:
         """Answer the last message, in a conversation that is kept. With `stream` the reply is a stream of events."""
         request.model = request.model or next(iter(models))

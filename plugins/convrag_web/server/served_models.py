@@ -140,13 +140,13 @@ class ServedModel:
         """Answer a question, whose turn is not kept; `tell` is called where the answer is streamed."""
         return self.pipeline.answer(question, TurnOptions(listener=tell if stream else None, stages=stream))
 
-    def reply(self, id: str, messages: Sequence[Message], chore: str | None, tell: Tell) -> TurnRecord:
-        """Let the language model reply without a search, or `chore` where there is none, and no model was asked for.
+    def reply(self, id: str, messages: Sequence[Message], chore: str | None, stream: bool, tell: Tell) -> TurnRecord:
+        """Let the language model reply without a search; where there is none, the reply is `chore`.
 
         The record is no turn's: nobody is told of it.
         """
         meter, text = UsageMeter(), chore
-        streams = self.has_llm and self._llm.streams
+        streams = stream and self.has_llm and self._llm.streams
         if self.has_llm:
             with meter.measure_stage("generator"), listen_with(tell if streams else None):
                 text = self._llm.complete(Prompt("chat", tuple(messages))).text

@@ -26,7 +26,7 @@ def make_router(models: ServedModels, links: SourceLinks) -> APIRouter:
     """
     router = APIRouter(responses=ERRORS, tags=["OpenAI"])
 
-    @router.get("/source", response_class=HTMLResponse)
+    @router.get("/source", response_class=Response, responses={200: {"content": {"text/html": {}}}})
     def show_source(model: str, domain: str, passage: str, key: str = "") -> Response:
         """Show the document that a passage was cut from, with the passage marked. `key` is the server's signature."""
         if not compare_digest(key.encode(), links.sign(model, domain, passage).encode()):
