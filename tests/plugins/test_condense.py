@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.errors import LLMError
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Retriever
-from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
-from convrag.store.store import Store
+from convrag import LLM, Completion, Embedder, Hit, LLMError, Passage, Prompt, Query, Question, Retriever, Store, Turn
 from convrag.testing import RewriterContract
 from convrag_condense.gate import compute_known_share, find_part_stems, find_reasons, normalise_question, read_stems
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges, truncate_text

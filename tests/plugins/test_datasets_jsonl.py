@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConfigError, ConvragError, DataError
-from convrag.api.types import Passage, Turn
+from convrag import ConfigError, ConvragError, DataError, Passage, Turn
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.testing import DatasetContract
 from convrag_datasets.jsonl import JsonlDataset

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConvragError
-from convrag.api.types import Passage, Turn
+from convrag import ConvragError, Passage, Turn
 from convrag.testing import DatasetContract
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_datasets.mtrag import MtragDataset, find_domain

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.documents import Document
-from convrag.api.errors import ConfigError, DataError, UnknownName
-from convrag.store.store import Store
+from convrag import ConfigError, DataError, Document, Store, UnknownName
 from convrag.testing import DatasetContract
 from convrag_chunkers.sentences import NoChunker
 from convrag_documents import catalog

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.types import Answer, Evidence, EvidenceItem, Passage, Question
+from convrag import Answer, ConfigError, ConvragError, Evidence, EvidenceItem, Passage, Question
 from convrag.testing import GeneratorContract
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator

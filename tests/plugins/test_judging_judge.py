@@ -11,10 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
-from convrag.api.records import Measurement, Report, TurnRecord
-from convrag.api.stage import LLM
-from convrag.api.stages import Dataset
+from convrag import LLM, ConfigError, DataError, Dataset, LLMError, Measurement, Report, TurnRecord
+from convrag.api.errors import RunStopped
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement

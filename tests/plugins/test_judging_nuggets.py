@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError, LLMError
-from convrag.api.records import Measurement, Report, TurnRecord
-from convrag.api.stage import LLM
-from convrag.api.stages import Dataset
+from convrag import LLM, ConfigError, Dataset, LLMError, Measurement, Report, Store, TurnRecord
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose
-from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging.answers import split_words, truncate_answer
 from convrag_judging.nuggets import NuggetMetrics

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from convrag.api.errors import ConfigError
-from convrag.api.types import Message, Prompt
+from convrag import ConfigError, Message, Prompt
 from convrag.config.compose import compose
 from convrag.store.fingerprint import compute_fingerprint, digest
 from convrag.store.remember import compute_call_key

@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.errors import LLMError, RunStopped
-from convrag.api.types import Answer, Message, Prompt
+from convrag import Answer, LLMError, Message, Prompt, Store
+from convrag.api.errors import RunStopped
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
-from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
 from convrag_llms import limits
 from convrag_llms.http_llm import HttpLLM

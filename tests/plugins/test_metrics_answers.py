@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convrag import Answer, Conversation, Dataset, Embedder, Evidence, EvidenceItem, Metrics, Passage, Query, Turn
 from convrag.api.records import TurnRecord
-from convrag.api.stage import Embedder
-from convrag.api.stages import Dataset, Metrics
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn
 from convrag.score.measuring import check_measures_differ
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract

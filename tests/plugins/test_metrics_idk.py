@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.records import TurnRecord
-from convrag.api.types import Answer
+from convrag import Answer, TurnRecord
 from convrag_metrics.idk import Idk, detect_idk, detect_idk_answer
 
 NOT_KNOWING = [

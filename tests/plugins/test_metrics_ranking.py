@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Hit, Passage
-from convrag.store.store import Store
+from convrag import ConfigError, Conversation, Dataset, Hit, Passage, Store, TurnRecord
 from convrag.testing import MetricsContract, TinyDataset
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_metrics.ranking import RankingMetrics

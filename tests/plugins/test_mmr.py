@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import DataError, LLMError
+from convrag import LLM, Clusterer, DataError, Embedder, LLMError, Question, Turn
 from convrag.api.session import Session
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Clusterer
-from convrag.api.types import Question, Turn
 from convrag.config.compose import compose
 from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract

@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import DataError, UnknownName
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Hit, Passage, Query, Question
+from convrag import Conversation, DataError, Dataset, Hit, Passage, Query, Question, Store, UnknownName
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
-from convrag.store.store import Store
 from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
 from convrag_replay.retriever import RunRetriever
 from convrag_replay.rewriter import ReplayRewriter

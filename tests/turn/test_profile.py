@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Message, Passage, Prompt, Question, Turn
+from convrag import ConfigError, Conversation, Dataset, Message, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk.prompts import INTRODUCTION, add_profile
