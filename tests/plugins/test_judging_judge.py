@@ -30,8 +30,6 @@ FOUR = [
     [NA, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NA],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NA],
 ]
-# Example A there: two observers of ten units, a binary variable without missing values.
-TWO = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
 
 
 def units(observers: list[list[Any]]) -> list[list[float]]:
@@ -43,12 +41,6 @@ def test_alpha_of_four_observers(level: Any, published: float) -> None:
     found = krippendorff_alpha(units(FOUR), level)
     assert found is not None
     assert round(found, 3) == published
-
-
-def test_alpha_of_two_observers() -> None:
-    found = krippendorff_alpha(units(TWO), "nominal")
-    assert found is not None
-    assert round(found, 3) == 0.095
 
 
 VALUES = st.lists(st.lists(st.integers(1, 5).map(float), max_size=4), max_size=8)

@@ -32,7 +32,7 @@ CONF = Path(__file__).parents[2] / "conf" / "llm"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
 PRICES = {"input_cost_per_token": 3e-5, "output_cost_per_token": 6e-5}
 COST = 7 * 3e-5 + 3 * 6e-5  # of the server's usual reply, at the price of gpt-4
-needs_extra = pytest.mark.integration
+pytestmark = pytest.mark.integration
 
 
 def client(server: Server, **parameters: Any) -> HttpLLM:
@@ -42,7 +42,6 @@ def client(server: Server, **parameters: Any) -> HttpLLM:
 
 
 @every_option
-@needs_extra
 class TestUsage:
     def test_a_known_model_has_a_price(self, server: Server) -> None:
         assert client(server).complete(PROMPT).cost_usd == pytest.approx(COST)
@@ -85,7 +84,6 @@ class Asking(toys.QuotingGenerator):
         return Answer(self.llm.complete(Prompt("answer", (Message("user", question.turn_id),))).text)
 
 
-@needs_extra
 class TestCostLimit:
     def most(self, server: Server) -> float:
         """What the stage thinks that one of the calls below can cost: few tokens are asked for."""
@@ -257,7 +255,6 @@ class TestRateLimiter:
         assert waited == [60.0 * (number // per_minute) for number in range(3 * per_minute)]
 
     @every_option
-    @needs_extra
     def test_the_server_sees_no_more(self, server: Server) -> None:
         server.delay = 0.05
         stage = client(server, concurrency=2)
@@ -266,7 +263,6 @@ class TestRateLimiter:
         assert server.max_concurrent == 2
 
     @every_option
-    @needs_extra
     def test_a_retry_is_a_request_too(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         waited = stop_clock(monkeypatch)
         server.plan_replies(make_error(500), make_reply())

@@ -96,11 +96,6 @@ class TestSummaryContract(MemoryContract):
         return SummaryMemory(llm=SummarisingLLM(), recent=1, block=1)
 
 
-class TestExtractiveSummaryContract(MemoryContract):
-    def make(self) -> SummaryMemory:
-        return SummaryMemory(llm=SummarisingLLM(rules=True), recent=1, block=1)
-
-
 class TestForgettingContract(MemoryContract):
     def make(self) -> ForgettingMemory:
         return ForgettingMemory(llm=SummarisingLLM(), tokens=10)
