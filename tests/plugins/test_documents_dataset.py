@@ -82,14 +82,11 @@ class TestContract(DatasetContract):
 class TestPassages:
     def test_ids_and_places(self, folder, store):
         found = {passage.id: passage for passage in make(folder, store).corpus("default")}
-        assert list(found) == [
-            "notes.txt#1",
-            "policies/leave.md#1",
-            "policies/travel.html#1",
-            "tables/faq.jsonl:1#1",
-            "tables/faq.jsonl:3#1",
-            "tables/report.pdf#1",
-        ]
+        policies, faq = (
+            ("policies/leave.md#1", "policies/travel.html#1"),
+            ("tables/faq.jsonl:1#1", "tables/faq.jsonl:3#1"),
+        )
+        assert list(found) == ["notes.txt#1", *policies, *faq, "tables/report.pdf#1"]
         assert found["policies/travel.html#1"].title == "Travel"
         assert found["tables/report.pdf#1"].metadata["place"] == "tables/report.pdf, page 1"
 
@@ -207,14 +204,11 @@ class TestReadingAgain:
         (folder / "notes.txt").unlink()
         (folder / "tables" / "report.pdf").rename(folder / "report.pdf")
         dataset = make(folder, store)
-        assert passage_ids(dataset) == [
-            "new.html#1",
-            "policies/leave.md#1",
-            "policies/travel.html#1",
-            "report.pdf#1",
-            "tables/faq.jsonl:1#1",
-            "tables/faq.jsonl:3#1",
-        ]
+        policies, faq = (
+            ("policies/leave.md#1", "policies/travel.html#1"),
+            ("tables/faq.jsonl:1#1", "tables/faq.jsonl:3#1"),
+        )
+        assert passage_ids(dataset) == ["new.html#1", *policies, "report.pdf#1", *faq]
         assert sorted(parsed) == ["HTML", "Markdown"]  # the moved file has the same contents
         assert dataset.content_hash() != before
 
@@ -259,9 +253,7 @@ class TestReadingAgain:
         parsed.clear()
         store.entries._execute("DELETE FROM entries")
         assert passage_ids(dataset) == expected
-        assert (
-            sorted(parsed) == ["HTML", "JSONL", "JSONL", "Markdown", "PDF", "text"][: len(parsed)] or len(parsed) >= 5
-        )
+        assert len(parsed) >= 5
 
     def test_an_interruption_keeps_what_was_read(self, folder, store, parsed, monkeypatch):
         read = Reader.read
