@@ -1,17 +1,13 @@
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Passage
+from convrag import Answer, Evidence, EvidenceItem, Passage, TurnRecord
 from convrag.score.scoring import Scores
-from convrag.sdk.sentences import segment_line
 from convrag.testing import MetricsContract
 from convrag_metrics.citation_support import has_lexical_support
-from convrag_metrics.grounding import CitedSentence, GroundingMetrics, segment_sentences, split_cited_sentences
+from convrag_metrics.grounding import CitedSentence, GroundingMetrics, split_cited_sentences
 from toys import Says
 
 PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")
@@ -57,18 +53,6 @@ class TestContract(MetricsContract):
 )
 def test_sentences_and_what_they_cite(answer: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
     assert split_cited_sentences(answer) == [CitedSentence(*each) for each in expected]
-
-
-def test_fast_segmentation_finds_the_sentences_of_pysbd(mtrag_path: Path) -> None:
-    lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
-    texts = [json.loads(line)["targets"][0]["text"] for line in lines]
-    paragraphs = [part for text in texts for part in text.splitlines() if part.strip()]
-    alike = sum(
-        [part.strip() for part in segment_sentences(each)]
-        == [part.strip() for part in segment_line(each) if part.strip()]
-        for each in paragraphs
-    )
-    assert alike >= 0.98 * len(paragraphs)
 
 
 def test_shares_by_hand() -> None:
