@@ -22,41 +22,15 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
+_SOURCES = ("file_config_source", "importlib_resources_config_source", "structured_config_source")
+_COMPLETIONS = ("bash_completion", "fish_completion", "zsh_completion")
 LIBRARIES = (
-    "Stemmer",
-    "asyncio",
-    "convrag.cli.main",
-    "convrag.run.runner",
-    "filelock",
-    "hydra._internal.core_plugins.bash_completion",
-    "hydra._internal.core_plugins.basic_launcher",
-    "hydra._internal.core_plugins.basic_sweeper",
-    "hydra._internal.core_plugins.file_config_source",
-    "hydra._internal.core_plugins.fish_completion",
-    "hydra._internal.core_plugins.importlib_resources_config_source",
-    "hydra._internal.core_plugins.structured_config_source",
-    "hydra._internal.core_plugins.zsh_completion",
-    "hydra._internal.hydra",
-    "hydra.experimental",
-    "ir_measures",
-    "jinja2.sandbox",
-    "json_repair",
-    "matplotlib.backends.backend_agg",
-    "matplotlib.figure",
-    "mpl_toolkits",
-    "numpy.random",
-    "pydantic.dataclasses",
-    "pydantic.type_adapter",
-    "pytrec_eval",
-    "rapidfuzz",
-    "rich.progress",
-    "rich.table",
-    "rouge_score.rouge_scorer",
-    "sacrebleu",
-    "scipy.stats",
-    "sklearn.cluster",
-    "sklearn.decomposition",
-    "sklearn.feature_extraction.text",
+    *(f"hydra._internal.core_plugins.{name}" for name in (*_SOURCES, *_COMPLETIONS, "basic_launcher", "basic_sweeper")),
+    *("Stemmer", "asyncio", "convrag.cli.main", "convrag.run.runner", "filelock", "hydra._internal.hydra"),
+    *("hydra.experimental", "ir_measures", "jinja2.sandbox", "json_repair", "matplotlib.backends.backend_agg"),
+    *("matplotlib.figure", "mpl_toolkits", "numpy.random", "pydantic.dataclasses", "pydantic.type_adapter", "pysbd"),
+    *("pytrec_eval", "rapidfuzz", "rich.progress", "rich.table", "rouge_score.rouge_scorer", "sacrebleu"),
+    *("scipy.stats", "sklearn.cluster", "sklearn.decomposition", "sklearn.feature_extraction.text"),
 )
 """None starts a thread when it is imported, or behaves otherwise because another one is there."""
 

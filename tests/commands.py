@@ -21,17 +21,8 @@ from threading import Lock
 from typing import IO, Any
 
 LIBRARIES = (
-    "alembic.command",
-    "fastapi",
-    "httptools",
-    "litellm",
-    "mlflow",
-    "mlflow.store.tracking.sqlalchemy_store",
-    "prometheus_client",
-    "prompt_toolkit.shortcuts",
-    "rich.markdown",
-    "sqlalchemy.dialects.sqlite",
-    "uvicorn",
+    *("alembic.command", "fastapi", "httptools", "litellm", "mlflow", "mlflow.store.tracking.sqlalchemy_store"),
+    *("prometheus_client", "prompt_toolkit.shortcuts", "rich.markdown", "sqlalchemy.dialects.sqlite", "uvicorn"),
     "uvloop",
 )
 """What LLMs, MLflow, a chat or a server need beside the libraries of most runs: one process has them for all."""

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from convrag.api.errors import LLMError
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Clusterer, Detector, Ranker, Summarizer
+from convrag import LLM, Clusterer, Detector, Embedder, LLMError, Ranker, Summarizer
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Nugget, Passage, Prompt, Question
 from convrag.sdk.sentences import find_sentence_spans
 from convrag_ginger.generator import GingerGenerator

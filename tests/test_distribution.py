@@ -85,16 +85,8 @@ def test_an_editable_install_says_where_its_packages_lie(sdist: Path, tmp_path: 
 def test_the_sdist_has_what_a_packager_wants(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = [
-        "LICENSE",
-        "README.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "constraints.txt",
-        "setup.py",
-        "conf/config.yaml",
-    ]
-    assert set(wanted) <= names
+    wanted = "LICENSE README.md CHANGELOG.md CONTRIBUTING.md constraints.txt setup.py conf/config.yaml"
+    assert {*wanted.split()} <= names
     assert {"docs/tutorial.md", "tests/test_distribution.py", "docs/examples/acme/pyproject.toml"} <= names
 
 
@@ -105,12 +97,8 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
         for file in root.rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts and ".egg-info" not in str(file):
                 assert str(Path(place, file.relative_to(root))) in packed
-    for name in (
-        "convrag/py.typed",
-        "convrag_datasets/sample/corpus.jsonl",
-        "convrag_kit/templates/stages/llm.py.jinja",
-    ):
-        assert name in packed
+    assert {"convrag/py.typed", "convrag_datasets/sample/corpus.jsonl"} <= packed
+    assert "convrag_kit/templates/stages/llm.py.jinja" in packed
     assert not [name for name in packed if name.startswith(("tests/", "docs/"))]
 
 

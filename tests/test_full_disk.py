@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 
 from commands import run_convrag
-from convrag.api.errors import ConfigError, RunStopped
-from convrag.api.hookspecs import hookimpl
-from convrag.api.records import Run, TurnRecord
+from convrag import ConfigError, Run, Store, TurnRecord, hookimpl
+from convrag.api.errors import RunStopped
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
 from convrag.store.database import StoreUnusable
 from convrag.store.files import DiskError, describe_disk_error, write_atomically, writing
-from convrag.store.store import Store
 from convrag.turn.logs import LogFile
 from small_disk import run_on_small_disk
 

@@ -85,20 +85,8 @@ def test_each_passes_its_own_tests(environment: Environment) -> None:
 
 @pytest.mark.slow
 def test_all_of_them_run_together_in_a_grid(environment: Environment) -> None:
-    stages = [
-        "dataset",
-        "llm",
-        "memory",
-        "embedder",
-        "retriever",
-        "selector",
-        "context",
-        "detector",
-        "clusterer",
-        "ranker",
-        "summarizer",
-    ]
-    chosen = [f"{stage}=acme_{stage}" for stage in stages]
+    stages = "dataset llm memory embedder retriever selector context detector clusterer ranker summarizer"
+    chosen = [f"{stage}=acme_{stage}" for stage in stages.split()]
     both = "rewriter=acme_rewriter,acme_rewriter_last"
     more = ["reranker=acme_ranker", "generator=acme_generator,ginger", "metrics=[ranking,acme_metrics]"]
     done = environment.run_command("-m", both, *chosen, *more, "tracker=acme_tracker")
@@ -167,20 +155,15 @@ def test_their_types_are_right(environment: Environment) -> None:
     [
         ({"package": "Acme-Rewriter"}, "cannot be imported"),
         ({"package": "class"}, "cannot be imported"),
-        ({"package": "2acme"}, "cannot be imported"),
-        ({"package": "_acme"}, "cannot be imported"),
-        ({"package": "acmé"}, "cannot be imported"),
         ({"package": "json"}, "task.package=json is taken"),
         ({"package": "convrag_mmr"}, "task.package=convrag_mmr is taken"),
         ({"package": "convrag"}, "task.package=convrag is taken"),
         ({"package": "acme", "stage": "reranker"}, "write task.stage=ranker"),
         ({"package": "acme", "stage": "clusterer", "llm": True}, "no clusterer that asks an LLM, but of detector, gen"),
-        ({"package": "acme", "stage": "reranker", "llm": True}, "write task.stage=ranker"),
         ({"package": "acme", "stage": "rewriters"}, "Did you mean 'rewriter'"),
         ({"package": "acme", "option": "mmr"}, "rewriter=mmr is taken by convrag"),
         ({"package": "acme", "option": "mmr_k10"}, "rewriter=mmr_k10 is taken"),
         ({"package": "acme", "option": "a b"}, "will not do: a name begins with a letter"),
-        ({"package": "acme", "option": "bge_reranker", "stage": "ranker"}, "is taken"),
         ({"package": "acme", "path": Path("there")}, "there is there already"),
         ({"package": "acme", "path": Path("new/acme")}, "Choose another one, such as convrag-acme"),
         ({"package": "acme", "path": Path("file/below")}, "cannot be written"),

@@ -27,20 +27,3 @@ def test_every_block_runs(tmp_path: Path) -> None:
         "conversation 'moon' was begun with rewriter=last_n; this is rewriter=none.",
     ):
         assert said in run.stdout
-
-
-def test_names_that_the_page_speaks_of_are_there() -> None:
-    import convrag
-    from convrag.sdk import errors
-
-    names = (
-        "Conversations",
-        "ConversationChanged",
-        "ConversationsUnusable",
-        "OtherConfiguration",
-        "read_grid",
-        "read_run",
-    )
-    for name in names:
-        assert name in PAGE
-        assert hasattr(convrag, name) or hasattr(errors, name)

@@ -9,22 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from convrag import Answer, Completion, Conversation, Evidence, EvidenceItem, Hit, Passage, Prompt, Query, Rewrite, Turn
 from convrag.api.hookspecs import hookimpl
 from convrag.api.stage import LLM, Embedder
 from convrag.api.stages import Clusterer, Context, Dataset, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import (
-    Answer,
-    Completion,
-    Conversation,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Passage,
-    Prompt,
-    Query,
-    Rewrite,
-    Turn,
-)
 from convrag.config.settings import Settings
 from convrag.registry import plugins
 from convrag.turn.pipeline import Pipeline

@@ -8,21 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from convrag import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query, Rewrite
 from convrag.api.records import TurnRecord, Usage
-from convrag.api.types import (
-    Answer,
-    Completion,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Message,
-    Passage,
-    PassageSpan,
-    Prompt,
-    Query,
-    Rewrite,
-    Support,
-)
+from convrag.api.types import PassageSpan, Support
 
 PASSAGE = Passage("p", "Green tea.", "Tea", "http://x", {"page": 3})
 RECORD = TurnRecord(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from convrag import Pipeline
-from convrag.api.errors import ConfigError
+from convrag import ConfigError, Pipeline
 from convrag.config.compose import compose, settings_of
 
 

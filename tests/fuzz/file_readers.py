@@ -8,12 +8,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
+from convrag import Dataset, PromptTemplate, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary
-from convrag.sdk.prompts import PromptTemplate
 from convrag.sdk.recording import read_recording
 from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep

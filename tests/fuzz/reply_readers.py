@@ -5,8 +5,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from convrag import LLM, Completion, Evidence, EvidenceItem, Hit, Nugget, Prompt, PromptTemplate, Retriever
-from convrag.api.errors import LLMError
+from convrag import LLM, Completion, Evidence, EvidenceItem, Hit, LLMError, Nugget, Prompt, PromptTemplate, Retriever
 from convrag.sdk.citations import check_citations
 from convrag.sdk.retry_after import parse_retry_after
 from convrag.sdk.sentences import find_sentence_spans, shorten_by_clauses

@@ -4,9 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.errors import LLMError
-from convrag.api.stage import Embedder
-from convrag.api.types import Question, Turn
+from convrag import Embedder, LLMError, Question, Turn
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.testing import RewriterContract
 from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import DataError, LLMError
-from convrag.api.types import Evidence, EvidenceItem, Hit, Passage, Question, Turn
+from convrag import DataError, Evidence, EvidenceItem, Hit, LLMError, Passage, Question, Turn
 from convrag.sdk.citations import check_citations
 from convrag.testing import (
     ClustererContract,

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag import Pipeline
+from convrag import Embedder, Pipeline
 from convrag.api.errors import MissingExtra
-from convrag.api.stage import Embedder
 from convrag.testing import ClustererContract
 from convrag_bertopic.clusterer import BertopicClusterer
 

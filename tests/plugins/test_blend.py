@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.stage import LLM
-from convrag.api.types import Completion, Prompt, Question, Turn
+from convrag import LLM, Completion, Prompt, Question, Turn
 from convrag.testing import RewriterContract
 from convrag_baselines.rules import BlendRewriter, NoRewriter
 

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import ConfigError
-from convrag.api.stage import Embedder
-from convrag.api.stages import Clusterer
+from convrag import Clusterer, ConfigError, Embedder
 from convrag.testing import ClustererContract
 from convrag_clusterers.embeddings import (
     AgglomerativeClusterer,

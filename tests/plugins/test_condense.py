@@ -1,7 +1,6 @@
-import json
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.errors import LLMError
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Retriever
-from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
-from convrag.store.store import Store
+from convrag import LLM, Completion, Embedder, Hit, LLMError, Passage, Prompt, Query, Question, Retriever, Store, Turn
 from convrag.testing import RewriterContract
 from convrag_condense.gate import compute_known_share, find_part_stems, find_reasons, normalise_question, read_stems
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges, truncate_text
-from convrag_datasets.mtrag import MtragDataset
 from toys import Says
 
 
@@ -86,19 +80,13 @@ class TestContract(RewriterContract):
     [
         # the seed's examples and manual test cases, and what its code missed
         ("Is there an overlap?", "comparison"),
-        ("Is there an overlap with causal approaches?", "comparison"),
         ("Is there overlap with transfer learning?", "comparison"),
         ("How does it compare to GPT?", "pronoun"),
-        ("How does it work?", "pronoun"),
         ("Can you elaborate on the data efficiency issue?", "ellipsis"),
         ("What about self-attention?", "ellipsis"),
         ("Why?", "short"),
-        ("What are the limitations?", "short"),
-        ("What is it?", "pronoun"),
-        ("explain that", "pronoun"),
         ("EXPLAIN THAT!!!", "pronoun"),
         ("and in the winter months of the year, when everything is frozen?", "ellipsis"),
-        ("Could you please tell me more about the history of the Roman empire?", "ellipsis"),
         ("What’s the main difference in price that people in large cities have to reckon with?", "comparison"),
     ],
 )
@@ -313,35 +301,3 @@ def test_the_log_tells_what_happened(caplog: pytest.LogCaptureFixture) -> None:
         "turn c<::>2: detected follow-up question (comparison, short), condensing",
         f"turn c<::>2: query condensation\n  Original: Is there an overlap?\n  Standalone: {standalone}",
     ]
-
-
-# On real conversations -------------------------------------------------------------------------------------------
-
-
-def released(mtrag: Path, domain: str) -> dict[str, str]:
-    path = mtrag / f"mtrag-human/retrieval_tasks/{domain}/{domain}_rewrite.jsonl"
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {row["_id"]: row["text"].removeprefix("|user|: ").strip() for row in rows}
-
-
-def questions(dataset: MtragDataset) -> Iterator[Question]:
-    """The judged questions with their gold histories."""
-    judged = dataset.qrels()
-    for script in dataset.conversations():
-        for number, turn in enumerate(script.turns):
-            if turn.id in judged:
-                past = script.turns[:number]
-                yield Question(turn.question, script.id, turn.id, script.domain, number + 1, past)
-
-
-def test_the_guard_accepts_mtrags_own_rewrites(mtrag_path: Path) -> None:
-    rejected = total = 0
-    for domain in ("clapnq", "cloud"):
-        rewrites = released(mtrag_path, domain)
-        for question in questions(MtragDataset(path=mtrag_path, domain=domain)):
-            if question.history:
-                total += 1
-                said = read_stems(question.history)
-                rejected += compute_known_share(rewrites[question.turn_id], question.text, said) < 0.5
-    assert total == 343
-    assert rejected / total <= 0.02

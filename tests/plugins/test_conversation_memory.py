@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.records import TurnRecord
-from convrag.api.stage import LLM
-from convrag.api.stages import Retriever
-from convrag.api.types import Completion, Hit, Passage, Prompt, Query
-from convrag.turn.pipeline import Pipeline
+from convrag import LLM, Completion, Hit, Passage, Pipeline, Prompt, Query, Retriever, TurnRecord
 from convrag_basics.stages import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter

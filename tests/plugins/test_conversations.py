@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from convrag import Conversations, TurnRecord
 from convrag.api.errors import ConversationChanged, ConversationsUnusable
-from convrag.api.records import TurnRecord
-from convrag.turn.conversations import Conversations
 from convrag_conversations.sqlite import SqliteTransactions
 from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import UnknownName
-from convrag.api.types import Passage
+from convrag import Passage, UnknownName
 from convrag.testing import DatasetContract
 from convrag_datasets.beir import BeirDataset
 

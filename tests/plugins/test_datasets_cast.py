@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConfigError, DataError
-from convrag.api.types import Passage
+from convrag import ConfigError, DataError, Passage
 from convrag.testing import DatasetContract
 from convrag_datasets.cast import CastDataset
 from convrag_replay.rewriter import ReplayRewriter

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConfigError, DataError
-from convrag.api.types import Passage
+from convrag import ConfigError, DataError, Passage
 from convrag_datasets.ikat import IkatDataset
 from published_sets import PublishedContract, write_json, write_lines
 

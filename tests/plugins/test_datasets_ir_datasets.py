@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from convrag.api.errors import UnknownName
-from convrag.api.types import Passage, Turn
+from convrag import Passage, Turn, UnknownName
 from convrag.testing import DatasetContract
 from convrag_datasets.ir_datasets import IrDatasetsDataset
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConfigError, ConvragError, DataError
-from convrag.api.types import Passage, Turn
+from convrag import ConfigError, ConvragError, DataError, Passage, Turn
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.testing import DatasetContract
 from convrag_datasets.jsonl import JsonlDataset
@@ -52,15 +51,6 @@ def problem(**files) -> str:
 
 
 class TestConversations:
-    def test_turns(self, talk):
-        (conversation,) = JsonlDataset(conversations=talk).conversations()
-        assert conversation.id == "c1"
-        assert conversation.domain == "default"
-        assert conversation.turns == (
-            Turn("c1<::>1", "What is the Moon?", "A satellite."),
-            Turn("c1<::>2", "How far is it?"),
-        )
-
     def test_ids_labels_and_domain(self, tmp_path):
         turn = {"id": "t-9", "question": " Wie groß? ", "answer": None, "answerability": "PARTIAL", "hard": True}
         path = jsonl(
@@ -324,9 +314,6 @@ class TestQrels:
         path = tmp_path / "qrels.txt"
         path.write_text("c1<::>1 0 p1 2\nc1<::>2  0   p1  -1\n")
         assert JsonlDataset(conversations=talk, qrels=path).qrels() == {"c1<::>1": {"p1": 2}, "c1<::>2": {"p1": -1}}
-
-    def test_none(self, talk):
-        assert JsonlDataset(conversations=talk).qrels() == {}
 
     @pytest.mark.parametrize(
         ("row", "message"),

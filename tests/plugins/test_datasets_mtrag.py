@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConvragError
-from convrag.api.types import Passage, Turn
+from convrag import ConvragError, Passage, Turn
 from convrag.testing import DatasetContract
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_datasets.mtrag import MtragDataset, find_domain
@@ -261,30 +260,3 @@ def test_the_domain_of_an_index():
         assert find_domain(domain, DOMAINS) == domain
     assert find_domain("mt-rag-ibmcloud", ["cloud", "ibmcloud"]) == "ibmcloud"
     assert find_domain("mt-rag-banking", DOMAINS) == ""
-
-
-class TestRealData:
-    def test_conversations(self, mtrag_path):
-        dataset = MtragDataset(path=mtrag_path)
-        assert list(dataset.check()) == []
-        conversations = list(dataset.conversations())
-        assert len(conversations) == 55
-        turns = [turn for conversation in conversations for turn in conversation.turns]
-        assert len(turns) == len({turn.id for turn in turns}) == 429
-        assert all(turn.question and turn.answer and len(turn.labels) == 3 for turn in turns)
-        assert sum(turn.labels["answerability"] == "UNANSWERABLE" for turn in turns) == 30
-        for conversation in conversations:
-            numbers = [int(turn.id.removeprefix(f"{conversation.id}<::>")) for turn in conversation.turns]
-            assert numbers == list(range(1, len(numbers) + 1))
-
-    @pytest.mark.parametrize(("domain", "judged", "size"), [("clapnq", 208, 11_909), ("cloud", 188, 13_200)])
-    def test_qrels_and_corpus(self, mtrag_path, domain, judged, size):
-        dataset = MtragDataset(path=mtrag_path, domain=domain)
-        assert len(dataset.qrels()) == judged
-        assert all(any(grade > 0 for grade in grades.values()) for grades in dataset.qrels().values())
-        passages = {passage.id: passage for passage in dataset.corpus(domain)}
-        assert len(passages) == size
-        assert all(passages.keys() >= grades.keys() for grades in dataset.qrels().values())
-        turns = {turn.id: turn for conversation in dataset.conversations() for turn in conversation.turns}
-        for turn_id, grades in dataset.qrels().items():
-            assert grades.keys() <= {passage.id for passage in turns[turn_id].passages}

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import DataError
-from convrag.api.types import Passage, Turn
+from convrag import DataError, Passage, Turn
 from convrag.config.compose import compose
 from convrag.testing import DatasetContract
 from convrag.turn.wiring import Wiring

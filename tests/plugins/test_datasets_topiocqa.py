@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import DataError
-from convrag.api.types import Passage
+from convrag import DataError, Passage
 from convrag_datasets.topiocqa import TopiocqaDataset
 from published_sets import PublishedContract, write_json, write_lines
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.records import TurnRecord
-from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt
+from convrag import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, TurnRecord
 from convrag.testing import MetricsContract
 from convrag_dedup.stats import DedupMetrics, PrefixReuse, Trie, add_sequence, report_deduplication
 

@@ -12,10 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import toys
-from convrag.api.errors import DataError, LLMError
-from convrag.api.records import TurnRecord
-from convrag.api.stage import Embedder
-from convrag.api.types import Conversation, Passage, Prompt, Question, Turn
+from convrag import Conversation, DataError, Embedder, LLMError, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers

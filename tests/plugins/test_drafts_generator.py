@@ -27,7 +27,6 @@ from convrag import (
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.types import PassageSpan
 from convrag.testing import GeneratorContract
-from convrag_drafts.drafting import renumber_citations
 from convrag_drafts.generator import DraftsGenerator
 
 MOON = Passage("moon", "The Moon is 384,400 km away. It has no air.\nIts phases last a month.", "Moon")
@@ -294,23 +293,10 @@ def test_a_run_that_must_stop_stops() -> None:
 
 
 def test_numbers_that_no_span_has_are_removed() -> None:
-    found = ask(Scripted(draft_spans=f"It is far [1, 3]. Mars is red. [9] `a[1]` [{'9' * 5000}] [4]"))
+    found = ask(Scripted(draft_spans=f"It is far [1, 3][1]. Mars is red. [9] `a[1]` [{'9' * 5000}] [4]"))
     assert found.text == "It is far [4]. Mars is red. `a[1]`"
     assert (found.citations, found.trace["citations_removed"]) == (("moon",), 4)
     assert [found.text[each.start : each.end] for each in found.support] == ["It is far"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Tea is hot. [1][2] Milk [3, 1].", "Tea is hot. [4] Milk [7, 4]."),
-        ("A [1] [2] [3][1] b [2]", "A [4] [7] b [4]"),
-        ("[1, 2]", "[4]"),
-        ("none", "none"),
-    ],
-)
-def test_numbers_of_spans_become_those_of_passages(text: str, expected: str) -> None:
-    assert renumber_citations(text, {1: 4, 2: 4, 3: 7}) == expected
 
 
 PIECES = st.lists(
@@ -375,11 +361,6 @@ def test_without_a_model_every_turn_is_answered_or_refused(here: Path) -> None:
         trace = record.trace["generator"]
         assert trace["answerability"]["decision"] == decision, question
         assert trace["answerability"].get("score", 0) == pytest.approx(max(hit.score for hit in record.hits))
-        for support in record.answer.support:
-            for span in support.spans:
-                text = next(hit.passage.text for hit in record.hits if hit.passage.id == span.passage_id)
-                said = record.answer.text[support.start : support.end]
-                assert " ".join(text[span.start : span.end].split()) in " ".join(said.split()) or said in text
         calls = record.usage["generator"].calls + record.usage["generator"].reused
         assert calls in {"answerable": (3, 5, 6, 7), "unanswerable": (1,), "conversational": (2,)}[decision]
     assert record.answer.text == "You're welcome."

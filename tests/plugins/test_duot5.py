@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from commands import run_convrag
-from convrag.api.stages import Ranker
+from convrag import Ranker, Store
 from convrag.store.remember import remember
-from convrag.store.store import Store
 from convrag.testing import RankerContract
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads

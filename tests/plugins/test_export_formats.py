@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError, DataError
-from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Turn
+from convrag import Answer, ConfigError, DataError, Evidence, EvidenceItem, Hit, Passage, Query, Turn, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import to_json
 from convrag.turn.wiring import Wiring

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convrag import Hit, Passage, Query, Question, Retriever, Rewrite, Rewriter, Turn
 from convrag.api.errors import ConfigError, LLMError, RunStopped, UnknownName
-from convrag.api.stages import Retriever, Rewriter
-from convrag.api.types import Hit, Passage, Query, Question, Rewrite, Turn
 from convrag.config.compose import compose
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.store.usage import UsageMeter

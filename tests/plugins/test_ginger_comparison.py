@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConfigError
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Metrics
-from convrag.api.types import Answer
+from convrag import Answer, ConfigError, Metrics, TurnRecord
 from convrag.testing import TaskContract
 from convrag_ginger.compare_answers import CompareAnswersTask, compare_pair
 from tasks import run_task

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from chat_toys import Adds
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Nugget, Passage, Question
+from convrag import Answer, ConfigError, ConvragError, Evidence, EvidenceItem, Hit, Nugget, Passage, Question
 from convrag.score.summary import FallbackCounter
 from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline

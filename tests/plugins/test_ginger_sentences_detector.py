@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.stages import Detector
-from convrag.api.types import Nugget, Passage
+from convrag import Detector, Nugget, Passage
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import DetectorContract
 from convrag_ginger.llm_detector import LlmDetector

@@ -1,7 +1,6 @@
 import pytest
 
-from convrag.api.stage import LLM
-from convrag.api.types import Nugget
+from convrag import LLM, Nugget
 from convrag.testing import SummarizerContract
 from convrag_ginger.length_limit import count_words
 from convrag_ginger.summarizer import LlmSummarizer

@@ -15,11 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.stage import Embedder
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Passage, Query
+from convrag import Conversation, Dataset, Embedder, Passage, Query, Store
 from convrag.config.compose import compose
-from convrag.store.store import Store
 from convrag.turn.wiring import Wiring
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever

@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError, LLMError
-from convrag.api.records import Measurement, Report, TurnRecord
-from convrag.api.stage import LLM
-from convrag.api.stages import Dataset
+from convrag import LLM, ConfigError, Dataset, LLMError, Measurement, Report, Store, TurnRecord
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose
-from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging.answers import split_words, truncate_answer
 from convrag_judging.nuggets import NuggetMetrics
@@ -146,15 +142,6 @@ def test_the_qrels_name_the_passages_of_a_turn_that_has_none(store: Store) -> No
     assert prompt.inputs["question"] == "And how?"
 
 
-def test_nuggets_do_not_depend_on_the_system(store: Store) -> None:
-    """For two systems with different passages and answers, the prompt that creates nuggets is the same."""
-    evidence = Evidence((EvidenceItem(1, Passage("e", "something else"), "something else"),))
-    llms = [model(), model()]
-    metric(store, llms[0]).measure([record(1, "one answer")])
-    metric(store, llms[1]).measure([record(1, "another", evidence=evidence, trace={"rewriter": {"x": 1}})])
-    assert llms[0].asked("nuggetise") == llms[1].asked("nuggetise")
-
-
 def test_nuggets_from_the_evidence(store: Store) -> None:
     hint = EvidenceItem(2, Passage("f", "full text"), "see above", hint=True)
     evidence = Evidence((EvidenceItem(1, Passage("e", "shown text"), "shown text"), hint, hint))
@@ -236,17 +223,6 @@ def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
     assert "third_llm 1.000 (3.0 nuggets a turn, 3.0 vital)" in report.lines[1]
 
 
-def test_written_labels_can_be_read_back(store: Store, tmp_path: Path) -> None:
-    stage = metric(store, model(), second_llm=model(importance=json.dumps({"labels": ["okay"] * 3})))
-    records = [record(1, FACTS[1], trace={}), record(2, FACTS[20])]
-    values = stage.measure(records)
-    path = tmp_path / "labels.jsonl"
-    path.write_text(report_of(values).files["nuggets.jsonl"], encoding="utf-8")
-    again = metric(store, Scripted(), judgements=[path])
-    assert list(again.check()) == []
-    assert again.measure(records) == values
-
-
 # Unusable replies --------------------------------------------------------------------------------------------
 
 
@@ -269,22 +245,15 @@ def test_nuggets_without_a_label_are_left_out(store: Store, tmp_path: Path) -> N
     assert any("1 replies could not be used as they were, and 2 labels are missing" in line for line in report.lines)
 
 
-def test_a_turn_without_a_judgement_is_left_out(store: Store, tmp_path: Path) -> None:
+def test_a_turn_without_nuggets_or_a_judgement_is_left_out(store: Store) -> None:
     def down(prompt: Prompt) -> str:
         raise LLMError("the server is down")
 
-    stage = metric(store, model(assign=down))
-    measured = stage.measure([record(1, "x")])
-    assert measured == {}
-    report = report_of(measured)
-    assert report.numbers["nuggets"]["left_out"]["not_judged"] == 1
-    assert "the server is down" in report.lines[-1]
-
-
-def test_a_failing_assessor_does_not_affect_the_others(store: Store) -> None:
-    stage = metric(store, model(), second_llm=model(importance="I cannot say."))
-    values = stage.measure([record(1, FACTS[0])])["t<::>1"]
-    assert (values["nuggets_strict_vital"], values["nuggets_count"]) == (1.0, 3.0)
+    for reason, llm in {"no_nuggets": model(nuggetise=listed()), "not_judged": model(assign=down)}.items():
+        measured = metric(store, llm).measure([record(1, "x")])
+        assert measured == {}
+        assert report_of(measured).numbers["nuggets"]["left_out"][reason] == 1
+    assert "the server is down" in report_of(measured).lines[-1]
 
 
 @pytest.mark.parametrize("reply", ["I am sorry.", '{"nuggets": []}', '{"nuggets": "none"}'])
@@ -304,13 +273,6 @@ def test_nuggets_beyond_the_limits_are_dropped(store: Store) -> None:
     assert "at most 30 nuggets" in complaints[1]
     nuggets = [text for prompt in llm.asked("assign") for text in prompt.inputs["nuggets"]]
     assert nuggets == ["One fact", *(f"fact {n}" for n in range(29))]
-
-
-def test_no_nuggets_is_no_score(store: Store, tmp_path: Path) -> None:
-    stage = metric(store, model(nuggetise=listed()))
-    measured = stage.measure([record(1, "x")])
-    assert measured == {}
-    assert report_of(measured).numbers["nuggets"]["left_out"]["no_nuggets"] == 1
 
 
 # Files, options, the whole run ---------------------------------------------------------------------------------------
@@ -415,7 +377,7 @@ def test_a_run_with_a_rule_based_model(here: Path) -> None:
 
 
 def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
-    run_sample(here)
+    run_sample(here, "+llm@metrics.nuggets.second_llm=extractive")
     given = "judgements=[run/nuggets.jsonl]"
     evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]
     for name, arguments in {"evaluated": evaluating, "alone": ["task=score_nuggets", f"task.{given}"]}.items():

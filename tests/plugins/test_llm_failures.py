@@ -6,9 +6,8 @@ from base64 import b64encode
 
 import pytest
 
-from convrag.api.errors import LLMError
+from convrag import LLMError, Message, Prompt
 from convrag.api.secrets import is_public_address, redact, redact_address
-from convrag.api.types import Message, Prompt
 from convrag_llms.connections import RedactingFilter
 from convrag_llms.endpoint import find_secret_values
 from convrag_llms.reply import HttpError, exceeds_context_window

@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.errors import LLMError, RunStopped
-from convrag.api.types import Answer, Message, Prompt
+from convrag import Answer, LLMError, Message, Prompt, Store
+from convrag.api.errors import RunStopped
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
-from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
 from convrag_llms import limits
 from convrag_llms.http_llm import HttpLLM
@@ -33,7 +32,7 @@ CONF = Path(__file__).parents[2] / "conf" / "llm"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
 PRICES = {"input_cost_per_token": 3e-5, "output_cost_per_token": 6e-5}
 COST = 7 * 3e-5 + 3 * 6e-5  # of the server's usual reply, at the price of gpt-4
-needs_extra = pytest.mark.integration
+pytestmark = pytest.mark.integration
 
 
 def client(server: Server, **parameters: Any) -> HttpLLM:
@@ -43,7 +42,6 @@ def client(server: Server, **parameters: Any) -> HttpLLM:
 
 
 @every_option
-@needs_extra
 class TestUsage:
     def test_a_known_model_has_a_price(self, server: Server) -> None:
         assert client(server).complete(PROMPT).cost_usd == pytest.approx(COST)
@@ -86,7 +84,6 @@ class Asking(toys.QuotingGenerator):
         return Answer(self.llm.complete(Prompt("answer", (Message("user", question.turn_id),))).text)
 
 
-@needs_extra
 class TestCostLimit:
     def most(self, server: Server) -> float:
         """What the stage thinks that one of the calls below can cost: few tokens are asked for."""
@@ -258,7 +255,6 @@ class TestRateLimiter:
         assert waited == [60.0 * (number // per_minute) for number in range(3 * per_minute)]
 
     @every_option
-    @needs_extra
     def test_the_server_sees_no_more(self, server: Server) -> None:
         server.delay = 0.05
         stage = client(server, concurrency=2)
@@ -267,7 +263,6 @@ class TestRateLimiter:
         assert server.max_concurrent == 2
 
     @every_option
-    @needs_extra
     def test_a_retry_is_a_request_too(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         waited = stop_clock(monkeypatch)
         server.plan_replies(make_error(500), make_reply())

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.errors import LLMError
-from convrag.api.types import Completion, Message, Prompt
+from convrag import Completion, LLMError, Message, Prompt
 from convrag_llms.call import MAX_LENGTH, shorten_error
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client

@@ -8,9 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from convrag.api.errors import LLMError
-from convrag.api.types import Message, Prompt
-from convrag.turn.pipeline import Pipeline
+from convrag import LLMError, Message, Pipeline, Prompt
 from convrag_llms import call
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import LLMError
-from convrag.api.types import Completion, Message, Prompt
+from convrag import Completion, LLMError, Message, Prompt
 from convrag.store.streaming import listen_with
 from llm_client import COST_WITHOUT_PRICE, every_option, make_client
 from llm_server import DONE, Server, Step, make_error, make_event, make_reply

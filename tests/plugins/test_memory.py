@@ -7,15 +7,11 @@ from typing import Any
 
 import pytest
 
+from convrag import LLM, Completion, Conversations, Memory, MemoryView, Passage, Pipeline, Prompt, Question, Turn
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.stage import LLM
-from convrag.api.stages import Memory
-from convrag.api.types import Completion, MemoryView, Passage, Prompt, Question, Turn
 from convrag.sdk.words import is_stop_word
 from convrag.store.remember import find_attempt
 from convrag.testing import MemoryContract
-from convrag.turn.conversations import Conversations
-from convrag.turn.pipeline import Pipeline
 from convrag_memory.facts import Facts, list_facts, list_missing
 from convrag_memory.forgetting import ForgettingMemory
 from convrag_memory.recent import RecentMemory, RelevantMemory
@@ -98,11 +94,6 @@ class TestRelevantContract(MemoryContract):
 class TestSummaryContract(MemoryContract):
     def make(self) -> SummaryMemory:
         return SummaryMemory(llm=SummarisingLLM(), recent=1, block=1)
-
-
-class TestExtractiveSummaryContract(MemoryContract):
-    def make(self) -> SummaryMemory:
-        return SummaryMemory(llm=SummarisingLLM(rules=True), recent=1, block=1)
 
 
 class TestForgettingContract(MemoryContract):

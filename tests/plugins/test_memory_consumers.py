@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from convrag.api.stage import LLM
+from convrag import LLM, Completion, Hit, MemoryView, Passage, Pipeline, Prompt, Question, Rewrite, Turn
 from convrag.api.stages import Memory, Retriever, Rewriter
-from convrag.api.types import Completion, Hit, MemoryView, Passage, Prompt, Question, Rewrite, Turn
-from convrag.turn.pipeline import Pipeline
 from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter
 from convrag_baselines.rules import AllQuestionsRewriter, BlendRewriter, LastNRewriter, WeightedHistoryRewriter
 from convrag_basics.contexts import FullContext

@@ -2,9 +2,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Conversation, Turn
+from convrag import Answer, Conversation, Dataset, Turn, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.answerability import AnswerabilityMetrics

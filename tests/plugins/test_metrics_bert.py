@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
+from convrag import Answer, Conversation, Dataset, Evidence, EvidenceItem, Passage, Turn, TurnRecord
 from convrag.api.errors import ConfigError, ConvragError, DataError
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Turn
 from convrag.testing import MetricsContract
 from convrag_metrics.bertscore import BertScoreMetrics, RbAggMetrics
 from convrag_metrics.grounding import GroundingMetrics

@@ -11,13 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.errors import DataError
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Evidence, EvidenceItem, Hit, Passage
+from convrag import Conversation, DataError, Dataset, Evidence, EvidenceItem, Hit, Passage, Store, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
-from convrag.store.store import Store
 from convrag.testing import MetricsContract, TinyDataset
 from convrag_metrics.evidence import EvidenceMetrics, compute_alpha_ndcg, name_document, read_subtopics
 

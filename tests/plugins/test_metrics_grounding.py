@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Passage
+from convrag import Answer, Evidence, EvidenceItem, Passage, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.citation_support import has_lexical_support

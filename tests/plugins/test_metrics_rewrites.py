@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.errors import DataError
-from convrag.api.records import TurnRecord, Usage
-from convrag.api.stage import Embedder
-from convrag.api.types import Query
+from convrag import DataError, Embedder, Query, TurnRecord
+from convrag.api.records import Usage
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.rewrites import RewriteMetrics

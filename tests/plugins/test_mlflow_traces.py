@@ -14,8 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from commands import LIBRARIES, drop_progress, run_convrag
-from convrag import Question, Run, TurnRecord
-from convrag.api.records import RunSummary
+from convrag import Question, Run, RunSummary, TurnRecord
 from convrag.testing.running import make_records
 from convrag_mlflow import turn_trace
 from convrag_mlflow.tracker import MlflowTracker

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.api.errors import DataError, LLMError
+from convrag import LLM, Clusterer, DataError, Embedder, LLMError, Question, Turn
 from convrag.api.session import Session
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Clusterer
-from convrag.api.types import Question, Turn
 from convrag.config.compose import compose
-from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
 from convrag_clusterers.embeddings import KMeansClusterer
 from convrag_mmr.rewriter import (
@@ -130,13 +126,6 @@ def test_what_the_user_says_is_never_filler() -> None:
     assert extracted(Turn("1", "What about that?", "")) == [("What about that?", "user", 1)]
 
 
-def test_lines_end_sentences_and_citations_go() -> None:
-    assert list(split_sentences("It has:\n- phases [1, 2]\n- craters[3]\n\nDr. Oe said so. [4] He did.")) == [
-        "It has:", "- phases", "- craters", "Dr. Oe said so.", "He did.",
-    ]  # fmt: skip
-    assert split_sentences("") == split_sentences(" \n ") == ()
-
-
 # Representatives ---------------------------------------------------------------------------------------------------
 
 
@@ -158,13 +147,6 @@ def test_representatives_are_nearest_to_the_centroid(seed: int, labels: list[int
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     found = select_representatives(rows, np.array(labels), most).tolist()
     assert found == reference_representatives(rows.astype(float), labels, most)
-
-
-def test_representatives_of_little() -> None:
-    rows = np.zeros((3, 2), dtype=np.float32)
-    assert select_representatives(rows[:0], np.zeros(0, dtype=np.int64), 3).tolist() == []
-    assert select_representatives(rows, np.zeros(3, dtype=np.int64), 2).tolist() == [0, 1]
-    assert select_representatives(rows, np.full(3, -1), 1).tolist() == [0, 1, 2]
 
 
 # The rewrite -------------------------------------------------------------------------------------------------------

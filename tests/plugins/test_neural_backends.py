@@ -1,7 +1,6 @@
 """Devices and backends of neural models."""
 
 import json
-import logging
 import os
 import sys
 from pathlib import Path
@@ -231,15 +230,6 @@ def test_a_backend_gives_the_vectors_of_torch(
     monkeypatch.setattr(exporting, "_export", refuse)
     assert np.array_equal(embedder(backend, store).embed(TEXTS), rows)
     assert "openvino_telemetry" not in sys.modules
-
-
-def test_auto_gives_the_vectors_of_torch(store: Store, plain: Any, caplog: pytest.LogCaptureFixture) -> None:
-    need("openvino")
-    caplog.set_level(logging.INFO)
-    stage = embedder("auto", store)
-    assert np.allclose(stage.embed(TEXTS), plain, atol=1e-5)
-    assert stage.note().startswith("backend=auto: model was computed by openvino 20")
-    assert f"{FOLDER} is computed by openvino" in caplog.text
 
 
 def test_a_processor_without_bfloat16_is_said(store: Store, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

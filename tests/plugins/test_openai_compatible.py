@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.errors import LLMError
-from convrag.api.types import Message, Prompt
+from convrag import LLMError, Message, Prompt
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.streaming import listen_with
 from convrag.testing import LLMContract

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from convrag import LLMError, PromptTemplate
+from convrag import LLMError, PromptTemplate, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.errors import RunStopped
-from convrag.store.store import Store
 from convrag_questions.conversation import (
     ConversationWriter,
     Outline,

@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import DataError, UnknownName
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Hit, Passage, Query, Question
+from convrag import Conversation, DataError, Dataset, Hit, Passage, Query, Question, Store, UnknownName
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
-from convrag.store.store import Store
 from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
 from convrag_replay.retriever import RunRetriever
 from convrag_replay.rewriter import ReplayRewriter
@@ -128,8 +125,6 @@ BROKEN_REWRITES = [
     ([{"_id": "1", "text": "x", "queries": "x"}], "line 1", "queries"),
     ([{"_id": "1", "text": "x", "queries": ["x"]}], "line 1", "text"),
     ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": "much"}]}], "line 1", "weight"),
-    (['{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": NaN}]}'], "line 1", "NaN"),
-    ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": 10**400}]}], "line 1", "this is not JSON: the "),
 ]
 
 
@@ -202,18 +197,6 @@ def test_the_identity_of_rewrites_follows_the_content(tmp_path: Path) -> None:
     write(path, {"_id": "1", "text": "y"})
     assert ReplayRewriter(dataset=TinyDataset(), path=path).content_hash() not in ("", before)
     assert ReplayRewriter(dataset=TinyDataset(), path=tmp_path / "absent").content_hash() == ""
-
-
-@pytest.mark.parametrize("domain", ["clapnq", "cloud"])
-def test_mtrags_own_rewrites(mtrag_path: Path, domain: str) -> None:
-    folder = mtrag_path / "mtrag-human/retrieval_tasks" / domain
-    last_turns = ReplayRewriter(dataset=TinyDataset(), path=folder / f"{domain}_lastturn.jsonl")
-    questions = ReplayRewriter(dataset=TinyDataset(), path=folder / f"{domain}_questions.jsonl")
-    for line in (folder / f"{domain}_lastturn.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        question = Question("?", turn_id=row["_id"])
-        expected = row["text"].removeprefix("|user|: ").strip()
-        assert last_turns.rewrite(question).text == questions.rewrite(question).text == expected
 
 
 # retriever=run ----------------------------------------------------------------------------------------------------

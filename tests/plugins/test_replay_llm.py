@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 
 import toys
-from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.records import Run
-from convrag.api.types import Answer, Completion, Message, Prompt
+from convrag import Answer, Completion, ConfigError, DataError, LLMError, Message, Prompt, Run, Store
 from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk import recording
 from convrag.store.files import open_atomically
 from convrag.store.remember import remember
-from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
 from convrag.testing import LLMContract, make_prompt
 from convrag_replay.llm import ReplayLLM

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import LLMError, RunStopped
-from convrag.api.stages import Rewriter
-from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
+from convrag import Completion, LLMError, Prompt, Query, Question, Rewrite, Rewriter, Turn
+from convrag.api.errors import RunStopped
 from convrag.testing import RecordedLLM, RewriterContract
 from convrag_fusion.rewriters import EnsembleRewriter
 from convrag_resolve.rewriter import ResolveRewriter

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import toys
-from convrag.api.errors import ConfigError
-from convrag.api.stage import Embedder
-from convrag.api.stages import Clusterer, Ranker, Selector
-from convrag.api.types import Hit, Passage, Query, Question
+from convrag import Clusterer, ConfigError, Embedder, Hit, Passage, Pipeline, Query, Question, Ranker, Selector
 from convrag.testing import LetterEmbedder, SelectorContract
-from convrag.turn.pipeline import Pipeline
 from convrag_clusterers.embeddings import AgglomerativeClusterer
 from convrag_retrieval.rankers import BM25Ranker
 from convrag_selectors.selectors import (

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.types import Hit, Passage, Question
+from convrag import Hit, Passage, Pipeline, Question
 from convrag.config.compose import compose
 from convrag.testing import ContextContract
-from convrag.turn.pipeline import Pipeline
 from convrag_basics.contexts import SnippetContext, find_snippet
 
 TEXT = "Tea is a drink. A kettle boils water.\nSteam whistles in the kettle's lid. Tea is brewed in it. Bread rises."

@@ -5,13 +5,10 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConvragError, DataError
-from convrag.api.records import TurnRecord
-from convrag.api.types import Conversation, Hit, Passage, Query, Turn
+from convrag import Conversation, ConvragError, DataError, Hit, Passage, Query, Store, Turn, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import format_trec_lines, from_json, to_json
 from convrag.sdk.trec import encode_id
-from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset

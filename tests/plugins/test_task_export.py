@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
+from convrag import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
-from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
 from convrag.config.compose import compose
 from convrag.run.records import to_json
 from convrag.testing import TaskContract

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from convrag import Hit, Query, Retriever
 from convrag.api.errors import NotReady
-from convrag.api.stages import Retriever
-from convrag.api.types import Hit, Query
 from convrag.config.compose import compose
 from convrag_tasks.run import IndexTask
 

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from convrag import Pipeline
+from convrag import Clusterer, Embedder, Pipeline, Query, Question, Rewrite, Rewriter, Turn
 from convrag.api.errors import RunStopped
-from convrag.api.stage import Embedder
-from convrag.api.stages import Clusterer, Rewriter
-from convrag.api.types import Query, Question, Rewrite, Turn
 from convrag.sdk.queries import choose_queries
 from convrag.testing import RewriterContract
 from convrag_baselines.rules import NoRewriter

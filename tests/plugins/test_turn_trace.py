@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from convrag.api.records import TurnRecord
-from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+from convrag import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query, TurnRecord
 from convrag_tasks.turn_trace import format_turn_trace
 from tasks import run_task
 

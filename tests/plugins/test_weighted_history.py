@@ -5,10 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.errors import LLMError
-from convrag.api.stage import LLM
-from convrag.api.stages import Rewriter
-from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
+from convrag import LLM, Completion, LLMError, Prompt, Query, Question, Rewrite, Rewriter, Turn
 from convrag.config.compose import compose
 from convrag.sdk.queries import choose_queries
 from convrag.testing import RewriterContract

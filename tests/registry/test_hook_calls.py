@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import toys
-from convrag.api.hookspecs import hookimpl
-from convrag.api.records import Report
+from convrag import Report, hookimpl
 from convrag.registry import plugins
 from convrag.registry.plugins import Plugins
 from convrag.turn.observers import Observers

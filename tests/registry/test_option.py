@@ -6,14 +6,11 @@ from typing import Annotated, Any, Literal
 import pytest
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConfigError, UnknownName
+from convrag import LLM, Clusterer, ConfigError, Embedder, Ranker, Rewriter, Store, UnknownName, operational, use
 from convrag.api.groups import OPTION_KEY
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Clusterer, Ranker, Rewriter
 from convrag.registry.option import Option
-from convrag.registry.parameters import Use, operational, use
+from convrag.registry.parameters import Use
 from convrag.registry.registry import describe_option
-from convrag.store.store import Store
 
 
 class Tone(Enum):

@@ -9,11 +9,9 @@ import pytest
 from annotated_types import Ge, Gt, Interval, Le
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConfigError, PluginError
-from convrag.api.stage import LLM
-from convrag.api.stages import Rewriter
+from convrag import LLM, ConfigError, Rewriter, operational
+from convrag.api.errors import PluginError
 from convrag.registry.option import Option
-from convrag.registry.parameters import operational
 from convrag.registry.source import find_class
 from written_modules import make_modules
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from convrag.api.records import TurnRecord
-from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt
+from convrag import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, TurnRecord
 from convrag.run.records import TurnRecords, from_json, to_json
 
 

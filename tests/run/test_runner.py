@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError
-from convrag.api.records import Run, RunSummary
+from convrag import ConfigError, Run, RunSummary
 from convrag.config.compose import compose
 from convrag.run.manifest import MANIFEST, compute_identity, read_finished_summary
 from convrag.run.runner import run_experiment

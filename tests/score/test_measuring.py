@@ -11,15 +11,13 @@ from typing import Any
 
 import pytest
 
-from convrag import LLM, Completion, ConfigError, LLMError, Message, Prompt
+from convrag import LLM, Completion, ConfigError, LLMError, Message, Metrics, Prompt, Store
 from convrag.api.records import Measurement, Report, TurnRecord
-from convrag.api.stages import Metrics
 from convrag.config.settings import DEFAULT_METRICS
 from convrag.score.measuring import check_measures_differ, join_reports, measure
 from convrag.score.scoring import Scores
 from convrag.score.summary import summarize
 from convrag.store.remember import remember
-from convrag.store.store import Store
 
 RECORDS = [TurnRecord("c", "c<::>1", "default", 1, "q")]
 

@@ -12,12 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toys
+from convrag import ConvragError, Dataset, Passage, Store
 from convrag.api.documents import CorpusPart
-from convrag.api.errors import ConvragError
-from convrag.api.stages import Dataset
-from convrag.api.types import Passage
 from convrag.sdk.corpus import Corpus
-from convrag.store.store import Store
 
 
 class Data(toys.ToyDataset):

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import DataError
-from convrag.sdk.prompts import PromptTemplate
+from convrag import DataError, PromptTemplate
 
 
 def template(text: str, folder: Path) -> PromptTemplate:

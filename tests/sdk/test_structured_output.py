@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel
 
-from convrag.api.errors import LLMError
-from convrag.api.types import Message, Prompt
+from convrag import LLMError, Message, Prompt
 from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
 from toys import Says
 

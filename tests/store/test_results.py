@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 
 import toys
-from convrag.api.errors import ConvragError
+from convrag import Answer, Completion, Conversations, ConvragError, Store
 from convrag.api.stage import remembered
-from convrag.api.types import Answer, Completion
 from convrag.run.records import RunFolder, TurnRecords, Writers, read_records, to_json
 from convrag.store.files import write_atomically
 from convrag.store.remember import remember
-from convrag.store.store import Store
 from convrag.store.streaming import current_listener, listen_with
 from convrag.store.values import ArrayCodec
 from convrag.testing import make_prompt
-from convrag.turn.conversations import Conversations
 
 
 @pytest.fixture

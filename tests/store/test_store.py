@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.errors import ConfigError
-from convrag.store.store import Store
+from convrag import ConfigError, Store
 
 
 def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:

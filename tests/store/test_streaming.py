@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 import toys
+from convrag import Answer, Completion, Store
 from convrag.api.errors import RunStopped
-from convrag.api.types import Answer, Completion
 from convrag.config.settings import Settings
 from convrag.store.cancellation import Cancellation, Cancelled, sleep
 from convrag.store.remember import remember
-from convrag.store.store import Store
 from convrag.store.streaming import Stream, current_listener
 from convrag.testing import make_prompt
 from toys import pipeline

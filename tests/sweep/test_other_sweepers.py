@@ -35,9 +35,7 @@ def values(folder: Path, metric: str) -> list[float]:
 def test_optuna_finds_the_best_weight(metric: str, tmp_path: Path) -> None:
     study = (
         "hydra/sweeper=optuna",
-        "hydra.sweeper.n_trials=5",
-        "hydra.sweeper.n_jobs=1",
-        "hydra.sweeper.sampler.seed=1",
+        *(f"hydra.sweeper.{each}" for each in ("n_trials=5", "n_jobs=1", "sampler.seed=1")),
     )
     asked = ("rewriter=blend", "rewriter.weight=interval(0.1,1)", f"sweep.metric={metric}")
     done = convrag(*study, "hydra.sweeper.direction=maximize", *asked, folder=tmp_path)

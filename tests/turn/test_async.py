@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError
-from convrag.api.types import Answer
+from convrag import Answer, ConfigError, Conversations
 from convrag.store import cancellation
 from convrag.store.streaming import current_listener
-from convrag.turn.conversations import Conversations
 from convrag.turn.turn import StageFinished
 from toys import QuotingGenerator, pipeline
 

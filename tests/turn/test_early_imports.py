@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.stage import Embedder
-from convrag.api.stages import Clusterer
+from convrag import Clusterer, Embedder, Store
 from convrag.config.compose import compose
 from convrag.store.remember import remember
-from convrag.store.store import Store
 from convrag.testing import LetterEmbedder
 from convrag.turn.stage_pool import pool
 from convrag.turn.wiring import Wiring

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError, OtherConfiguration
-from convrag.api.types import Passage
-from convrag.turn.conversations import Conversations
-from convrag.turn.pipeline import Pipeline
+from convrag import ConfigError, Conversations, Passage, Pipeline
+from convrag.api.errors import OtherConfiguration
 
 PASSAGES = [
     Passage("moon", "The Moon is 384,400 kilometres away from the Earth.", "Moon", "http://x/moon"),

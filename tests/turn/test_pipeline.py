@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 import toys
+from convrag import Answer, Hit, MemoryView, Message, Passage, Pipeline, Prompt, Question, Rewrite, Selection, Store
 from convrag.api.session import Session
 from convrag.api.stages import Memory, Selector
-from convrag.api.types import Answer, Hit, MemoryView, Message, Passage, Prompt, Question, Rewrite, Selection
 from convrag.config.settings import Settings
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
-from convrag.store.store import Store
-from convrag.turn.pipeline import Pipeline
 from convrag.turn.turn import rerank_hits
 from toys import pipeline
 

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError
-from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Message, Passage, Prompt, Question, Turn
+from convrag import ConfigError, Conversation, Dataset, Message, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk.prompts import INTRODUCTION, add_profile
@@ -180,11 +177,6 @@ def test_a_run_asks_no_turn_of_the_given_history_and_shows_it_to_the_stages(hist
 def test_positions_and_exports_count_the_given_history() -> None:
     turns = read_dataset_turns(GivenHistory())
     assert [place.number for place in turns.values()] == [2, 3]
-    assert [message["text"] for message in list_messages(turns["c_3"])] == [
-        "Given?",
-        "Given.",
-        "two?",
-        "Two.",
-        "three?",
-    ]
+    said = [message["text"] for message in list_messages(turns["c_3"])]
+    assert said == ["Given?", "Given.", "two?", "Two.", "three?"]
     assert [place.number for place in read_dataset_turns(TinyDataset()).values()] == [1, 2, 3]

@@ -5,14 +5,10 @@ from typing import Any
 
 import pytest
 
+from convrag import LLM, Answer, Completion, Conversations, Detector, Message, Nugget, Passage, Prompt, Store
 from convrag.api.errors import ConfigError
-from convrag.api.stage import LLM
-from convrag.api.stages import Detector
-from convrag.api.types import Answer, Completion, Message, Nugget, Passage, Prompt
 from convrag.registry.option import Option
 from convrag.store.remember import answer_again, remember
-from convrag.store.store import Store
-from convrag.turn.conversations import Conversations
 from convrag.turn.stage_pool import StagePool
 from toys import EchoLLM, LetterEmbedder, QuotingGenerator, pipeline
 

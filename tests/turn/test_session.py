@@ -3,9 +3,8 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
-from convrag.api.types import Turn
-from convrag.turn.conversations import Conversations
+from convrag import ConfigError, Conversations, Turn, UnknownName
+from convrag.api.errors import OtherConfiguration
 from convrag.turn.logs import FailureLog
 from toys import pipeline
 

@@ -11,17 +11,13 @@ import pytest
 from omegaconf import OmegaConf
 
 import toys
-from convrag.api.errors import ConfigError, MissingExtra, NotReady, StageFault
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import Clusterer, Rewriter
-from convrag.api.types import Rewrite
+from convrag import LLM, Clusterer, ConfigError, Embedder, Rewrite, Rewriter, Store, operational, use
+from convrag.api.errors import MissingExtra, NotReady, StageFault
 from convrag.config.compose import compose
 from convrag.registry import plugins
 from convrag.registry.option import Option
-from convrag.registry.parameters import operational, use
 from convrag.registry.plugins import Plugins
 from convrag.store.cancellation import Cancellation, Cancelled
-from convrag.store.store import Store
 from convrag.turn.stage_pool import StagePool, fingerprint_stage, pool
 from convrag.turn.wiring import Wiring
 from processes import run_in_child

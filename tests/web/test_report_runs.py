@@ -86,10 +86,5 @@ def test_a_report_that_fails_costs_a_warning(
 def test_plots_come_in_the_order_of_the_measures(tmp_path: Path) -> None:
     for name in ("heat_ROUGE-L", "heat_nDCG@5_ranker=bm25", "quality_latency_nDCG@5", "turns_ROUGE-L", "other"):
         (tmp_path / f"{name}.png").touch()
-    assert [path.stem for path in list_plots(tmp_path, ["nDCG@5", "ROUGE-L"])] == [
-        "heat_nDCG@5_ranker=bm25",
-        "quality_latency_nDCG@5",
-        "heat_ROUGE-L",
-        "turns_ROUGE-L",
-        "other",
-    ]
+    expected = "heat_nDCG@5_ranker=bm25 quality_latency_nDCG@5 heat_ROUGE-L turns_ROUGE-L other"
+    assert [path.stem for path in list_plots(tmp_path, ["nDCG@5", "ROUGE-L"])] == expected.split()

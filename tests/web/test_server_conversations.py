@@ -135,7 +135,8 @@ def test_conversations_are_listed_with_the_last_used_first(server: RunningServer
     listed = server.http.get("/api/conversations?limit=2").json()["conversations"]
     assert [each["id"] for each in listed] == [first, second]
     assert server.http.get("/api/conversations?limit=1&offset=1").json()["conversations"] == listed[1:]
-    assert set(listed[0]) == {"id", "title", "model", "domain", "turns", "created", "updated"}
+    assert set(listed[0]) == {"id", "title", "model", "domain", "turns", "open", "created", "updated"}
+    assert all(each["open"] for each in listed)
 
 
 def test_models_are_listed_with_what_belongs_to_them(server: RunningServer) -> None:
@@ -201,6 +202,7 @@ def test_a_conversation_of_another_configuration_is_refused(server: RunningServe
     server.conversations.open("of the terminal", "default", configuration=other)
     listed = server.http.get("/api/conversations?limit=2").json()["conversations"]
     assert [(each["id"], each["model"]) for each in listed] == [("of the terminal", ""), ("other", "gone")]
+    assert not any(each["open"] for each in listed)
 
 
 def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ class ConversationInfo(BaseModel):
     """A conversation. Its title is its first question, cut; it is empty before that.
 
     The model is the one that it goes on with. It is empty where none can, since the conversation was begun in the
-    terminal with another configuration.
+    terminal with another configuration. `open` says whether this server can go on with it: one about other documents
+    can be read alone.
     """
 
     id: str
@@ -45,6 +46,7 @@ class ConversationInfo(BaseModel):
     model: str
     domain: str
     turns: int
+    open: bool
     created: datetime
     updated: datetime
 

@@ -157,7 +157,7 @@ async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
 def _describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any]:
     told = {name: getattr(info, name) for name in ("id", "title", "domain", "turns")}
     times = {"created": info.created.isoformat(), "updated": info.updated.isoformat()}
-    return {**told, "model": turns.name_model(info), **times}
+    return {**told, "model": turns.name_model(info), "open": turns.can_go_on(info), **times}
 
 
 def format_export(conversation: Mapping[str, Any], records: Sequence[TurnRecord], format: str) -> Response:

@@ -308,6 +308,13 @@ class ConversationTurns:
         except OtherConfiguration:
             return info.model
 
+    def can_go_on(self, info: ConversationInfo) -> bool:
+        """Whether a conversation was begun with the configuration, its documents included, that its model has here."""
+        try:
+            return not find_differences(info.configuration, self.find_model(info).pipeline.configuration)
+        except OtherConfiguration:
+            return False
+
     def begin(self, model: ServedModel, domain: str) -> Session:
         """Begin a conversation."""
         id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
