@@ -94,7 +94,8 @@ def test_a_hint_at_nothing_is_no_text(here: Path) -> None:
     chat.turn("c", QUESTIONS[0])
     second = chat.turn("c", "Does the moon refer to the previous conversation?", query=QUESTIONS[0])
     assert all(item.hint for item in second.evidence.items)
-    assert (second.answer.text, second.answer.citations) == ("I could not find this in the passages.", ())
+    assert second.answer.text.startswith("I could not find this in the ")
+    assert second.answer.citations == ()
 
 
 def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
@@ -133,7 +134,7 @@ def test_no_rewriter_searches_with_a_refusal(overrides: str, here: Path) -> None
     """It is no text of the conversation, and stands in no prompt for a rewrite."""
     chat = Pipeline.compose(*overrides.split())
     refused = chat.turn("c", "what is a zebra?", query="qwzx").answer.text
-    assert refused in REFUSALS
+    assert refused.startswith(REFUSALS)
     record = chat.turn("c", "and how far away is it?")
     prompts = [prompt.messages[-1].content for prompt, _ in record.replies if prompt.task == "rewrite"]
     assert not record.error

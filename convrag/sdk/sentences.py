@@ -188,7 +188,7 @@ _MARKED = re.compile(r"[.!…。！।॥։።:;][\s\"'”’»)*_\]`\[\d,]*\Z")
 _LISTED = re.compile(r"\s*(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+")
+_LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+|</?[a-zA-Z]\w*>")
 _RULE = re.compile(r"(?:[\s|:=+*_`~-]*\n)+")
 _UNDERLINE = re.compile(r"\s*\n[ \t|+]*[:=~^-]{2}[-:=~^|+ \t]*(?:\n|\Z)")
 _NO_STATEMENT = re.compile(

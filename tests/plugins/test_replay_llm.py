@@ -162,7 +162,7 @@ def test_replayed_calls_spend_nothing(tmp_path: Path) -> None:
     assert (usage.calls, usage.prompt_tokens, usage.spent_usd, usage.unpriced) == (1, 7, 0.0, 0)
 
 
-ARGUMENTS = ("limit=2", "rewriter=full_history", "generator=direct", "tracker=none")
+ARGUMENTS = ("limit=2", "rewriter=full_history", "generator=direct", "generator.refuse=never", "tracker=none")
 
 
 @pytest.fixture(scope="module")
