@@ -208,8 +208,9 @@ class Decider:
         texts = {key: f"{each.name}\n{each.content}" for key, each in passages.items()}
         best = {key: max((match.sure for match in found), default=0.0) for key, found in matches.items()}
         bests = sorted(best.values(), reverse=True)
-        signals = {"sentence": bests[0] if bests else 0.0, "agreement": sum(bests[:3]) / 3}
-        confidence = signals["sentence"]
+        first = best[evidence.items[0].passage.id] if evidence.items else 0.0
+        signals = {"sentence": bests[0] if bests else 0.0, "first": first, "agreement": sum(bests[:3]) / 3}
+        confidence = (signals["sentence"] + first) / 2  # what is found first is most likely about the question
         words = {word.stem: word.text for word in find_content_words(question.text)}
         nearest = max(passages.values(), key=lambda each: best[each.id], default=None)
         has = find_stems(nearest.content) if nearest else frozenset[str]()
