@@ -118,25 +118,13 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
     assert f"Mine.complete returned a str, which is no Completion (acme, {environment.site}" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("group", "body", "choice", "message"),
-    [
-        (
-            "ranker",
-            "def __init__(self, *, embedder: Embedder): self.embedder = embedder\n"
-            "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n",
-            "reranker=mine",
-            "too many positional arguments",
-        )
-    ],
-)
-def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(
-    environment: Environment, group: str, body: str, choice: str, message: str
-) -> None:
-    install(environment, f"    {body}", group)
-    done = environment.convrag(choice, "limit=1", "generator=none")
-    assert message in done.stderr, done.stderr
-    assert f"({choice}, plugin 'acme' of acme-dist" in done.stderr, done.stderr
+def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(environment: Environment) -> None:
+    score = "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n"
+    body = f"    def __init__(self, *, embedder: Embedder): self.embedder = embedder\n{score}"
+    install(environment, body, "ranker")
+    done = environment.convrag("reranker=mine", "limit=1", "generator=none")
+    assert "too many positional arguments" in done.stderr, done.stderr
+    assert "(reranker=mine, plugin 'acme' of acme-dist" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -144,11 +144,8 @@ def test_xquad_over_queries_by_hand() -> None:
 
 def test_xquad_with_one_aspect_is_the_ranking() -> None:
     asked = Question("?", standalone="one", queries=(Query("one"),))
-    assert select(make_xquad(ranker=Scores({"one": [0, 0, 0, 9]}), aspects="queries"), FOUR, 3, asked) == [
-        "a",
-        "b",
-        "c",
-    ]
+    expected = ["a", "b", "c"]
+    assert select(make_xquad(ranker=Scores({"one": [0, 0, 0, 9]}), aspects="queries"), FOUR, 3, asked) == expected
     assert select(make_xquad(aspects="queries"), FOUR, 3, Question("nothing rewritten")) == ["a", "b", "c"]
     assert select(make_xquad(clusterer=Labels(0, 0, 0, 0), lambda_=0.0), FOUR) == ["a", "b", "c"]
 
