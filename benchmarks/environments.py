@@ -11,14 +11,15 @@ PINNED = Path(__file__).parent / "environments"
 MADE = Path(__file__).parent / ".environments"
 
 
-def make_environment(name: str) -> Path:
+def make_environment(name: str, made: Path = MADE) -> Path:
     """The interpreter of an environment, which is made where it is missing or its file has changed.
 
     Args:
         name: of a file of environments/ without `.txt`.
+        made: the folder of all environments.
     """
     pinned = PINNED / f"{name}.txt"
-    folder = MADE / f"{name}-{blake2b(pinned.read_bytes(), digest_size=6).hexdigest()}"
+    folder = made / f"{name}-{blake2b(pinned.read_bytes(), digest_size=6).hexdigest()}"
     python = folder / "bin/python"
     if not (folder / "ready").exists():
         sys.stderr.write(f"environment {name}: installing {pinned.name}\n")

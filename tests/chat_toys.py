@@ -15,6 +15,7 @@ from convrag.store.streaming import current_listener
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
 from convrag_tasks.chat.conversation import ChatConversation
+from convrag_tasks.chat.line_input import Later
 from convrag_tasks.chat.loop import ChatLoop, Inspection
 from convrag_tasks.chat.screen import Screen
 from toys import EvenRanker, ListRetriever, PlainContext
@@ -63,7 +64,9 @@ class Lines:
         self.typed = typed
         self.leaves_at_interrupt = leaves_at_interrupt
 
-    def read(self) -> str | None:
+    def read(self, later: Later | None = None) -> str | None:
+        if later:
+            later.show()
         line = next(self.lines, None)
         if line is None or isinstance(line, str):
             return line and line.strip()

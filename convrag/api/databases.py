@@ -62,7 +62,7 @@ class Transactions(Protocol):
     name: str
     """What messages call the database."""
     serial: str
-    """How it declares a column of numbers of which none is given twice: "integer PRIMARY KEY AUTOINCREMENT"."""
+    """How it declares a column whose numbers are never given twice: "integer PRIMARY KEY AUTOINCREMENT"."""
 
     def read(self) -> AbstractContextManager[Statements]:
         """Begin a transaction that only reads, all of it at one moment."""

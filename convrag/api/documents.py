@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from convrag.api.types import Passage
@@ -59,12 +60,13 @@ class Document:
     def find_headings(self, position: int) -> tuple[Heading, ...]:
         """Return the headings that a character stands under, the highest first."""
         path: list[Heading] = []
-        for heading in self.headings:
-            if heading.start > position:
+        for place in range(bisect_right(self.headings, position, key=attrgetter("start")), 0, -1):
+            heading = self.headings[place - 1]
+            if not path or heading.level < path[-1].level:
+                path.append(heading)
+            if heading.level <= 1:
                 break
-            path = [above for above in path if above.level < heading.level]
-            path.append(heading)
-        return tuple(path)
+        return tuple(reversed(path))
 
     def find_page(self, position: int) -> int | None:
         """Return the number, from 1, of the page that a character is on; None where there are no pages."""
@@ -72,7 +74,7 @@ class Document:
 
 
 class CorpusPart(NamedTuple):
-    """Some passages of a corpus, those of a document say, which are the same for as long as the key is.
+    """Some passages of a corpus, a document's for example. They are the same as long as the key is.
 
     Args:
         key: a copy of the corpus takes the passages of a known key from the copy before it, and reads the others. Parts

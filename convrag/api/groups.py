@@ -31,7 +31,7 @@ OPTION_KEY = "_option_"
 """The key in a stage's configuration that names the option; all others are its parameters."""
 
 SEVERAL = frozenset({"metrics"})
-"""The groups of which a run may choose more than one option."""
+"""The groups in which a run may choose more than one option."""
 
 
 def options_group(group: str) -> str:

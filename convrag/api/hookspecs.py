@@ -42,7 +42,7 @@ def convrag_register(register: Register) -> None:
 
     Args:
         register: takes the group ("rewriter"), the option's name ("dhrag"), the class or its path, and by keyword
-            defaults that replace those of the class's constructor.
+            defaults that replace the defaults of the class's constructor.
     """
 
 

@@ -95,11 +95,6 @@ def format_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Ht
     return Html(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
 
 
-def format_bold(text: object) -> Html:
-    """Escape a text as `format_text` does, in bold."""
-    return Html(f"<b>{format_text(text)}</b>")
-
-
 def format_details(summary: object, content: str) -> Html:
     """Format a part that is opened by a click; `content` is HTML."""
     return Html(f"<details><summary>{format_text(summary)}</summary>{content}</details>")

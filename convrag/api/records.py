@@ -187,7 +187,7 @@ class Measurement(dict[str, Mapping[str, float]]):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The scores of some of a run's turns: those of a domain, say.
+    """The scores of some of a run's turns: of the turns of a domain, say.
 
     Args:
         turns: how many of them were scored.
@@ -278,7 +278,7 @@ class Cell:
             the same command runs it again), "failed", "same" (it is the same experiment as the cell whose id is
             `same_as`, and is not run), or empty while it is to come.
         error: why it failed, or what a partial one lacks.
-        name: what people call it: those of its overrides in which it differs from other cells.
+        name: what people call it: the overrides in which it differs from other cells.
         same_as: the id of the cell that is the same experiment.
 
     Example:

@@ -72,7 +72,7 @@ class Stage(ABC):
     libraries: ClassVar[Sequence[str]] = ()
     """Distributions, as pip names them, whose versions bear on results: `("scikit-learn",)`.
 
-    They are part of the fingerprint, as are those of `requires`, which need not be repeated here.
+    They are part of the fingerprint. So are the libraries of `requires`: they need not be repeated here.
     """
 
     env_vars: ClassVar[Sequence[str]] = ()

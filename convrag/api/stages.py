@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from convrag.api.documents import CorpusPart, Document
 from convrag.api.records import TurnRecord
@@ -120,7 +120,7 @@ class Rewriter(Stage):
 
     @abstractmethod
     def rewrite(self, question: Question) -> Rewrite:
-        """Rewrite a question with its history as one or more standalone queries, the first of which is the question.
+        """Rewrite a question with its history as one or more standalone queries; the first is the question.
 
         If it raises anything but RunStopped, or gives no query with a word, the question as it was asked is the query,
         and the turn's record says why. A rewriter that falls back by itself returns
@@ -147,6 +147,10 @@ class Retriever(Stage):
             queries: with their weights; there may be none, which find nothing.
             k: how many passages are wanted, 0 or more.
         """
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """Say how the queries were read, as plain data for the record: `read_as`, words that others stand for."""
+        return {}
 
     def index(self) -> Sequence[str]:
         """Build the index for `task=index`, and return sentences that say what was done. By default, call `prepare`.
@@ -182,7 +186,7 @@ class Selector(Stage):
 
         Args:
             question: the question of the turn; `question.standalone` is its rewrite.
-            hits: the ranked passages, best first, those of `top_k`.
+            hits: the first `top_k` passages of the ranking, best first.
             n: how many the run wants, its `top_n` (at least 0). A selector that decides on the number takes it as a
                 hint.
         """
@@ -303,7 +307,7 @@ class Metrics(Stage):
         """Return the scores of a set of turns, given the mean of each measure over them. By default, these means.
 
         Override it for scores that are no means over turns, such as F1 or corpus BLEU: `measure` gives the counts of
-        each turn, and this returns the ratio of their means. Called for all turns, and for those of each domain, turn
+        each turn, and this returns the ratio of their means. Called for all turns, for the turns of each domain, turn
         position and label. A measure that no turn of the set has is absent from `means`.
         """
         return means

@@ -176,7 +176,7 @@ class MemoryView:
     """What the later stages of a turn see of the history.
 
     Args:
-        history: turns, oldest first: those of the conversation, and such as the memory has made of several (a summary).
+        history: turns, oldest first: the conversation's, and what the memory has made of several (a summary).
             A turn that it made has an id of its own, and a question and an answer that are not empty.
         trace: how it was chosen, as plain data, for the record.
         fallback: why the memory could not do its work; empty if it could.
@@ -407,7 +407,8 @@ class Answer:
     Args:
         text: the answer; it may cite the evidence by number, as in "About eighty degrees [1]."
         citations: ids of passages in the evidence, in order of first mention.
-        trace: how it was made, as plain data, for the record.
+        trace: how it was made, as plain data, for the record. Its `fallback` says why the generator could not do its
+            work as chosen.
         support: which parts of the passages its statements rest on, where the generator knows that; what shows the
             answer marks them. In passages that are not named there, it marks the sentences with the same words.
 
@@ -437,7 +438,7 @@ class Prompt:
         task: what is asked for ("rewrite", "answer").
         messages: as they are sent.
         inputs: what the messages were made of, by name.
-        sampling: parameters that override those of the llm (temperature, max_tokens, ...).
+        sampling: parameters that override the llm's (temperature, max_tokens, ...).
         attempt: counts from 0. A second attempt is a new call, so the remembered reply to the first is not used.
 
     Example:

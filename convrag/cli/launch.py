@@ -47,7 +47,7 @@ def launch(command: Namespace, task: TaskFunction) -> None:
 
     Args:
         command: its flags, and its overrides as Hydra reads them.
-        task: runs the job of a configuration, which is the command's own or that of a grid's cell.
+        task: runs the job of a configuration: the command's own, or a grid cell's.
 
     Raises:
         ConvragError: whatever is wrong with the configuration; nothing is written then.
@@ -165,7 +165,7 @@ def _describe_group(group: str) -> str:
 
 
 class ConvragSearchPath(SearchPathPlugin):
-    """Adds our places to those of the process, for what only Hydra knows."""
+    """Adds our places to the process's, for what only Hydra knows."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Called by Hydra whenever it looks for configurations."""

@@ -159,7 +159,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
 
 
 def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> tuple[int, float]:
-    """The exit status, 0 or that of a partial run, and the value. A run that was stopped has failed for a sweeper."""
+    """The exit status, 0 or a partial run's, and the value. A run that was stopped has failed for a sweeper."""
     from convrag.sweep.cells import CellsFailed
     from convrag.sweep.sweep_file import METRICS_FILE, read_json, read_metric
 
@@ -207,7 +207,7 @@ _INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 
 
 def read_arguments(arguments: Sequence[str]) -> Namespace:
-    """The flags of a command, each as an attribute, and its `overrides`, of which values are quoted where need be.
+    """The flags of a command, each as an attribute, and its `overrides`, with values quoted where need be.
 
     Raises:
         ConfigError: a flag is unknown or lacks its value.

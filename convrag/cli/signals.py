@@ -98,7 +98,7 @@ def leave(number: int) -> NoReturn:
     with suppress(Exception):
         sys.stderr.write(f"convrag: {ending}. What was computed is kept{place}: the same command goes on from there.\n")
     clean_up_abandoned()
-    atexit._run_exitfuncs()  # logging's and those of libraries, but not the one that waits for threads
+    atexit._run_exitfuncs()  # logging's and the libraries', but not the one that waits for threads
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()
@@ -114,7 +114,7 @@ def resume() -> None:
 
 @contextmanager
 def keep_watching() -> Iterator[None]:
-    """Watch on after the block, in which an event loop may take over the signals, as that of a prompt does.
+    """Watch on after the block, in which an event loop may take over the signals, as a prompt's does.
 
     Without effect in a library.
     """

@@ -110,7 +110,7 @@ def explain_unchosen(place: str, group: str, name: str) -> ConfigError:
 
 
 def _check_stage(place: str, group: str, node: Any, registry: Registry, choices: Mapping[str, str]) -> None:
-    """The keys of a stage's configuration, and of those of its own stages."""
+    """The keys of a stage's configuration, and of the configurations of its own stages."""
     if not isinstance(node, Mapping) or OPTION_KEY not in node:
         return  # the wiring says what is wrong with it
     try:
@@ -207,7 +207,7 @@ def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ())
 
 
 def _explain_text(error: Exception, registry: Registry, command: Command) -> ConvragError:
-    """The error for one of which only the message says what is wrong, or its cause."""
+    """The error for an exception whose message alone, or whose cause, says what is wrong."""
     text = str(error)
     cause = error.__cause__ or (error.__context__ if isinstance(error, ConfigCompositionException) else None) or error
     if match := _SEVERAL.search(text):

@@ -25,12 +25,12 @@ class Unused(NamedTuple):
 
 
 def find_unused(config: Mapping[str, Any], command: Command, used: Collection[str], registry: Registry) -> list[Unused]:
-    """The choices that were typed and that nothing uses, or not all use that could; those of a group together.
+    """The choices that were typed and that nothing uses, or not all use that could; the choices of a group together.
 
     Args:
         config: the configuration, plain.
         command: what was typed; what defaults and presets choose is not spoken of.
-        used: the groups of which the run uses its stage.
+        used: the groups whose stage the run uses.
         registry: knows which stages an option asks for, by its constructor.
     """
     groups = [group for group in GROUPS if group in used]

@@ -60,7 +60,7 @@ def yaml_packages() -> dict[str, str]:
 
 
 def offered_files(package: str, group: str) -> dict[str, Traversable]:
-    """The variants that a package offers in a group by name: its files there, and those of the group of its options."""
+    """The variants that a package offers in a group by name: its files there and in its options' group."""
     files = yaml_files(package)
     return {name: file for of in (options_group(group), group) for (at, name), file in files.items() if at == of}
 

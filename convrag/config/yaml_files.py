@@ -63,7 +63,7 @@ def explain_yaml_error(error: yaml.MarkedYAMLError, file: str = "") -> ConfigErr
 def list_chosen_files(overrides: Sequence[str]) -> Iterator[Traversable]:
     """The files of users and plugins that a command names: `+seed=mine` is seed/mine.yaml in --config-dir.
 
-    A folder may also stand in hydra.searchpath, as those of a server's models do.
+    A folder may also stand in hydra.searchpath, as a server's folders of models do.
     """
     pairs = [override.lstrip("+").partition("=") for override in overrides]
     searched = [value.strip("[]").split(",") for key, _, value in pairs if key == "hydra.searchpath"]

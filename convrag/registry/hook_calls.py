@@ -122,7 +122,7 @@ class Origin(NamedTuple):
         return f"{self.distribution}:{self.plugin}"
 
     def order(self) -> tuple[bool, str, str]:
-        """The order of loading: our own plugins, then those of others by distribution and name."""
+        """The order of loading: our own plugins, then others by distribution and name."""
         return self.distribution != FIRST_PARTY, self.distribution, self.plugin
 
     def error(self, problem: str, hook: str = "") -> PluginError:

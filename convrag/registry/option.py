@@ -137,7 +137,7 @@ class Option:
         return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
 
     def list_groups_of_run(self) -> list[str]:
-        """The groups of which this option is given the run's stage, read like `injected_groups`."""
+        """The groups whose stage this option is given, read like `injected_groups`."""
         parameters = self._any_parameters().values()
         return [each.group for each in parameters if each.group and not each.used_option and each.default is not None]
 
@@ -150,7 +150,7 @@ class Option:
         return [(each.group, each.used_option) for each in parameters if each.used_option]
 
     def _any_parameters(self) -> Mapping[str, Parameter]:
-        """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
+        """The parameters as the source has them, or as the imported class has; none where it cannot be imported."""
         written = self.source_parameters
         if written is not None and all(parameter.known for parameter in written.values()):
             return written

@@ -91,7 +91,7 @@ class Plugins:
         self._be_strict()
 
     def list_packages(self) -> list[str]:
-        """The top-level names of the plugins' modules, which are those of their loggers."""
+        """The top-level names of the plugins' modules; their loggers have the same."""
         return [find_package(plugin) for plugin in self.manager.get_plugins()]
 
     def _leave_out_disabled(self, found: Iterable[Origin]) -> Iterator[Origin]:
@@ -131,7 +131,7 @@ class Plugins:
         self.config_packages = {name: by for name, by in self.config_packages.items() if by != origin.distribution}
 
     def _call_registering_hooks(self, origin: Origin) -> None:
-        """Call the hooks by which this one plugin brings options and YAML: a failure must not reach those of others."""
+        """Call the hooks by which this one plugin brings options and YAML: a failure must not reach other plugins."""
         plugin = self.manager.get_plugin(origin.name)
         if plugin is None:
             return
@@ -161,7 +161,7 @@ class Plugins:
 
     @contextmanager
     def _isolated(self, origin: Origin, package: str) -> Iterator[None]:
-        """Turn what a plugin's own code, that of a package, raises into a failure of that plugin."""
+        """Turn what the code of a plugin's package raises into a failure of that plugin."""
         try:
             yield
         except (Exception, SystemExit) as error:

@@ -57,7 +57,7 @@ class Registry:
         self.add(replace(new, name=option.name, deprecated=deprecated))
 
     def choose(self, group: str, name: str, place: str) -> Option:
-        """Return the option of that name like `get`; that of an old name is the one of the new name, and a warning.
+        """Return the option of that name like `get`. An old name gives the option of the new name, and a warning.
 
         Args:
             group: the group.
@@ -104,7 +104,7 @@ class Registry:
     def make_unknown(self, group: str, name: str, offered: Iterable[str]) -> UnknownName:
         """Make the error for a name that none of those offered is; names that cannot be chosen are not offered in it.
 
-        It adds what failed of the plugins, since the name may be that of one, but for what concerns other names alone.
+        It adds which plugins failed, since the name may be one of theirs, but nothing that concerns other names alone.
         """
         choices = [each for each in offered if (options_group(group), each) not in self._unusable]
         others = {str(error) for error in self._unusable.values()}

@@ -40,7 +40,7 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
     Args:
         title: the dataclass's name.
         option: the value of the key `_option_`.
-        parameters: those of the option. A stage is a field of any type, and a group of Hydra's defaults list, with its
+        parameters: of the option. A stage is a field of any type, and a group of Hydra's defaults list, with its
             own default (`use("kmeans")`) or none yet.
     """
     members: list[tuple[str, Any, Any]] = [(OPTION_KEY, str, field(default=option))]

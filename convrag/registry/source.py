@@ -251,7 +251,7 @@ class ClassSource:
         return parameters
 
     def _read_default(self, default: ast.expr | None) -> Any:
-        """A default's value; of a name, that of the module's constant. An expression stays the text that it is."""
+        """A default's value; a name stands for the module's constant. Any other expression stays text."""
         match default:
             case None:
                 return inspect.Parameter.empty

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import isfinite
 from numbers import Real
-from pathlib import PurePath
 from reprlib import repr as brief
 
 from convrag.api.errors import ConfigError, ConvragError, describe_fault
@@ -58,7 +57,7 @@ def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
 def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, stand_in: str = "") -> MetricResults:
     """Measure the turns with each metric, in order.
 
-    Values that are no numbers, or of a measure that an earlier metric has, are left out; `failures` says so.
+    Values that are no numbers are left out; `failures` says so.
 
     Args:
         metrics: the metrics by name.
@@ -70,14 +69,13 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, st
     meter = UsageMeter()
     results = MetricResults()
     turn_ids = {record.turn_id for record in records}
-    owners: dict[str, str] = {}
     for name, metric in metrics.items():
         place = f"{GROUP}.{name}"
         problems: list[str] = []
         try:
             with meter.measure_stage(place):
                 given = metric.measure(records)
-            values, problems = _check_values(given, turn_ids, owners, name)
+            values, problems = _check_values(given, turn_ids)
             results.values[name] = values
             usage = meter.usage.get(place, Usage())
             if usage.failed:
@@ -100,14 +98,12 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, st
     return results
 
 
-def _check_values(given: object, turn_ids: Set[str], owners: dict[str, str], name: str) -> tuple[Values, list[str]]:
+def _check_values(given: object, turn_ids: Set[str]) -> tuple[Values, list[str]]:
     """Check what a metric returned.
 
     Args:
         given: what it returned.
         turn_ids: the turns of the run.
-        owners: measure -> the metric that has it already; gets the measures of this one.
-        name: the metric's name.
 
     Returns:
         The values that can be used, and a message about the others.
@@ -127,8 +123,6 @@ def _check_values(given: object, turn_ids: Set[str], owners: dict[str, str], nam
         for measure, value in measures.items():
             if not isinstance(measure, str) or not isinstance(value, Real) or not isfinite(value):
                 unusable[f"{measure} of {turn_id}: {brief(value)}"] = None
-            elif (owner := owners.setdefault(measure, name)) != name:
-                unusable[f"{measure}, which metrics.{owner} has, too"] = None
             else:
                 values[turn_id][measure] = float(value)
     reason = f"{len(unusable)} of its values are no numbers of turns of this run, and left out"
@@ -150,19 +144,6 @@ def _describe_silence(place: str, metric: Metrics) -> str:
     return f"{place} had nothing to measure: no turn has {needed}."
 
 
-_OWN = [
-    "metrics.json",
-    "report.html",
-    "run.json",
-    "run.trec",
-    "scores.jsonl",
-    "summary.md",
-    "datasets",
-    "intermediate",
-]
-"""The files and folders that every run writes."""
-
-
 def check_report(report: object) -> Report:
     """Return a report whose lines, numbers and files can be written. Raises ConvragError, which says what cannot."""
     if not isinstance(report, Report):
@@ -173,8 +154,6 @@ def check_report(report: object) -> Report:
         raise ConvragError(f"{title}: title, lines and files must be texts, and lines a tuple of them")
     if not isinstance(report.numbers, Mapping):
         raise ConvragError(f"the numbers of {title} must be plain data by name, not {brief(report.numbers)}")
-    for name in report.files:
-        _check_file_name(name, title)
     return report
 
 
@@ -201,13 +180,3 @@ def join_reports(reports: Iterable[Report]) -> list[Report]:
             {**before.files, **report.files},
         )
     return list(joined.values())
-
-
-def _check_file_name(name: str, title: str) -> None:
-    """Raise ConvragError for a file outside the run's folder, a hidden one, or one that the run writes itself."""
-    path = PurePath(name)
-    parts = path.parts
-    if not parts or path.is_absolute() or any(part.startswith(".") for part in parts) or "\\" in name or "\0" in name:
-        raise ConvragError(f"{title} writes {name!r}, which is no place in the run's folder: 'analysis/mine.jsonl' is")
-    if parts[0] in _OWN:
-        raise ConvragError(f"{title} writes {name!r}, which the run writes itself: 'analysis/{path.name}' is free")

@@ -121,7 +121,7 @@ def _did_its_work(record: TurnRecord, stage: str) -> bool:
     """Whether a stage had something to do in a turn, and did it.
 
     A rewriter that leaves the first question of a conversation as it is, without a call, had nothing to do; nor had a
-    memory in the first turn, or a reranker or selector without passages.
+    memory in the first turn, or a reranker, selector or generator without passages.
     """
     if stage in record.fallbacks:
         return False
@@ -132,7 +132,7 @@ def _did_its_work(record: TurnRecord, stage: str) -> bool:
         return [query.text for query in record.queries] not in ([], [record.original_query])
     if stage == "memory":
         return record.number > 1
-    return stage not in ("reranker", "selector") or bool(record.hits)
+    return stage not in ("reranker", "selector", "generator") or bool(record.hits)
 
 
 def describe_gaps(summary: RunSummary) -> str:

@@ -76,6 +76,12 @@ class Corpus:
         """Return the passages with ids, in the given order; unknown ids are left out."""
         return self._find("id", list(ids))
 
+    def sample(self, most: int = 200) -> Iterator[Passage]:
+        """Yield passages at even distances, at most so many."""
+        positions = range(0, len(self), -(-len(self) // most))
+        for start in range(0, len(positions), BATCH):
+            yield from self.get_by_position(positions[start : start + BATCH])
+
     def hash_texts(self) -> list[bytes]:
         """Return a hash of 16 bytes for each passage's title and text (`Passage.content`), by position."""
         return [hashed for hashed, _ in self._select("SELECT text_hash, 1 FROM passages ORDER BY position")]

@@ -33,30 +33,7 @@ def cut_passage(document: Document, start: int, end: int, number: int) -> Passag
         end: the character after its last one.
         number: of the passage in its document, from 1.
     """
-    return _cut(document, start, end, number, document.find_headings(start))
-
-
-def cut_passages(document: Document, spans: Iterable[tuple[int, int]]) -> Iterator[Passage]:
-    """Cut a document into passages at its (start, end), ordered by start; numbered from 1.
-
-    The time grows with the number of spans and headings, however many there are; `cut_passage` for each of them would
-    read all headings each time.
-    """
-    path: list[Heading] = []
-    passed = 0
-    for number, (start, end) in enumerate(spans, 1):
-        while passed < len(document.headings) and document.headings[passed].start <= start:
-            heading = document.headings[passed]
-            while path and path[-1].level >= heading.level:
-                path.pop()
-            path.append(heading)
-            passed += 1
-        yield _cut(document, start, end, number, path)
-
-
-def _cut(document: Document, start: int, end: int, number: int, path: Sequence[Heading]) -> Passage:
-    """Cut a span whose first character stands under these headings."""
-    headings = _list_texts(document, start, end, path)
+    headings = _list_texts(document, start, end)
     page = document.find_page(start)
     place = [document.id, *(f"'{text}'" for text in headings[-1:])]
     metadata: dict[str, Any] = {"document": document.id, "start": start, "end": end}
@@ -70,6 +47,12 @@ def _cut(document: Document, start: int, end: int, number: int, path: Sequence[H
     return Passage(f"{document.id}#{number}", document.text[start:end], title, document.url, metadata)
 
 
+def cut_passages(document: Document, spans: Iterable[tuple[int, int]]) -> Iterator[Passage]:
+    """Cut a document into passages at its (start, end); numbered from 1."""
+    for number, (start, end) in enumerate(spans, 1):
+        yield cut_passage(document, start, end, number)
+
+
 def is_heading_alone(text: str, start: int, end: int) -> bool:
     """Whether there is nothing but a heading's line in a span of a text, or its line underlined (=== or ---)."""
     if end - start > _LONGEST_LINE:
@@ -78,12 +61,12 @@ def is_heading_alone(text: str, start: int, end: int) -> bool:
     return bool(first) and (not others or (len(others) == 1 and not others[0].strip("=- \r")))
 
 
-def _list_texts(document: Document, start: int, end: int, path: Sequence[Heading]) -> list[str]:
+def _list_texts(document: Document, start: int, end: int) -> list[str]:
     """List the texts of the headings that all of a span stands under; a heading within it may end earlier ones."""
     text = document.text
     first = bisect_right(document.headings, start, key=_get_start)
     last = bisect_left(document.headings, end, key=_get_start)
-    under = list(path)
+    under = list(document.find_headings(start))
     for heading in document.headings[first:last]:
         begun = under[-1] if under and under[-1].start >= start else None
         if not begun or heading.level <= begun.level or not is_heading_alone(text, begun.start, heading.start):

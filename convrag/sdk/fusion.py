@@ -69,7 +69,7 @@ def normalise_scores(scores: Mapping[str, float]) -> dict[str, float]:
 def fill_missing_scores(
     found: Mapping[str, float], exact: Mapping[str, float], ids: Iterable[str], depth: int
 ) -> dict[str, float]:
-    """Give each id a score: that of the ranking, else the exact one, else the highest that it can have.
+    """Give each id a score: the ranking's, else the exact one, else the highest that it can have.
 
     A ranking that was cut off at `depth` says of the other ids that they score no higher than its lowest score; a
     shorter ranking says that they do not match, which is 0 (or its lowest score, where that is below 0).

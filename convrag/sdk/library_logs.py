@@ -1,6 +1,6 @@
 """The loggers of libraries: limited in convrag's own command, left alone where convrag is a library itself.
 
-A program that uses convrag sets the levels and handlers of its loggers as it likes, those of litellm, httpx and MLflow
+A program that uses convrag sets the levels and handlers of its loggers as it likes, litellm's, httpx's and MLflow's
 too. The command owns its process, and keeps their progress off the terminal and out of convrag.log.
 """
 

@@ -31,7 +31,12 @@ PATIENCE = 0.5
 
 
 def map_parallel(
-    call: Callable[[T], R], items: Iterable[T], description: str, *, total: int | None = None, workers: int = WORKERS
+    call: Callable[[T], R],
+    items: Iterable[T],
+    description: str = "",
+    *,
+    total: int | None = None,
+    workers: int = WORKERS,
 ) -> Iterator[R]:
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
@@ -41,7 +46,7 @@ def map_parallel(
     Args:
         call: the function, which is called from several threads.
         items: the items; they are taken as they are needed.
-        description: the text beside the progress bar.
+        description: the text beside the progress bar; empty for none.
         total: the number of items, if known.
         workers: the number of calls at a time; the llm may have a lower limit of its own.
     """
@@ -49,7 +54,7 @@ def map_parallel(
     caller = current_meter()
 
     def add_meters() -> Iterator[tuple[T, UsageMeter]]:
-        for item in track(items, description, total):
+        for item in track(items, description, total) if description else items:
             meters.append(UsageMeter())
             yield item, meters[-1]
 

@@ -26,7 +26,7 @@ class Source:
 
 
 def list_sources(records: Sequence[TurnRecord]) -> list[Source]:
-    """List the passages of the last turn, and those of earlier turns that it cites, in the order of their numbers.
+    """List the passages of the last turn, and what it cites of earlier turns, in the order of their numbers.
 
     Args:
         records: the turns of a conversation, up to the one that is asked for.

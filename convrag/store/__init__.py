@@ -5,7 +5,7 @@
 * `remember`: stage methods that look for their results in the store first.
 * `values`: results as bytes: arrays, replies of language models, and the classes of plain data.
 * `json_text`: JSON without NaN and infinities, and JSON with marks for what JSON cannot say.
-* `fingerprint`: hashes of stages, values and files, of which keys are made.
+* `fingerprint`: hashes of stages, values and files; keys are made of them.
 * `source`: hashes of the source code that the results of a class depend on.
 * `locks`: locks of keys and of folders, across threads and processes; what a forked child does with its parent's.
 * `folders`: built folders, each built once, checked and held while it is used.

@@ -41,7 +41,7 @@ class BuiltFolders:
 
     Args:
         path: the folder of the store.
-        locks: those of this folder.
+        locks: of this folder.
     """
 
     def __init__(self, path: Path, locks: KeyLocks) -> None:
@@ -216,7 +216,7 @@ def describe_files(folder: Path) -> dict[str, dict[str, int]]:
 def find_damage(folder: Path) -> str:
     """Compare a folder with its manifest, and return what is wrong with it; empty if it is as it was built.
 
-    A file whose size and time of change are those of the manifest is not read again for a day. Damage that changes
+    A file whose size and time of change stand in the manifest is not read again for a day. Damage that changes
     neither (a failing disk) is found on the next day.
     """
     manifest = folder / MANIFEST

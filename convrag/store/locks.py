@@ -1,4 +1,4 @@
-"""Locks of keys, and of folders that one process at a time writes: those of a run, of a grid, of a cell of a grid.
+"""Locks of keys, and of folders that one process at a time writes: a run's, a grid's, a cell's.
 
 Locks by key work across the threads of this process and across processes: one of them computes, the others wait.
 

@@ -44,7 +44,7 @@ _loaded: WeakSet[Stage] = WeakSet()
 """The stages whose libraries are imported."""
 
 _warned: set[str] = set()
-"""The stores of which this process has said that they hold entries that cannot be read."""
+"""The stores about which this process has said that some entries cannot be read."""
 
 
 def remember(stage: Stage, store: Store) -> None:
@@ -69,7 +69,7 @@ def load_libraries(stage: Stage) -> None:
 
 @contextmanager
 def answer_again(attempt: int) -> Iterator[None]:
-    """Let the calls that this thread makes during the block be those of an attempt; 0 is the first."""
+    """Let the calls that this thread makes during the block belong to an attempt; 0 is the first."""
     token = _attempt.set(attempt)
     try:
         yield
@@ -266,7 +266,7 @@ def _bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs:
 def _count_call(stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool, seconds: float = 0.0) -> None:
     """Count a call in the usage of the current turn. If a reply was not streamed, pass its text to the listener.
 
-    Tokens are those of language models: replies of an llm that works by rules (`LLM.tasks`) count without any.
+    Tokens are counted for language models: replies of an llm that works by rules (`LLM.tasks`) count without any.
     """
     if not isinstance(result, Completion):
         add_usage(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))

@@ -126,7 +126,8 @@ def _hash_files(paths: Iterable[Path]) -> str:
     total = blake2b(digest_size=16)
     for path in paths:
         total.update(path.name.encode())
-        total.update(path.read_bytes() if path.is_file() else b"")
+        for file in (path, path.with_suffix(".txt")):  # what a module reads, such as a list of words
+            total.update(file.read_bytes() if file.is_file() else b"")
     return total.hexdigest()
 
 
@@ -151,7 +152,7 @@ def _describe_code(value: Any) -> Any:
 
 
 def find_imported_modules(names: Iterable[str]) -> list[str]:
-    """Find the modules of convrag behind imported names, and those that they import, without those of `api` and so on.
+    """Find the modules of convrag behind imported names, and what they import, without `api` and the other light rooms.
 
     Args:
         names: dotted names, of modules or of what they define ("convrag.sdk.sentences", "convrag.PromptTemplate").

@@ -94,7 +94,7 @@ class Store:
             key: a hash of all that determines what is in it.
             build: fills the empty folder that it is given.
             series: what the folder has in common with those that it supersedes (see `BuiltFolders`): an index of a data
-                set supersedes that of the same data set before its files changed. Empty: it supersedes none.
+                set supersedes the folder of the same data set before its files changed. Empty: it supersedes none.
         """
         self.open()
         return self.folders.get(kind, key, build, series)

@@ -82,7 +82,7 @@ class ArrayCodec:
         with np.errstate(all="ignore"):
             converted = array.astype(dtype)
         if dtype.kind in "biu" and not np.array_equal(converted, array):
-            raise CannotBeKept("", f"{array.dtype} values, some of which are no {self.dtype}")
+            raise CannotBeKept("", f"{array.dtype} values, and some are no {self.dtype}")
         return converted
 
     def _get_stored_dtype(self) -> np.dtype[Any]:
@@ -166,7 +166,7 @@ def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
 
     Args:
         reply: what the model's stage returned.
-        codec: that of the stage's method.
+        codec: of the stage's method.
         source: the stage and its method, for a warning that names what cannot be kept.
     """
     if isinstance(reply.text, str):

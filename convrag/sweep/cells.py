@@ -129,7 +129,7 @@ def config_sources(job: Any, runtime: Any) -> list[str]:
 
 
 def params_as_overrides(params: Mapping[str, Any] | None) -> list[str]:
-    """What a ready grid (conf/sweep/) brings, as overrides; those of the command line come after, and win."""
+    """What a ready grid (conf/sweep/) brings, as overrides. The overrides of the command line come after, and win."""
     return [f"{key}={value}" for key, value in (params or {}).items()]
 
 
@@ -145,5 +145,5 @@ def sweep_id(params: Mapping[str, Any] | None, overrides: Iterable[str], sources
 
 
 def cell_id(overrides: Iterable[str]) -> str:
-    """What stands for a cell, and names its folder: a hash of those of its overrides that bear on results."""
+    """What stands for a cell, and names its folder: a hash of its overrides that bear on results."""
     return digest(sorted(each for each in overrides if not each.lstrip("+~").startswith(OPERATIONAL)))[:12]

@@ -34,7 +34,7 @@ _OPERATIONAL_SETTINGS = ("workers", "plugins", "store", "sweep")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a cell really runs: `identity` stands for its results, `groups` are those of which it uses the stage.
+    """What a cell really runs: `identity` stands for its results, `groups` are the groups whose stage it uses.
 
     `measures` are all that its metrics may give; None where one of the metrics does not say. `gaps` says of those that
     `sweep.metric` names, and that its data set cannot be measured by, why not: measure -> reason. `empty` says that
@@ -103,7 +103,7 @@ def explain_same(cells: Sequence[Cell], experiments: Sequence[Experiment | None]
     for ids in equal.values():
         if len(ids) > 1:
             concerned.setdefault(tuple(_varied([choices[id_] for id_ in ids])), []).extend(ids)
-    return [_explain(factors, ids, choices, used) for factors, ids in concerned.items()]
+    return [_explain(factors, ids, used) for factors, ids in concerned.items()]
 
 
 def _choices(cell: Cell) -> dict[str, str]:
@@ -115,27 +115,14 @@ def _varied(choices: Sequence[Mapping[str, str]]) -> list[str]:
     return [key for key in keys if len({each.get(key) for each in choices}) > 1]
 
 
-def _explain(
-    factors: Sequence[str],
-    ids: Sequence[str],
-    choices: Mapping[str, Mapping[str, str]],
-    used: Mapping[str, frozenset[str]],
-) -> str:
+def _explain(factors: Sequence[str], ids: Sequence[str], used: Mapping[str, frozenset[str]]) -> str:
     places = [factor.partition("@")[2] or factor for factor in factors]  # clusterer@rewriter.clusterer
     what, it = " and ".join(places), "it" if len(factors) == 1 else "them"
     said = f"{what} made no difference to {len(ids)} cells"
     groups = {place.partition(".")[0] for place in places}
     if not groups <= set(GROUPS) or any(groups & used[id_] for id_ in ids):
         return f"{said}: the stages are the same with each value"
-    if len(ids) == len(choices):
-        return f"{said}: no stage of any cell uses {it}"
-    others = [key for key in _varied(list(choices.values())) if key not in factors]
-    levels = {key: dict.fromkeys(choices[id_].get(key) for id_ in ids) for key in others}
-    told = {key: found for key, found in levels.items() if set(found) != {each.get(key) for each in choices.values()}}
-    if {id_ for id_, each in choices.items() if all(each.get(key) in found for key, found in told.items())} != set(ids):
-        return f"{said}: none of these uses {it}"
-    who = " with ".join(" or ".join(f"{key}={value}" for value in found) for key, found in told.items())
-    return f"{said}: {who} does not use {it}"
+    return f"{said}: no stage of theirs uses {it}"
 
 
 class ComposedCells:

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import DataError, MissingExtra
-from convrag.api.printable import format_bold, format_details, format_table, format_text
+from convrag.api.printable import format_table, format_text
 from convrag.api.records import Cell, Sweep
 from convrag.config.choices import place_of
 from convrag.store.files import write_atomically
@@ -132,15 +131,7 @@ def write_json(path: Path, row: dict[str, Any]) -> None:
     write_atomically(path, json.dumps(row, indent=2))
 
 
-LEADERBOARD_FILE = "leaderboard.csv"
 _SHOWN = ("name", "state", "same_as")
-_SIGNIFICANT = 0.05
-_NOTE = (
-    "Best first; the best score is bold. In brackets: 95 % interval. Difference: to the baseline, bold where its p, "
-    "corrected by Holm's method, is below 0.05."
-)
-
-Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -197,20 +188,14 @@ class GridResult:
         return list(dict.fromkeys(measure for cell in self.cells for measure in cell.scores))
 
     def _repr_html_(self) -> str:
-        about = format_text(f"{self.folder.name}: {len(self.cells)} cells")
-        cells = self._format_cells()
-        if rows := read_leaderboard(self.folder):
-            return f"<div><p>{about}</p>{format_leaderboard(rows)}{format_details('All measures', cells)}</div>"
-        return f"<div><p>{about}</p>{cells}</div>"
-
-    def _format_cells(self) -> str:
         measures = self._list_measures()
         rows = [
             (cell.name, cell.state, *(f"{cell.scores[each]:.4f}" if each in cell.scores else "" for each in measures))
             for cell in self.cells
             if not cell.same_as
         ]
-        return format_table(("Cell", "State", *measures), rows)
+        about = format_text(f"{self.folder.name}: {len(self.cells)} cells")
+        return f"<div><p>{about}</p>{format_table(('Cell', 'State', *measures), rows)}</div>"
 
 
 def read_grid(folder: Path | str) -> GridResult:
@@ -249,54 +234,3 @@ def _read_cell(folder: Path, cell: Mapping[str, Any]) -> CellResult:
         same_as=str(cell.get("same_as", "")),
         error=str(cell.get("error") or ending.get("error") or ""),
     )
-
-
-def read_leaderboard(folder: Path) -> list[Row]:
-    """Read the rows of a grid's leaderboard.csv, best first; none where it is not there yet, or is damaged."""
-    try:
-        with (folder / LEADERBOARD_FILE).open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return []
-    whole = all(None not in row and None not in row.values() for row in rows)
-    return list(rows) if whole and rows and "state" in rows[0] else []
-
-
-def format_leaderboard(rows: Sequence[Row]) -> str:
-    """Format the leaderboard: the factors, then score, difference and p of each compared measure."""
-    columns = list(rows[0])
-    factors = columns[: columns.index("state")]
-    measures = [name for name in columns if f"{name}_p_holm" in columns]
-    best = {measure: max(map(_to_number, (row[measure] for row in rows))) for measure in measures}
-    head = [*factors, *(part for measure in measures for part in (measure, "Difference", "p (Holm)"))]
-    body = []
-    for row in rows:
-        scores = (cell for each in measures for cell in _format_score(row, each, best[each]))
-        body.append([*(row[each] for each in factors), *scores])
-    return f"{format_table(head, body)}<small>{format_text(_NOTE)}</small>"
-
-
-def _format_score(row: Row, measure: str, best: float) -> tuple[str, str, str]:
-    """Score with interval, difference to the baseline, and p; what the leaderboard lacks is left out."""
-    score = _format(row[measure], ".3f")
-    low, high = (_format(row.get(f"{measure}_{end}", ""), ".3f") for end in ("low", "high"))
-    shown = f"{score} [{low}, {high}]" if low and high else score
-    difference = _format(row.get(f"{measure}_difference", ""), "+.3f")
-    p = row[f"{measure}_p_holm"]
-    significant = 0 <= _to_number(p) < _SIGNIFICANT
-    return (
-        format_bold(shown) if score and _to_number(row[measure]) == best else shown,
-        format_bold(difference) if significant else difference,
-        _format(p, ".4f"),
-    )
-
-
-def _format(text: str, spec: str) -> str:
-    return text if _to_number(text) == -inf else format(float(text), spec)
-
-
-def _to_number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return -inf

@@ -42,7 +42,7 @@ class CallContract(StageContract):
     """What takes long, and a stage's class -> the test class that does it: others test variants of that class."""
 
     def inputs(self) -> list[list[dict[str, Any]]]:
-        """Make the arguments of calls: for each of several conversations, those of its turns in order.
+        """Make the arguments of calls: for each of several conversations, the arguments of its turns in order.
 
         The lists are made anew at each call, with equal contents. Conversations should differ, and a stage that cannot
         do with those of convrag.testing overrides this, or `make_input`.
@@ -111,7 +111,7 @@ class CallContract(StageContract):
             difference = find_difference(expected, answers, ("alone", "beside other threads"))
             self._assert_same(
                 f"threads disturb each other: {difference}" if difference else "",
-                "Keep the data of a call in local variables, those of a conversation in question.state(self), and "
+                "Keep the data of a call in local variables, a conversation's in question.state(self), and "
                 "guard what is shared with a lock",
             )
             if time.monotonic() > until:
@@ -182,7 +182,7 @@ class CallContract(StageContract):
         """Leave a check that takes long to the first test class that has a stage of this class."""
         first = self._asked_by.setdefault((check, type(stage)), type(self))
         if first is not type(self):
-            raise SkipTest(f"{first.__qualname__} checks {type(stage).__qualname__}, of which this is a variant")
+            raise SkipTest(f"{first.__qualname__} checks {type(stage).__qualname__}, and this is a variant of it")
 
     def _assert_same(self, difference: str, advice: str) -> None:
         """Fail where there is a difference, unless `test_it_is_deterministic` finds what is wrong."""
@@ -250,7 +250,7 @@ def call_from_threads(functions: Sequence[Callable[[], T]], modules: Set[str]) -
 
 
 def list_modules(cls: type) -> set[str]:
-    """List the modules that a stage's class and its bases stand in, and the top packages of those of plugins."""
+    """List the modules that a stage's class and its bases stand in, and the top packages of plugins' modules."""
     modules = {base.__module__ for base in cls.__mro__} - {"builtins", "abc", "typing"}
     return modules | {module.partition(".")[0] for module in modules} - {"convrag"}
 

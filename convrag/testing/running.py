@@ -20,7 +20,7 @@ from convrag.testing.stage import StageContract
 
 
 def make_records() -> list[TurnRecord]:
-    """Make the records of two turns, of which the second failed."""
+    """Make the records of two turns; the second failed."""
     hits = tuple(Hit(passage, 1.0 / n) for n, passage in enumerate(passages(), 1))
     return [
         TurnRecord("tea", "tea<::>1", "default", 1, "Why does a kettle whistle?", hits=hits),
@@ -81,7 +81,7 @@ class MetricsContract(CallContract):
     method = "measure"
 
     def records(self) -> list[TurnRecord]:
-        """Make the records of two turns, of which the second failed."""
+        """Make the records of two turns; the second failed."""
         return make_records()
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:

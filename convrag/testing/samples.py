@@ -94,7 +94,7 @@ def odd_questions() -> list[Question]:
 
 
 def questions() -> list[list[Question]]:
-    """Make the questions of eight conversations of three turns, in order; those of one share a state."""
+    """Make the questions of eight conversations of three turns, in order; a conversation's share a state."""
     asked = []
     for each in [conversation(), *(_make_conversation(n, texts) for n, texts in enumerate(_QUESTIONS, 2))]:
         state: dict[object, dict[str, Any]] = {}

@@ -92,7 +92,7 @@ class Conversations(ForkAware):
         Args:
             conversation_id: any text.
             domain: the corpus that a new one is about.
-            configuration: that of the pipeline that begins it (`Pipeline.configuration`).
+            configuration: `Pipeline.configuration` of the pipeline that begins it.
             model: the name that a server gives to that pipeline.
         """
         if known := self.find(conversation_id):

@@ -170,6 +170,8 @@ class TurnInProgress:
         retriever = self.stages.retriever
         hits = retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k)
         self.hits = check_result(retriever, "retrieve", hits, [Hit])
+        if trace := retriever.explain(self.queries):
+            self.trace["retriever"] = dict(trace)
 
     def rerank(self) -> None:
         """Rerank the passages; if that fails, they keep their order."""
@@ -217,6 +219,8 @@ class TurnInProgress:
         if listener and not generator.streams:
             listener(self.answer.text)
         self.trace["generator"] = dict(self.answer.trace)
+        if reason := self.answer.trace.get("fallback"):
+            self.fallbacks["generator"] = str(reason)
 
     def make_record(self) -> TurnRecord:
         """Make the record of the turn from the results so far."""

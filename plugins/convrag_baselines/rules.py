@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Interval
 
 from convrag import LLM, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-from convrag.sdk.words import find_content_words, split_compounds, split_words
+from convrag.sdk.words import find_content_words, split_words
 
 
 class NoRewriter(Rewriter):
@@ -29,7 +29,7 @@ class AllQuestionsRewriter(Rewriter):
 
 
 class LastNRewriter(Rewriter):
-    """Search for the question and those of the last n exchanges, concatenated into one query.
+    """Search for the question and the questions of the last n exchanges, concatenated into one query.
 
     Args:
         n: how many exchanges; more of them may add topics that the conversation has left. Pronouns mostly refer to the
@@ -60,14 +60,14 @@ _WORD = re.compile(r"\w+")
 class BlendRewriter(Rewriter):
     """Search for the question and, with small weights, for the last questions and answers: no LLM is called.
 
-    Rocchio's formula, with earlier utterances in the place of relevant passages: the query's vector is that of the
+    Rocchio's formula, with earlier utterances in the place of relevant passages: the query's vector is the
     question plus a weighted mean of the utterances' vectors, which the retriever adds up in its own way. All vectors
     are scaled to the length of the question's: a text of n different words of equal weight has a vector of length
     sqrt(n), so its weight is divided by that. So a long answer counts no more than a short question, no words are
     selected, and the rarity of words is left to the retriever.
 
     Args:
-        weight: that of all earlier utterances together; the question's is 1.
+        weight: of all earlier utterances together; the question's is 1.
         decay: the weight of an exchange as a share of that of the exchange after it.
         exchanges: how many of the last exchanges are used; with decay=.5 a fifth would have less than a thirtieth of
             their weight.
@@ -220,7 +220,7 @@ class WeightedHistoryRewriter(Rewriter):
 
     def _weigh_words(self, question: str, standalone: str, turns: Sequence[Turn]) -> list[tuple[str, float]]:
         """The words of the question, its rewrite and turns, newest first, and their weights in the search by words."""
-        every, own = split_words(split_compounds(question)), _list_content_words(question)
+        every, own = split_words(question), _list_content_words(question)
         has_both = 0 < len(own) < len(every)
         queries = [(question, self.stop_words if has_both else 1.0)]
         if has_both:
@@ -233,5 +233,4 @@ class WeightedHistoryRewriter(Rewriter):
 
 
 def _list_content_words(text: str) -> list[str]:
-    """The content words of a text, as BM25 splits them: each part of a compound is one."""
-    return [word.text for word in find_content_words(split_compounds(text))]
+    return [word.text for word in find_content_words(text)]

@@ -24,7 +24,7 @@ _ROW_DECIMALS = 6  # rows that agree so far differ by rounding
 class EmbeddingClusterer(Clusterer):
     """Clusters texts by their embeddings.
 
-    A text of which the embedder knows nothing (a zero row) is like no other: an outlier. Texts whose rows are all equal
+    A text without a word that the embedder knows (a zero row) is like no other: an outlier. Texts with equal rows
     are one cluster. Only the other cases are left to an algorithm.
     """
 

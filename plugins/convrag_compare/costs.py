@@ -24,7 +24,7 @@ _TOKENS = {"prompt_tokens", "completion_tokens", "cached_tokens"}
 """Left out where no run asked a language model."""
 
 _EXPLAINED = (
-    "`seconds` and `ms per turn` are those of the time when the run was made; a call whose result was reused took next "
+    "`seconds` and `ms per turn` are from the time when the run was made; a call whose result was reused took next "
     "to none. `ms in full` adds what reused calls took when they were made, so that runs can be compared by it. Tokens "
     "and `cost` count all calls, whenever they were made; `spent` counts those that this run made itself. `unpriced` "
     "replies have a price that nobody knows. Of the calls made, `failed calls` raised an error and have no result. A "

@@ -146,7 +146,7 @@ def _format_caption(board: Leaderboard) -> str:
     if board.baseline:
         lines.append(
             f"`to baseline` is the difference to the baseline, {_quote_run(board, board.baseline)}, on the "
-            f"turns that both were scored on. `p` is that of a paired randomisation test, two-sided, with the "
+            f"turns that both were scored on. `p` comes from a paired randomisation test, two-sided, with the "
             f"conversation as the unit: {_describe_flips(board)}. It is corrected by Holm's method for the number of "
             "distinct differences to the baseline in this measure: runs with the same score in every turn count once."
         )

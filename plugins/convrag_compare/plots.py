@@ -346,7 +346,7 @@ class Curve:
 
 
 def make_curves(board: Leaderboard, measure: str) -> list[Curve]:
-    """The curves of all runs by a measure, the best first; those of equal runs are one."""
+    """The curves of all runs by a measure, the best first; equal runs share one."""
     curves = []
     for name, row in join_equal_rows(board, measure):
         by_position = _group_by_position(row.result.scores, measure)

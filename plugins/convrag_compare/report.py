@@ -1,4 +1,4 @@
-"""The report of a comparison: its measures, files, plots and numbers; and that of a grid, from its cells' folders."""
+"""The report of a comparison: its measures, files, plots and numbers; and a grid's report, from its cells' folders."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

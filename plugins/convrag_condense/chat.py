@@ -38,7 +38,7 @@ class ChatGenerator(Generator):
     asked for once more, and counted (`meta_responses`: 2 where the second was no better, and is the answer). What the
     model is sent depends on the history alone. The system prompt, the first exchange with its evidence, and the newest
     question always are; between them go the newest exchanges that fit, whole and without a gap. Where a memory shows a
-    part of the history, these are the exchanges of that part, a summary among them; numbers stay those of the whole.
+    part of the history, these are the exchanges of that part, a summary among them; numbers stay the whole's.
 
     Args:
         llm: the language model that answers; it also counts tokens.

@@ -16,7 +16,7 @@ _PACKED = ("", ".gz", ".zip")
 class BeirDataset(FileDataset):
     """A folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv.
 
-    The questions are those that the split judges. Ids `conversation<::>turn` make up conversations, of which every turn
+    The questions are those that the split judges. Ids `conversation<::>turn` make up conversations; every turn
     is asked if one is judged; other questions stand alone. The three files may be packed as .gz or .zip. Source: Thakur
     et al., BEIR, NeurIPS 2021.
 

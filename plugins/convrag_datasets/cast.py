@@ -223,7 +223,7 @@ class CastDataset(PublishedDataset):
 
         python -m convrag task=evaluate task.run=run.trec dataset=cast dataset.path=treccastweb dataset.year=2020
 
-    Turn ids are those of the qrels ("81_1", "132_1-3"). The passages are licensed and not in the clone: a TREC run is
+    Turn ids are the qrels' ("81_1", "132_1-3"). The passages are licensed and not in the clone: a TREC run is
     evaluated without them, and `corpus` names those that you have. 2022 has trees: each branch is a conversation, whose
     first turns, where an earlier branch has asked them, are its history. Rewrites (rewriter=replay rewriter.kind=...):
     resolved in 2019, manual and automatic from 2020. Source: Dalton et al., TREC 2019 to 2022.

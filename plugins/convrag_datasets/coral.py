@@ -18,7 +18,7 @@ class CoralDataset(PublishedDataset):
 
         python -m convrag dataset=coral dataset.path=CORAL retriever=bm25 rewriter=full_history history=gold limit=50
 
-    `path` is a copy of huggingface.co/datasets/ariya2357/CORAL. Turn ids are those of its qrels, conversation_turn
+    `path` is a copy of huggingface.co/datasets/ariya2357/CORAL. Turn ids are its qrels', conversation_turn
     ("Test_a_2_3"). The golden passages of a turn are relevant (grade 1) where the copy has no qrels. The label `flow`
     is the letter in the conversation's id, its kind of flow. Golden rewrites, where a version has them, are for
     rewriter=replay. Source: Cheng et al., CORAL, NAACL Findings 2025.

@@ -20,7 +20,7 @@ class IkatDataset(PublishedDataset):
         python -m convrag dataset=ikat dataset.path=iKAT dataset.year=2023 rewriter=full_history history=gold
 
     The personal statements of the user (PTKB) are the profile of each conversation, which prompts of rewriters and
-    generators mention. Turn ids are those of the qrels ("9-1_3"). ClueWeb22 is licensed and not in the clone; 2023 has
+    generators mention. Turn ids are the qrels' ("9-1_3"). ClueWeb22 is licensed and not in the clone; 2023 has
     the texts of the provenances, which are the corpus unless `corpus` names another. NIST publishes the qrels. The
     resolved utterances are rewrites (rewriter=replay rewriter.kind=resolved). Source: Aliannejadi et al., TREC 2023.
 
@@ -38,7 +38,7 @@ class IkatDataset(PublishedDataset):
     source = "github.com/irlabamsterdam/iKAT"
     corpus_code = (__name__,)
     no_corpus = (
-        "iKAT's passages are those of ClueWeb22, which is licensed and not published with the topics: "
+        "iKAT's passages come from ClueWeb22, which is licensed and not published with the topics: "
         "dataset.corpus=FILE.jsonl names a file of those that you have"
     )
 
@@ -74,7 +74,7 @@ class IkatDataset(PublishedDataset):
             conversations = tuple(add_texts(conversations, self.corpus("default")))
         grades = read_grades(qrels := self._find_qrels(), conversations)
         resolved = {turn_id: text for topic in topics for turn_id, text in topic.resolved.items()}
-        note = "" if qrels else "TREC iKAT was read without judgements: dataset.qrels=FILE names those of NIST."
+        note = "" if qrels else "TREC iKAT was read without judgements: dataset.qrels=FILE names NIST's."
         return Contents(conversations, grades, {"resolved": resolved} if resolved else {}, note)
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:

@@ -21,7 +21,7 @@ class QreccDataset(PublishedDataset):
 
         python -m convrag task=evaluate task.run=run.trec dataset=qrecc dataset.path=qrecc
 
-    Either the files of github.com/apple/ml-qrecc (qrecc_test.json), or those of the shared task SCAI-QReCC 2021
+    Either the files of github.com/apple/ml-qrecc (qrecc_test.json), or the files of the shared task SCAI-QReCC 2021
     (scai-qrecc21-test-turns.json), which have the relevant passages (grade 1). Turn ids are conversation_turn ("74_2");
     the rewrites by people are for rewriter=replay. Labels: `source` (trec, quac or nq), `answerability`. The 54 million
     passages are published apart from it. Source: Anantha et al., NAACL 2021.

@@ -41,7 +41,7 @@ class DedupContext(Context):
     a message was trimmed away, the full text is sent again, since a hint at a text that is not there loses
     information. The trace counts per turn: num_retrieved, num_novel (shown in full), num_deduplicated (shown as a
     hint), deduplication_rate (a fraction), num_sent_again (of the novel, those that the conversation had shown before),
-    tokens_saved (of the passages that hints replace, less those of the hints), tokens_sent_again, the ids of
+    tokens_saved (of the passages that hints replace, less the hints' own), tokens_sent_again, the ids of
     passages without a text (missing), which are neither shown nor hinted at, at which id each hint points (hints), and
     how many hits had the id of a better-ranked one (repeated). A hint names the passage as the messages do: by its
     number with generator=chat.

@@ -172,7 +172,7 @@ class RAGPipeline:
         return result | describe_answer(record) if generate_response else result
 
     def get_conversation_stats(self, conversation_id: str | None = None) -> dict[str, Any] | None:
-        """The statistics of a conversation, None for an unknown one; without an id, those of all together."""
+        """The statistics of a conversation, None for an unknown one; without an id, the statistics of all together."""
         if conversation_id is None:
             found = [stats for name in self.conversations.ids() if (stats := self.get_conversation_stats(name))]
             return pooled_stats(found)

@@ -56,7 +56,7 @@ def conversation_stats(conversation_id: str, turns: int, sums: Mapping[str, int]
 
 
 def pooled_stats(conversations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sums of several conversations' statistics. The average rate is that of all documents, not a mean of rates."""
+    """The sums of several conversations' statistics. The average rate is over all documents, no mean of rates."""
     counted = [*_TOTALS, *(name for name in TOKEN_COUNTS if all(name in stats for stats in conversations))]
     sums = {name: sum(stats[name] for stats in conversations) for name in counted}
     turns = sum(stats["turn_count"] for stats in conversations)

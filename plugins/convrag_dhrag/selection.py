@@ -18,7 +18,7 @@ _GROUP_DIGITS = 9  # more than a triple's: the mean of many triples is less simi
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The positions of its triples in the database, in order, and that of the one nearest to their mean."""
+    """The positions of its triples in the database, in order, and the position of the one nearest to their mean."""
 
     members: tuple[int, ...]
     representative: int
@@ -90,7 +90,7 @@ def build_clusters(rows: csr_matrix, most: int) -> list[Group]:
 
 
 def build_summaries(rows: csr_matrix, cluster: Group, most: int) -> list[Group]:
-    """Divide a cluster into at most `most` groups, each of which its representative triple summarises."""
+    """Divide a cluster into at most `most` groups; a representative triple summarises each."""
     return _build_groups(rows, cluster.members, most)
 
 

@@ -22,6 +22,7 @@ from convrag import (
     Store,
     UnknownName,
 )
+from convrag.sdk.files import write_atomically
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.printable import make_printable
@@ -38,13 +39,13 @@ _said: set[str] = set()
 
 
 class DocumentsDataset(Dataset):
-    """Your documents: a folder with Markdown, text, HTML, PDF, Word, PowerPoint, Excel, CSV, EPUB, JSONL and notebooks.
+    """Your documents: Markdown, text, code, HTML, PDF, Office, RTF, mails, CSV, EPUB, JSON and notebooks in a folder.
 
     `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in the folder. What
     cannot be read is listed, with the reason. A file is read once: the store keeps its text until the file changes.
 
     Args:
-        path: a folder, a file, a glob pattern such as '~/handbook/**/*.md', or several: '[~/handbook,~/notes.txt]'.
+        path: a folder, a file, or several: '[~/handbook,~/notes.txt]'.
         chunker: cuts the documents into passages; by default the run's.
         include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; () reads all.
         exclude: patterns of the files and folders to leave out.
@@ -57,7 +58,7 @@ class DocumentsDataset(Dataset):
         ConfigError: no path is given, or a pattern is none.
     """
 
-    libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax")
+    libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax", "striprtf")
 
     def __init__(
         self,
@@ -73,10 +74,13 @@ class DocumentsDataset(Dataset):
     ) -> None:
         self._paths = [path] if isinstance(path, Path) else list(path)
         if not self._paths:
-            raise ConfigError("dataset.path=[]: name a folder, a file or a pattern")
+            raise ConfigError("dataset.path=[]: name a folder or a file")
         self._chunker = chunker
         self._selection = Selection(_list_patterns(include), _list_patterns(exclude), ignored)
         self._by_folder = domains == "folders"
+        paths = [os.path.realpath(path.expanduser()) for path in self._paths]
+        self._key = digest([paths, self._selection])
+        self._unread = store.path / f"unread-{self._key[:8]}.txt"
         self._reader = CatalogReader(store, int(max_megabytes * 1e6))
         self._catalog = Lazy(self._read_catalog)
         self._by_domain = Lazy(self._group_files)
@@ -86,9 +90,17 @@ class DocumentsDataset(Dataset):
         """Read what is new or changed; the error where there is nothing to read. Warns of what could not be read."""
         if problems := collect_problems(self._catalog):
             return problems
-        if (note := self.note()) and note not in _said:
-            _said.add(note)
-            log.warning("%s", note)
+        if not (note := self.note()) or note in _said:
+            return ()
+        _said.add(note)
+        catalog = self._catalog()
+        listed = describe_unread(catalog.unread, [read.file.id for read in catalog.files])
+        if self._unread.is_file() and self._unread.read_text("utf-8") == listed:
+            log.warning("%s", note)  # an earlier start has listed them
+        else:
+            log.warning("%s", listed)
+            self._unread.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._unread, listed)
         return ()
 
     def content_hash(self) -> str:
@@ -100,9 +112,9 @@ class DocumentsDataset(Dataset):
         return digest([[read.file.id, read.key] for read in files])
 
     def note(self) -> str:
-        """Says which files could not be read, and why."""
+        """Says how many files could not be read, and where they are listed."""
         catalog = self._catalog()
-        return describe_unread(catalog.unread, [read.file.id for read in catalog.files])
+        return describe_unread(catalog.unread, [read.file.id for read in catalog.files], f" {self._unread} lists them.")
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield nothing: documents are there to be talked about."""
@@ -144,8 +156,7 @@ class DocumentsDataset(Dataset):
 
     def _read_catalog(self) -> Catalog:
         found = find_files(self._paths, self._selection)
-        key = digest([[os.path.realpath(path.expanduser()) for path in self._paths], self._selection])
-        catalog = self._reader.read(found, key)
+        catalog = self._reader.read(found, self._key)
         if not catalog.files:
             raise DataError(_describe_nothing(found, catalog), path=self._paths[0])
         return catalog
@@ -175,10 +186,9 @@ def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _describe_nothing(found: FoundFiles, catalog: Catalog) -> str:
     """Say why nothing was read."""
-    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(found.left_out.items()))
     sentences = ["there is no document here that can be read." if found.files else "there is no file here."]
     if catalog.unread:
         sentences.append(describe_unread(catalog.unread, ()))
-    if left_out:
-        sentences.append(f"Left out: {left_out} (dataset.include, dataset.exclude and dataset.ignored choose).")
+    else:
+        sentences.append("What is hidden, ignored by git or excluded is left out (dataset.ignored, include, exclude).")
     return make_printable(" ".join(sentences))

@@ -1,10 +1,8 @@
-"""Lists the files of folders, single files and glob patterns, without what is hidden, ignored by git or excluded."""
+"""Lists the files of folders, and single files, without what is hidden, ignored by git or excluded."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +14,6 @@ from pathspec import GitIgnoreSpec
 from convrag import ConfigError, DataError
 from convrag_documents.unreadable import Unreadable, UnreadFile, describe_os_error, read_bytes
 
-_MAGIC = re.compile(r"[*?\[]")
 _IGNORE_FILE = ".gitignore"
 _LARGEST_IGNORE_FILE = 1_000_000  # bytes of a .gitignore
 _HIDDEN = (".", "~$")  # Office keeps a file such as "~$leave.docx" beside one that is open
@@ -35,11 +32,10 @@ class FoundFile(NamedTuple):
 
 @dataclass
 class FoundFiles:
-    """The files that were found, by id; what cannot be listed; and how many entries were left out, by reason."""
+    """The files that were found, by id, and what cannot be listed."""
 
     files: list[FoundFile] = field(default_factory=list)
     unread: list[UnreadFile] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -57,21 +53,6 @@ class Selection:
     ignored: bool = False
 
 
-class _Root(NamedTuple):
-    """What a user named: a folder or a file, and the pattern of a glob, which holds below it."""
-
-    named: str
-    pattern: str = ""
-
-    @property
-    def is_file(self) -> bool:
-        return not os.path.isdir(self.named)  # noqa: PTH112
-
-    @property
-    def folder(self) -> str:
-        return os.path.dirname(self.named) if self.is_file else self.named  # noqa: PTH120
-
-
 def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
     """List the files below some paths.
 
@@ -80,34 +61,26 @@ def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
     files are followed within the folder. Links that lead out of it are listed as not read.
 
     Args:
-        paths: folders, files, or glob patterns ("handbook/**/*.md").
+        paths: folders or files.
         selection: which of the files below them.
 
     Raises:
         DataError: a path does not exist.
         ConfigError: a pattern is none, or no folder holds all paths.
     """
-    roots = [_read_root(path) for path in paths]
+    named = [os.path.abspath(path.expanduser()) for path in paths]  # noqa: PTH100 - a link keeps its name
+    for path, each in zip(paths, named, strict=True):
+        if not os.path.exists(each):  # noqa: PTH110
+            raise DataError("there is no such file or folder (dataset.include takes patterns)", path=path)
     try:
-        base = os.path.commonpath([root.folder for root in roots])
+        folders = [each if os.path.isdir(each) else os.path.dirname(each) for each in named]  # noqa: PTH112, PTH120
+        base = os.path.commonpath(folders)
     except ValueError as error:
         raise ConfigError(f"dataset.path: no folder holds all of these: {', '.join(map(str, paths))}") from error
     finder = _Finder(base, selection)
-    for root in roots:
-        finder.add(root)
+    for each in named:
+        finder.add(each)
     return finder.finish()
-
-
-def _read_root(path: Path) -> _Root:
-    named = os.path.abspath(path.expanduser())  # noqa: PTH100 - a link keeps its name
-    if os.path.exists(named):  # noqa: PTH110
-        return _Root(named)
-    parts = PurePath(named).parts
-    fixed = next((number for number, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
-    folder = str(PurePath(*parts[:fixed]))
-    if fixed == len(parts) or not os.path.isdir(folder):  # noqa: PTH112
-        raise DataError("there is no such file or folder", path=path)
-    return _Root(folder, "/" + "/".join(parts[fixed:]))
 
 
 class _Finder:
@@ -128,20 +101,19 @@ class _Finder:
         self._paths: set[str] = set()
         self._links: list[tuple[str, str, str]] = []  # id, target, the folder that it may lead into
 
-    def add(self, root: _Root) -> None:
+    def add(self, named: str) -> None:
         """Add a file, or the files below a folder."""
-        real = os.path.realpath(root.named)
-        file_id = self._make_id(root.named)
-        if root.is_file:
+        real = os.path.realpath(named)
+        file_id = _clean_name(PurePath(os.path.relpath(named, self._base)).as_posix())
+        if not os.path.isdir(real):  # noqa: PTH112
             self._add_file(FoundFile(file_id, real, named=True))
             return
-        pattern = make_patterns([root.pattern], "path") if root.pattern else None
         prefix = "" if file_id == "." else f"{file_id}/"
         for entry, inner in self._walk(real, prefix):
             inner_id = _clean_name(prefix + inner)
-            if (pattern and not pattern.match_file(inner)) or not self._is_wanted(inner_id):
-                self._found.left_out["not among the wanted"] += 1
-            elif entry.is_symlink():
+            if self._include is not None and not self._include.match_file(inner_id):
+                continue
+            if entry.is_symlink():
                 self._links.append((inner_id, os.path.realpath(entry.path), real))
             else:
                 self._add_file(FoundFile(inner_id, entry.path, named=self._include is not None))
@@ -162,12 +134,6 @@ class _Finder:
             return
         self._paths.add(file.path)
         self._by_id[file.id] = file
-
-    def _make_id(self, path: str) -> str:
-        return _clean_name(PurePath(os.path.relpath(path, self._base)).as_posix())
-
-    def _is_wanted(self, file_id: str) -> bool:
-        return self._include is None or self._include.match_file(file_id)
 
     def _walk(self, root: str, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
         """Yield the entries below a folder that are no folders, with their paths below it.
@@ -202,15 +168,11 @@ class _Finder:
 
     def _is_left_out(self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]) -> bool:
         end = "/" if is_folder else ""
-        if not self._ignored and entry.name.startswith(_HIDDEN):
-            self._found.left_out["hidden"] += 1
-        elif rules and is_ignored(PurePath(entry.path).as_posix() + end, rules):
-            self._found.left_out["ignored by git"] += 1
-        elif self._exclude is not None and self._exclude.match_file(path + end):
-            self._found.left_out["excluded"] += 1
-        else:
-            return False
-        return True
+        return (
+            (not self._ignored and entry.name.startswith(_HIDDEN))
+            or (bool(rules) and is_ignored(PurePath(entry.path).as_posix() + end, rules))
+            or (self._exclude is not None and self._exclude.match_file(path + end))
+        )
 
 
 def _clean_name(name: str) -> str:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from convrag.sdk.printable import make_printable
 
-_NAMED = 20
 _LONGEST_REASON = 200
 
 
@@ -71,29 +70,31 @@ def describe_os_error(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def describe_unread(unread: Sequence[UnreadFile], read: Iterable[str]) -> str:
+def describe_unread(unread: Sequence[UnreadFile], read: Iterable[str], known: str | None = None) -> str:
     """Say which files were not read and why; empty where all were.
 
-        2 of 9 files could not be read, or not all of it: broken.pdf (it is no PDF); memo.docx (it needs a password).
+        2 of 9 files could not be read, or not all of it:
+          broken.pdf: it is no PDF
+          memo.docx: it needs a password
         31 files are of other kinds: .png (29), .zip (2).
 
     Args:
         unread: these files.
         read: the ids of the files that were read, in part at least.
+        known: said instead of the files, where they were listed before.
     """
     named = [each for each in unread if not each.other_kind]
     others = Counter(_describe_kind(each.id) for each in unread if each.other_kind)
     sentences = []
     if named:
         total = len({*read, *(each.id for each in named)})
-        listed = "; ".join(f"{make_printable(each.id)} ({each.reason})" for each in named[:_NAMED])
-        more = f"; and {len(named) - _NAMED} more, which the log names" if len(named) > _NAMED else ""
-        sentences.append(f"{len(named)} of {total} files could not be read, or not all of it: {listed}{more}.")
+        listed = [f"\n  {make_printable(each.id)}: {each.reason}" for each in named] if known is None else [known]
+        sentences.append(f"{len(named)} of {total} files could not be read, or not all of it:{''.join(listed)}")
     if others:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(others.items(), key=lambda kind: -kind[1]))
         count = sum(others.values())
         sentences.append(f"{count} {'file is' if count == 1 else 'files are'} of other kinds: {kinds}.")
-    return " ".join(sentences)
+    return "\n".join(sentences)
 
 
 def _describe_kind(file_id: str) -> str:

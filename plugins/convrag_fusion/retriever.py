@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
@@ -32,11 +32,11 @@ class FusedRetriever(Retriever):
     * `linear` brings the scores of each ranking to one scale, and adds them up, weighted. A passage that a ranking
       lacks gets the score that the retriever gives it, where it can (bm25 and dense do), else the lowest.
     * `weighted_rrf` adds up reciprocal ranks, weighted; `rrf` does so without weights (Cormack et al. 2009).
-    * `nested_rrf` searches for every query by itself, fuses the rankings of each rewriter, then those of the rewriters,
+    * `nested_rrf` searches for every query by itself, fuses the rankings of each rewriter, then the fused ones,
       weighted. A rewriter with many queries so has no more votes than one with a single query; an ensemble within an
       ensemble counts as one rewriter.
 
-    With `agreement` a ranking also weighs by how much its first ten passages are those of the others: a rewrite that
+    With `agreement` a ranking also weighs by how many of its first ten passages the others have too: a rewrite that
     went wrong finds what no other one finds (after Wu and Crestani 2002, who weigh systems by their likeness to the
     rest; the overlap is Fagin et al.'s, 2003, deeper ranks counting less).
 
@@ -84,6 +84,10 @@ class FusedRetriever(Retriever):
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[:k]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """What the base says."""
+        return self.base.explain(queries)
+
     def _fuse_scores(
         self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]], ids: Sequence[str], depth: int
     ) -> dict[str, float]:
@@ -107,7 +111,7 @@ class FusedRetriever(Retriever):
         return reciprocal_rank_fusion(rankings, self.rrf_k, self._weigh(given, rankings))
 
     def _rank(self, group: Group, found: Mapping[Unit, Sequence[Hit]]) -> list[str]:
-        """The ranking of a rewriter: that of its search, or those of its searches fused."""
+        """The ranking of a rewriter: its search's, or its searches' fused."""
         rankings = [_list_ids(found[unit]) for unit in group.units]
         if len(rankings) == 1:
             return rankings[0]

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from convrag import LLM, ConfigError, PromptTemplate, Question, Rewrite, Rewriter, use
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-from convrag.sdk.parallel import call_in_threads
-from convrag.sdk.storage import UsageMeter, current_meter
+from convrag.sdk.parallel import map_parallel
 
 _PLACES = ("first", "second", "third", "fourth", "fifth")
 
@@ -74,20 +73,8 @@ class EnsembleRewriter(Rewriter):
 
     def _ask_all(self, question: Question) -> dict[str, Rewrite]:
         """Ask the rewriters, in threads: most of them wait for a language model."""
-        names = list(self.of)
-        meters = [UsageMeter() for _ in names]
-
-        def ask(number: int) -> Rewrite:
-            with meters[number].measure_stage("call"):
-                return _ask(self.of[names[number]], question)
-
-        try:
-            with call_in_threads(ask, range(len(names)), len(names), "rewriter") as results:
-                return dict(zip(names, results, strict=True))
-        finally:
-            if caller := current_meter():
-                for meter in meters:
-                    caller[0].merge(caller[1], meter)
+        rewrites = map_parallel(lambda rewriter: _ask(rewriter, question), self.of.values())
+        return dict(zip(self.of, rewrites, strict=True))
 
 
 def _ask(rewriter: Rewriter, question: Question) -> Rewrite:

@@ -92,7 +92,7 @@ class Attributor:
 
 
 def measure_lexical_support(sentence: str, texts: Sequence[str]) -> LexicalSupport:
-    """Compare the words of a sentence with those of the nuggets that it was made from."""
+    """Compare the words of a sentence with the words of the nuggets that it was made from."""
     stems = stem_content(sentence)
     known_stems = {stem for text in texts for stem in stem_content(text)}
     known_words = {word for text in texts for word in split_words(text)}

@@ -28,7 +28,7 @@ _DECIMALS = 4
 class PairedMeans:
     """The means of a measure over the turns of two runs; `difference` is one minus the other, with its 95 % interval.
 
-    The interval is that of a bootstrap over conversations; None where fewer than five have turns.
+    The interval comes from a bootstrap over conversations; None where fewer than five have turns.
     """
 
     one: str
@@ -44,7 +44,7 @@ class PairedMeans:
 class CompareAnswersTask(Task):
     """Compare the answers of finished runs at equal length: each pair of answers is cut to the shorter one in words.
 
-    Longer answers score higher, and GINGER's are longer than those of its baselines. Citations are no words, and are
+    Longer answers score higher, and GINGER's are longer than its baselines'. Citations are no words, and are
     left out. Every two runs are compared over the turns that both have, with the chosen metrics, such as
     `"metrics=[nuggets]"` or `"metrics=[answers]"`; measures that are equal in all turns are left out. The folder gets
     comparison.json.

@@ -25,10 +25,13 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
+from convrag.sdk.parallel import map_parallel
 from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
 from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
 from convrag_ginger.clusters import MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
 from convrag_ginger.length_limit import LengthLimit, join_sentences
+from convrag_ginger.llm_detector import Untagged
+from convrag_ginger.sentences_detector import SentencesDetector
 
 
 class GingerGenerator(Generator):
@@ -53,7 +56,7 @@ class GingerGenerator(Generator):
         clusters: how many of the best clusters are summarised; None: as many as the length allows, so 3 by default
             (GINGER).
         few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs so many).
-        least_nuggets: the fewest nuggets of a cluster; those of smaller ones are outliers. With 2 (GINGER), where there
+        least_nuggets: the fewest nuggets of a cluster; smaller ones' nuggets are outliers. With 2 (GINGER), where there
             are not two such clusters each nugget is a cluster, as with fewer than `few`.
         outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of them: GINGER),
             "singletons" (a cluster each), "nearest" (the most similar cluster), "drop". Default: an outlier may still
@@ -149,13 +152,15 @@ class GingerGenerator(Generator):
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """Run all steps. Raises LLMError where the detector or the summarizer does."""
         query = question.standalone or question.text
-        nuggets = self._detect(query, evidence)
+        nuggets, untagged = self._detect(query, evidence)
         merged = self._merge(nuggets)
         clusters = self.nugget_clusterer.cluster(query, merged)
         order = sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
         written = self.writer.write(query, nuggets, clusters, order)
         sentences = written.sentences
-        counts = {"reduced": written.reduced, "left_out": written.left_out}
+        counts: dict[str, Any] = {"reduced": written.reduced, "left_out": written.left_out}
+        if untagged:
+            counts |= {"untagged": untagged, "fallback": describe_untagged(untagged)}
         if not sentences:
             trace: dict[str, Any] = {
                 "outcome": "unanswerable",
@@ -185,16 +190,33 @@ class GingerGenerator(Generator):
         citations = tuple(dict.fromkeys(passage for passages in cited for passage in passages))
         return Answer(text, citations, trace, locate_support(text, sentences))
 
-    def _detect(self, query: str, evidence: Evidence) -> list[Nugget]:
-        """The nuggets of all passages, in the order of the evidence; a hint stands for its passage."""
+    def _detect(self, query: str, evidence: Evidence) -> tuple[list[Nugget], int]:
+        """The nuggets of all passages, in the order of the evidence, and how many replies ignored the tags.
+
+        A hint stands for its passage. The nuggets of a passage whose reply has no tags are sentences.
+        """
         passages = {item.passage.id: item.passage for item in reversed(evidence.items)}
         ordered = dict.fromkeys(item.passage.id for item in evidence.items)
-        return [nugget for name in ordered for nugget in self.detector.detect(query, passages[name])]
+
+        def detect(name: str) -> tuple[list[Nugget], bool]:
+            try:
+                return self.detector.detect(query, passages[name]), False
+            except Untagged:
+                return SentencesDetector().detect(query, passages[name]), True
+
+        found = list(map_parallel(detect, ordered))
+        return [nugget for nuggets, _ in found for nugget in nuggets], sum(untagged for _, untagged in found)
 
     def _merge(self, nuggets: Sequence[Nugget]) -> list[MergedNugget]:
         if self.duplicates is None:
             return [MergedNugget(nugget, (index,)) for index, nugget in enumerate(nuggets)]
         return merge_duplicates(nuggets, self.duplicates)
+
+
+def describe_untagged(replies: int) -> str:
+    """What is said of a model that ignores the tags."""
+    had = "1 reply" if replies == 1 else f"{replies} replies"
+    return f"{had} had no tags: this model does not follow the format; detector=sentences needs none"
 
 
 def count_topic_words(traces: Iterable[Mapping[str, Any]]) -> Counter[str]:
@@ -231,6 +253,7 @@ def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
             counts["sentences"] += len(sentences)
             counts["reduced"] += trace.get("reduced", 0)
             counts["left_out"] += trace.get("left_out", 0)
+            counts["untagged"] += trace.get("untagged", 0)
             counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
     if not counts["answered"] + counts["single"] + counts["unanswerable"]:
         return None  # no turn was answered by this generator, as where answers come from a file
@@ -240,11 +263,12 @@ def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
         f"{counts['sentences']} sentences, {counts['reduced']} of them reduced to a quotation, "
         f"{counts['left_out']} left out, {counts['unsupported']} flagged as unsupported"
     )
+    lines = (line, describe_untagged(counts["untagged"])) if counts["untagged"] else (line,)
     if not words:
-        return Report(TITLE, (line,), dict(counts))
+        return Report(TITLE, lines, dict(counts))
     topics = f"words of topics, with the number of clusters: {format_topic_words(words)}"
     numbers = {**counts, "topic_words": dict(rank_words(words, 50))}
-    return Report(TITLE, (line, topics), numbers)
+    return Report(TITLE, (*lines, topics), numbers)
 
 
 def format_topic_words(words: Counter[str]) -> str:

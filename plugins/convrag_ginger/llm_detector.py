@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge, Interval
+from rapidfuzz import fuzz
 
-from convrag import LLM, Detector, Nugget, Passage, PromptTemplate
+from convrag import LLM, Detector, LLMError, Nugget, Passage, PromptTemplate
 from convrag.sdk.alignment import Aligner, keep_outermost
 from convrag.sdk.sentences import find_sentence_spans, get_first_sentence
 
 log = logging.getLogger(__name__)
+
+
+class Untagged(LLMError):
+    """A reply has no tags and is no copy of the passage: the model does not follow the format."""
 
 
 class LlmDetector(Detector):
@@ -56,7 +61,7 @@ class LlmDetector(Detector):
         self.prompt_templates = (self.template,)
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        """One call of the LLM for each part of the passage; none for a blank passage. Raises LLMError."""
+        """One call of the LLM for each part of the passage; none for a blank passage. Raises LLMError, Untagged."""
         spans: list[tuple[int, int]] = []
         for start, end in split_passage(passage.text, self.max_passage_tokens, self.llm.count_tokens):
             if part := passage.text[start:end].strip():
@@ -70,7 +75,10 @@ class LlmDetector(Detector):
         prompt = self.template.render(self.sampling, question=query, passage=part, title=title)
         aligner = Aligner(part, self.fuzzy)
         spans: list[tuple[int, int]] = []
-        tagged = read_tagged_texts(self.llm.complete(prompt).text)
+        reply = self.llm.complete(prompt).text
+        if not _TAG.search(reply) and fuzz.ratio(part, reply) < _COPIED:
+            raise Untagged("the reply is neither a copy of the passage nor has it tags")
+        tagged = read_tagged_texts(reply)
         for text in tagged:
             if aligned := aligner.align(text, after=spans[-1][1] if spans else 0):
                 spans.append((aligned.start, aligned.end))
@@ -118,6 +126,9 @@ def _split_sentence(
     yield from _split_sentence(text, start, middle, max_tokens, count_tokens)
     yield from _split_sentence(text, middle + 1, end, max_tokens, count_tokens)
 
+
+_COPIED = 50
+"""The least similarity of a reply without tags with its passage, in per cent, as where nothing answers the question."""
 
 _TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
 

@@ -29,7 +29,7 @@ class JudgeMetrics(Metrics):
     """Faithfulness, appropriateness and completeness of answers, from 1 to 5, as language models judge them.
 
     One call for each answer and judge has the conversation from the data set, the passages that the system showed its
-    model, the reference answer and the answer. Criteria and scale are those of the rubric file. Scores are averaged
+    model, the reference answer and the answer. Criteria and scale stand in the rubric file. Scores are averaged
     over judges. A turn without an answer gets the lowest score. Judges must be validated: `human` takes the scores of
     people, and the summary then has the agreement of judges and people.
 
@@ -96,7 +96,7 @@ class JudgeMetrics(Metrics):
         return digest([file_hash(path) for path in self.files])
 
     def list_measures(self) -> Sequence[str]:
-        """The criteria that are judged: those of the rubric, or of the files of judgements."""
+        """The criteria that are judged: the rubric's, or the ones in the files of judgements."""
         if self._judgements:
             return list(dict.fromkeys(rating.criterion for rating in self._judgements()))
         return self._rubric().names

@@ -24,7 +24,7 @@ class NuggetPrompts:
 class NuggetLimits:
     """How many passages (`window`) or nuggets (`batch`) a call has, the most nuggets, and the most words of one.
 
-    The defaults are those of TREC RAG's AutoNuggetizer.
+    The defaults are TREC RAG's AutoNuggetizer's.
     """
 
     window: int = 10

@@ -71,7 +71,7 @@ class TurnJudgement:
 
         Args:
             turn_id: the turn.
-            labels: those of each assessor.
+            labels: of each assessor.
             words: the length of the answer where the files do not have it.
         """
         if not labels:

@@ -22,7 +22,7 @@ class LabelList(BaseModel):
 
 
 def labels_form(count: int, parse: LabelParser, choices: str) -> type[LabelList]:
-    """The strict form of `count` labels, each of which `parse` knows."""
+    """The strict form of `count` labels that `parse` knows."""
 
     class Exact(LabelList):
         @field_validator("labels")

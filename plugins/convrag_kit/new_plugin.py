@@ -247,7 +247,7 @@ def check_option(stage: str, option: str) -> None:
 
 
 def make_distribution_name(package: str) -> str:
-    """The name under which a package is published, and that of its folder: never the package's own.
+    """The name under which a package is published, and its folder's: never the package's own.
 
     Where a folder has the name of the package in it, Python imports the folder instead of the package if it is started
     beside the folder.

@@ -121,7 +121,7 @@ class Response:
 class Connections:
     """The connections of a process to the servers that it asks; threads share them.
 
-    Proxies and certificates are those of the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE), else the system's and
+    Proxies and certificates come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE), else the system's and
     certifi's.
     """
 

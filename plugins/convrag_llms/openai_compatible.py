@@ -145,7 +145,7 @@ class OpenAICompatible(HttpLLM):
 
 
 def is_private(address: str) -> bool:
-    """Whether an address is that of this machine or of a private network: a name without a dot, or a private IP."""
+    """Whether an address belongs to this machine or to a private network: a name without a dot, or a private IP."""
     host = urlsplit(address).hostname or ""
     try:
         return ipaddress.ip_address(host).is_private

@@ -188,7 +188,7 @@ def compute_alpha_ndcg(
     """Compute alpha-nDCG of a whole ranking (Clarke et al., SIGIR 2008), from 0 to 1.
 
     A passage gains (1 - alpha) ^ (how many earlier passages have it) for each of its subtopics; gains are discounted by
-    log2(1 + rank). The sum is divided by that of the ideal ranking of all relevant passages, found greedily, as ndeval
+    log2(1 + rank). The sum is divided by the ideal ranking's of all relevant passages, found greedily, as ndeval
     does. Nothing relevant gives 0.
 
     Args:

@@ -4,9 +4,9 @@ tracker              what is logged at which event
 connection           addresses, whether MLflow can log here, and an experiment that is connected to at its first use
 experiment           the runs of an experiment; a grid's parent run and the runs of its cells
 run_data             parameters, metrics, tags, names and data sets of runs
-turn_trace           a turn while it runs, and as a trace; those of chats, servers and programs, written in a thread
+turn_trace           a turn while it runs, and as a trace; traces of chats, servers and programs, written in a thread
 stage_spans          the spans of a turn: its stages and their calls of language models
-trace_log            writes traces, and deletes those of a run
+trace_log            writes traces, and deletes a run's
 """
 
 import os

@@ -26,7 +26,7 @@ class DuoT5Ranker(T5Ranker):
     """Compare all pairs of texts with duoT5, a T5 that says which is more relevant: precise, and slow for many texts.
 
     The model reads "Query: ... Document0: ... Document1: ... Relevant:" for each ordered pair; the probability of
-    "true" against "false" as its first word is that of the first text being more relevant (Pradeep et al. 2021).
+    "true" against "false" as its first word says that the first text is more relevant (Pradeep et al. 2021).
     n texts are n (n - 1) pairs: 12 clusters of nuggets are 132. Where there are more than `max_candidates` texts, a
     cheaper ranker chooses those that are compared; the others follow in its order. Pairs are remembered one by one.
 
@@ -41,7 +41,7 @@ class DuoT5Ranker(T5Ranker):
         batch_tokens: tokens that are read at once, padding included: more makes fewer batches, and needs more memory
             (the default: about half a gigabyte for the base model).
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
-            the same to some six digits on all of them, and those of one are used on the others.
+            the same to some six digits on all of them, and one's are used on the others.
         max_length: tokens of query and both texts together that are read, 64 at least; texts that are too long are cut,
             never the rest of the prompt. A query may take a quarter (1024: GINGER's code).
 
@@ -130,7 +130,7 @@ def aggregate_comparisons(probabilities: NDArray[np.float64], how: Aggregation) 
     """Aggregate the comparisons of n texts into a score for each: (n,).
 
     Args:
-        probabilities: (n, n); [i, j] is that of text i being more relevant than text j. The diagonal is ignored.
+        probabilities: (n, n); [i, j]: text i is more relevant than text j. The diagonal is ignored.
         how: "sym_sum": the sum over j of p[i, j] + (1 - p[j, i]); "sym_sum_log": of their logarithms; "copeland": the
             number of texts j for which they add up to more than 1, and half the number of those for which to 1.
     """

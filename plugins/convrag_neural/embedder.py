@@ -26,7 +26,7 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
         batch_size: the most texts that are embedded at once: on a GPU more is faster, and needs more memory; on a CPU
             batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
-            the same to some six digits on all of them, and those of one are used on the others.
+            the same to some six digits on all of them, and one's are used on the others.
         backend: what computes: "torch"; on a CPU and faster, "openvino", which gives the same vectors to some six
             digits; "openvino_bf16", faster again, to some three digits. "auto" takes openvino where it is installed,
             and torch on a GPU; the run's summary names it (see docs/growing.md).

@@ -19,11 +19,9 @@ from convrag_neural.backends import (
     Backend,
     Computing,
     check_backend,
-    check_device_name,
     choose_backend,
     describe_backend,
     find_device,
-    find_device_problem,
     find_missing_extra,
     identify_backend,
 )
@@ -50,7 +48,6 @@ class LocalModelStage(Stage, Generic[M]):
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(self, model: str, device: str) -> None:
-        check_device_name("ranker" if isinstance(self, Ranker) else "embedder", device)
         self.model = model
         self.device = device
         self._lock = threading.Lock()
@@ -66,8 +63,6 @@ class LocalModelStage(Stage, Generic[M]):
         if problem := find_model_problem(self.model):
             option = "bm25" if isinstance(self, Ranker) else "lsa"
             yield f"{problem} ({{place}}.model=<folder>, or {{place}}={option}, which needs no model)"
-        if problem := find_device_problem(self.device):
-            yield f"{problem} ({{place}}.device=auto takes the fastest that there is)"
 
     def content_hash(self) -> str:
         """Hash the files of a model in a folder, or name the commit of one on the hub: another one is another stage."""
@@ -100,7 +95,9 @@ class LocalModelStage(Stage, Generic[M]):
         except ConvragError:
             raise
         except Exception as error:  # the model libraries document no common exception
-            problem = find_model_problem(self.model) or f"the model {self.model!r} cannot be loaded: {error}"
+            problem = (
+                find_model_problem(self.model) or f"the model {self.model!r} cannot be loaded on {self.device}: {error}"
+            )
             raise ConvragError(problem) from error
 
 

@@ -29,9 +29,9 @@ class MonoT5Ranker(T5Ranker):
         tokenizer: likewise, where the model comes without one ("t5-base"); None takes the model's own.
         batch_size: texts that are scored at once: more is faster, and needs more memory.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
-            the same to some six digits on all of them, and those of one are used on the others.
+            the same to some six digits on all of them, and one's are used on the others.
         max_length: tokens that are read of query and text together, 32 at least; a query may take half of them.
-            Default: that of the model's training.
+            Default: the one of the model's training.
 
     Raises:
         ConvragError: when it is used, the model cannot be loaded.

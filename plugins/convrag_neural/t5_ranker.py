@@ -129,5 +129,5 @@ class TrueFalseT5:
         """Find the first token of a word, which stands for the word in the reply."""
         ids = self.tokenizer(word, add_special_tokens=False)["input_ids"]
         if not ids or ids[0] == self.tokenizer.unk_token_id:
-            raise ConvragError(f"the tokenizer does not know the word {word!r}: is it that of a T5 model?")
+            raise ConvragError(f"the tokenizer does not know the word {word!r}: is it a T5 model's?")
         return int(ids[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 from convrag import Dataset, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.identity import digest, hash_modules, hash_package
-from convrag.sdk.words import find_content_words, find_stems
+from convrag.sdk.words import find_stems
 
 _FILE = "frequencies.json"
 
@@ -67,7 +67,7 @@ def count_document_frequencies(corpora: Sequence[Corpus], store: Store) -> Docum
 def _count_corpus(corpus: Corpus, folder: Path) -> None:
     counts: Counter[str] = Counter()
     for passage in corpus:
-        counts.update({word.stem for word in find_content_words(passage.content)})
+        counts.update(find_stems(passage.content))
     (folder / _FILE).write_text(json.dumps(counts, ensure_ascii=False), encoding="utf-8")
 
 

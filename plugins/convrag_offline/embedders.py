@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge
 
 from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.sdk.identity import digest, find_version, hash_package
-from convrag.sdk.words import find_content_words
+from convrag.sdk.words import Analysis, stem_content_words
 from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class LsaEmbedder(Embedder):
     """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
 
     Words that occur together in passages are close to each other. A text without a word of the corpus is a zero row.
+    Where documents change, new passages are folded into the model of before, until a tenth of what it learnt from has
+    changed: then it learns anew (Berry et al. 1995).
 
     Args:
         dataset: the data set whose corpora, all of them, are learnt from.
@@ -37,6 +39,8 @@ class LsaEmbedder(Embedder):
         dimensions: of the vectors; with fewer, more words of different meanings are close. A corpus with fewer passages
             or words gives fewer (some hundreds work best: Landauer and Dumais 1997; Bradford 2008).
         passages: the most passages to learn from, taken at even distances; more take longer and need more memory.
+        words: "auto": as retriever=bm25 splits and stems them, in the language of the passages; "plain": runs of two
+            letters or digits, without English stop words, as scikit-learn has them.
 
     Raises:
         ConfigError: when it is used, the data set has no corpus.
@@ -51,11 +55,13 @@ class LsaEmbedder(Embedder):
         store: Store,
         dimensions: Annotated[int, Ge(1)] = 256,
         passages: Annotated[int, Ge(1)] = 50_000,
+        words: Literal["auto", "plain"] = "auto",
     ) -> None:
         self.dataset = dataset
         self.store = store
         self.dimensions = dimensions
         self.passages = passages
+        self.words = words
         self._lock = threading.Lock()
         self._model: LsaModel | None = None
 
@@ -90,14 +96,22 @@ class LsaEmbedder(Embedder):
             raise ConfigError(_NO_CORPUS)
         sources = [corpus.fingerprint for corpus in corpora]
         code = [hash_package(__name__), *map(find_version, self.libraries)]
-        key = digest(["lsa", sources, self.dimensions, self.passages, code])
+        settings = [self.dimensions, self.passages, self.words, code]
+        key = digest(["lsa", sources, *settings])
+        series = self.dataset.series and digest(["lsa", self.dataset.series, *settings])
+        earlier = self.store.folders.find_newest("embedders", series) if series else None
 
         def learn_into(folder: Path) -> None:
-            from convrag_offline.lsa_model import learn
+            from convrag_offline.lsa_model import learn, take_over
 
-            learn(corpora, self.dimensions, self.passages).save(folder)
+            texts = [hashed for corpus in corpora for hashed in corpus.hash_texts()]
+            if earlier:
+                with self.store.folders.reading(earlier) as whole:
+                    if whole and take_over(earlier, folder, texts):
+                        return
+            learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words)).save(folder, texts)
 
-        return self.store.folder("embedders", key, learn_into)
+        return self.store.folder("embedders", key, learn_into, series=series)
 
 
 class WordsEmbedder(Embedder):
@@ -128,11 +142,7 @@ class WordsEmbedder(Embedder):
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         vectorizer = HashingVectorizer(
-            n_features=self.dimensions, analyzer=_list_stems, alternate_sign=False, dtype=np.float32
+            n_features=self.dimensions, analyzer=stem_content_words, alternate_sign=False, dtype=np.float32
         )
         rows: NDArray[np.float32] = vectorizer.transform(texts).toarray()
         return rows
-
-
-def _list_stems(text: str) -> list[str]:
-    return [word.stem for word in find_content_words(text)]

@@ -43,7 +43,7 @@ class ExtractiveLLM(LLM):
     it lacks. An answer quotes sentences of the evidence with their citations, or says that it found nothing; hints at
     passages of earlier messages (context=dedup) are followed. Nuggets are the sentences of a passage that match the
     question, and a summary quotes one of them. Nuggets of answers are judged by the words in common, which tests the
-    pipeline but is no judgement; other judgements it does not make. It suggests to ask about the titles of passages.
+    pipeline but is no judgement; other judgements it does not make. It suggests titles of passages that are questions.
     Words that are rare in the run's corpus weigh more. It knows English stop words only. Sampling has no effect.
 
     Args:
@@ -129,29 +129,14 @@ def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: Do
 _ASKS = re.compile(r"[?？؟][\s\"'”’»)]*$")
 """The end of a title that is a question itself."""
 
-_DOTTED = re.compile(r"\w\.\w+\.$")
-"""The end of a title whose last period belongs to an abbreviation: "U.S."."""
-
 
 def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
-    """Task "suggest" without a language model: asks about each title, a line each, or what it asks itself.
+    """Task "suggest" without a language model: the titles that are questions, a line each, of a path the last heading.
 
-    Leave > Sick leave    -> What about Sick leave?
-    What do you want?     -> What do you want?
-    Before you begin ...  -> What about Before you begin?
+    FAQ > What do you want?  -> What do you want?
     """
-    questions = dict.fromkeys(filter(None, map(_ask_about, titles)))
-    return "\n".join(list(questions)[:count])
-
-
-def _ask_about(title: str) -> str:
-    """A question about a title, of a path of headings about the last one; empty where it has no letter or digit."""
-    subject = " ".join(title.rpartition(" > ")[2].split())
-    if not any(map(str.isalnum, subject)):
-        return ""
-    if _ASKS.search(subject):
-        return subject
-    return f"What about {subject if _DOTTED.search(subject) else subject.rstrip(' .:;,!…。！：；')}?"
+    subjects = (" ".join(title.rpartition(" > ")[2].split()) for title in titles)
+    return "\n".join(list(dict.fromkeys(filter(_ASKS.search, subjects)))[:count])
 
 
 _SAME = 0.6

@@ -32,7 +32,7 @@ class ThemesRewriter(Rewriter):
     Words of the question are left out.
 
     As in Rocchio's formula, the words together are `weight` times as long a vector as the queries of the rewriter
-    together, whatever their number. Without a history, the queries are those of the rewriter, unchanged. Where no
+    together, whatever their number. Without a history, the queries are the rewriter's, unchanged. Where no
     themes can be found, they are too, and the record says why. Source: the wish of the seed
     perplexity_style_multi_turn.md ("query expansion using conversation themes").
 
@@ -44,7 +44,7 @@ class ThemesRewriter(Rewriter):
         dense: the same in a search by vectors.
         words: the most theme words.
         themes: the most themes.
-        decay: the weight of an exchange as a share of that of the exchange after it. Default: as in rewriter=blend.
+        decay: the weight of an exchange as a share of the next exchange's. Default: as in rewriter=blend.
     """
 
     libraries = ("numpy",)

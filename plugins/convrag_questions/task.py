@@ -34,7 +34,7 @@ class QuestionsTask(Task):
     pronouns and ellipses, and changes the topic. Each question is checked: its answer rests on a sentence of the
     passage, a second call finds the same answer in the passage, a follow-up cannot be understood without the
     conversation, and no question copies the passage's wording. With llm=extractive, rules write the questions: they
-    are easier than those of people. Documents take turns, so that all kinds of them are asked about. The same command
+    are easier than people's. Documents take turns, so that all kinds of them are asked about. The same command
     again after an interruption pays for no reply twice. docs/data.md shows how to use the files.
 
     Args:

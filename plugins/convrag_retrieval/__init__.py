@@ -13,6 +13,7 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register the retrievers and the rankers."""
     register("retriever", "bm25", "convrag_retrieval.bm25:BM25Retriever")
+    register("retriever", "bm25_plain", "convrag_retrieval.bm25:BM25Retriever", words="plain")
     register("retriever", "dense", "convrag_retrieval.dense:DenseRetriever")
     register("retriever", "hybrid", "convrag_retrieval.hybrid:HybridRetriever")
     register("ranker", "bm25", "convrag_retrieval.rankers:BM25Ranker")

@@ -1,16 +1,21 @@
 """`retriever=bm25`: lexical search over the data set's corpora. bm25_index has formulas and loop."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
 from convrag import Dataset, Hit, Query, Store
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
+from convrag.sdk.words import Analysis
 from convrag_retrieval.bm25_settings import BM25Settings
 from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus, make_series
+
+log = logging.getLogger(__name__)
 
 _CODE = "bm25_index", "bm25_settings"
 """The modules of this package that decide what an index holds."""
@@ -30,11 +35,16 @@ class BM25Retriever(CorpusRetriever):
         k1: saturation of term frequency: the larger, the more repeated words count; 0 counts a word once. Default:
             that of bm25s.
         b: normalisation by passage length, from 0 (none) to 1 (full). Default: that of bm25s.
-        stopwords: "english" drops 33 function words (Lucene's list), "none" keeps them.
-        stemmer: "english" lets inflected forms match each other (Snowball, through PyStemmer), "none" does not.
+        words: how texts are split. "auto": see `convrag.sdk.words.Analysis`; "plain": runs of two or more letters or
+            digits, as most published figures have them, with Lucene's stop words and no stems.
+        language: of the passages ("german"); "auto" tells it, or them, by their stop words and their script.
+        stopwords: "auto" drops the words that only join or ask, in the language of each text; "english" 33 function
+            words (Lucene's list); "none" drops none.
+        stemmer: "auto" lets inflected forms match each other (Snowball, through PyStemmer), in the passages' languages;
+            "english" in English; "none" does not.
     """
 
-    libraries = ("numpy", "PyStemmer")
+    libraries = ("numpy", "PyStemmer", "rapidfuzz")
 
     def __init__(
         self,
@@ -43,11 +53,13 @@ class BM25Retriever(CorpusRetriever):
         store: Store,
         k1: Annotated[float, Ge(0)] = 1.5,
         b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
-        stopwords: Literal["english", "none"] = "english",
-        stemmer: Literal["english", "none"] = "none",
+        words: Literal["auto", "plain"] = "auto",
+        language: str = "auto",
+        stopwords: Literal["auto", "english", "none"] = "auto",
+        stemmer: Literal["auto", "english", "none"] = "auto",
     ) -> None:
         super().__init__(dataset, store)
-        self.settings = BM25Settings(k1, b, stopwords, stemmer)
+        self.settings = BM25Settings(k1, b, Analysis.choose(words, language, stopwords, stemmer))
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = choose_queries(queries, "lexical")
@@ -56,6 +68,13 @@ class BM25Retriever(CorpusRetriever):
         index = self._open(searched[0].domain)
         best = index.rows.search([query.text for query in searched], [query.weight for query in searched], k)
         return index.make_hits(best)
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """`read_as`: the words that no passage has -> the nearest one that was searched for in their place."""
+        searched = choose_queries(queries, "lexical")
+        index = self._open(searched[0].domain).rows if searched else None
+        replaced = index.find_replacements([query.text for query in searched]) if index else {}
+        return {"read_as": replaced} if replaced else {}
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
@@ -81,4 +100,14 @@ class BM25Retriever(CorpusRetriever):
         key = digest(["bm25", corpus.fingerprint, self.settings, code])
         series = make_series("bm25", self.dataset, domain, self.settings)
         folder = self.store.folder("indexes", key, build, series=series)
-        return DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), counts.describe(corpus, "indexed"))
+        index = BM25Index(folder, self.settings, len(corpus))
+        for note in index.notes:
+            _warn(f"{domain}: {note}")
+        done = f"indexed ({', '.join(index.languages)})" if index.languages else "indexed"
+        return DomainIndex(corpus, index, counts.describe(corpus, done))
+
+
+@cache
+def _warn(note: str) -> None:
+    """Log a warning, once in a process: the cells of a grid open the same index."""
+    log.warning("%s", note)

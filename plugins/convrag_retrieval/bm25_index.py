@@ -4,8 +4,12 @@ The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 """
 
 import json
+import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +19,8 @@ from numpy.typing import NDArray
 from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
-from convrag_retrieval.bm25_settings import BM25Settings, tokenize
+from convrag.sdk.words import is_known
+from convrag_retrieval.bm25_settings import BM25Settings
 
 WORDS = "words.json"
 """The words of an index, by number: a file of every index."""
@@ -24,6 +29,11 @@ _WEIGHTS, _POSITIONS, _STARTS, _LARGEST = "weights.npy", "positions.npy", "start
 _ROUNDING = 1e-9
 """Twice what rounding can change a sum of float64 numbers by, as a share of the largest sum, and more."""
 _ALL = slice(None)
+_MANY = 100
+"""The fewest passages of a file that is not to rule how rare words are, such as a table."""
+_NO_DIGITS = re.compile(r"\D+")
+_NEAR = 0.88
+"""The least similarity of a word to the one that is searched for in its place."""
 _FEW = 8
 """Looking a passage up in the list of a word takes as long as adding up so many passages of the list."""
 
@@ -38,10 +48,13 @@ class BM25Index:
     """
 
     def __init__(self, folder: Path, settings: BM25Settings, size: int) -> None:
-        self.settings = settings
         self.postings = Postings(folder, size)
-        words: list[str] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
-        self._numbers = {word: number for number, word in enumerate(words)}
+        saved = json.loads((folder / WORDS).read_text(encoding="utf-8"))
+        self.notes: list[str] = saved["notes"]
+        self.languages: tuple[str, ...] = tuple(saved["languages"])
+        self._analysis = replace(settings.analysis, languages=self.languages)
+        self._numbers = {word: number for number, word in enumerate(saved["words"])}
+        self._nearest: dict[str, str] = {}
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
         """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
@@ -54,11 +67,44 @@ class BM25Index:
     def _weigh_words(self, texts: Sequence[str], weights: Sequence[float]) -> dict[int, float]:
         """Add up the weights of the words of queries: number -> weight."""
         words: dict[int, float] = {}
-        for found, weight in zip(tokenize(texts, self.settings), weights, strict=True):
-            for word in found:
-                if (number := self._numbers.get(word)) is not None:
+        replacements = self.find_replacements(texts)
+        for text, weight in zip(texts, weights, strict=True):
+            for word in self._analysis.split(text, question=True):
+                if (number := self._numbers.get(replacements.get(word, word))) is not None:
                     words[number] = words.get(number, 0.0) + weight
         return words
+
+    def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
+        """Find the words of queries that the index lacks: word -> the nearest one that it has, where one is near."""
+        unknown = {word for text in texts for word in self._analysis.split(text, question=True)} - self._numbers.keys()
+        if self._analysis.form == "plain":
+            return {}
+        for word in unknown - self._nearest.keys():
+            self._nearest[word] = find_nearest(word, self._numbers)
+        return {word: self._nearest[word] for word in sorted(unknown) if self._nearest[word]}
+
+
+def find_nearest(word: str, words: Iterable[str]) -> str:
+    """Find the word that a misspelt or shortened one stands for; empty where none is near.
+
+    It begins with the same letter ("3.2" is near to "v3.2"), has the same digits, and begins with the whole word, or a
+    letter in four is another. Of several, the most similar one is taken (Winkler 1990).
+    """
+    from rapidfuzz.distance import OSA, JaroWinkler
+
+    digits = _NO_DIGITS.sub("", word)
+    most = len(word) // 4
+    near = (
+        (JaroWinkler.similarity(word, other), other)
+        for other in words
+        if other[0] in word[:2] and (OSA.distance(word, other, score_cutoff=most) <= most or _begins(other, word))
+    )
+    best, found = max((each for each in near if _NO_DIGITS.sub("", each[1]) == digits), default=(0.0, ""))
+    return found if best >= _NEAR else ""
+
+
+def _begins(text: str, word: str) -> bool:
+    return len(word) > 2 and text.startswith(word)
 
 
 class _Term(NamedTuple):
@@ -195,22 +241,77 @@ _BLOCK = 1 << 22
 
 def build_index(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
     """Index the passages by position, and save the index into an empty folder. Raises ConfigError without words."""
-    numbers: dict[str, int] = {}
-    tokens, lengths = array("i"), array("q")
-    passages = track(corpus, f"Indexing {corpus.domain}", total=len(corpus))
-    for words in tokenize((passage.content for passage in passages), settings):
-        tokens.extend([numbers.setdefault(word, len(numbers)) for word in words])
-        lengths.append(len(words))
-    if not numbers:
+    analysis = settings.analysis.find(passage.content for passage in corpus.sample())
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    tokens, lengths, files = array("i"), array("q"), array("i")
+    names: defaultdict[str, int] = defaultdict(lambda: len(names))
+    for passage in track(corpus, f"Indexing {corpus.domain}", total=len(corpus)):
+        found = analysis.tokenize(passage.content)
+        tokens.fromlist([*map(numbers.__getitem__, found)])
+        lengths.append(len(found))
+        files.append(names[str(passage.metadata.get("document", "")).partition(":")[0]])
+    words: defaultdict[str, int] = defaultdict(lambda: len(words))
+    terms = [tuple([words[term] for term in found]) for found in analysis.find_terms(numbers)]
+    if not words:
         raise ConfigError(f"the passages of {corpus.domain!r} hold no word that could be searched for")
     with show_step(f"Weighing words of {corpus.domain}"):
-        found = np.frombuffer(tokens, dtype=np.int32), np.frombuffer(lengths, dtype=np.int64)
-        Postings.save(folder, *weigh_words(*found, len(numbers), settings))
-    (folder / WORDS).write_text(json.dumps(list(numbers)), encoding="utf-8")
+        counted = _put_terms(np.frombuffer(tokens, dtype=np.int32), np.frombuffer(lengths, dtype=np.int64), terms)
+        file_numbers = np.frombuffer(files, dtype=np.int32)
+        sizes = np.bincount(file_numbers)
+        shares = _share_out(sizes)[file_numbers]
+        Postings.save(folder, *weigh_words(*counted, len(words), settings, shares))
+    notes = [*_describe(analysis.languages, names, sizes)]
+    saved = {"languages": analysis.languages, "notes": notes, "words": list(words)}
+    (folder / WORDS).write_text(json.dumps(saved), encoding="utf-8")
+
+
+def _put_terms(
+    tokens: NDArray[np.int32], lengths: NDArray[np.int64], terms: Sequence[Sequence[int]]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Put the terms of tokens in their place.
+
+    Args:
+        tokens: of all passages, passage by passage.
+        lengths: (n,) the number of tokens of each passage.
+        terms: of each token.
+
+    Returns:
+        The terms of all passages, passage by passage; (n,) the number of terms of each.
+    """
+    counts = np.fromiter(map(len, terms), np.int32, len(terms))
+    every = np.fromiter(chain.from_iterable(terms), np.int32, int(counts.sum()))
+    firsts = np.cumsum(counts) - counts
+    blocks = []
+    for start in range(0, len(tokens), _BLOCK):
+        block = tokens[start : start + _BLOCK]
+        ends = np.cumsum(counts[block])
+        blocks.append(every[np.repeat(firsts[block] - ends + counts[block], counts[block]) + np.arange(ends[-1])])
+    bounds = np.cumsum(np.concatenate([[0], counts[tokens]]))[np.concatenate([[0], np.cumsum(lengths)])]
+    return np.concatenate(blocks), np.diff(bounds)
+
+
+def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Say what each passage of n files counts, (n,): those of a file that has most count for as many as all others."""
+    rest = sizes.sum() - sizes
+    return np.where((rest > 0) & (rest < sizes) & (sizes >= _MANY), rest / sizes, 1.0)
+
+
+def _describe(languages: Sequence[str], names: Iterable[str], sizes: NDArray[np.int64]) -> Iterator[str]:
+    """Say what a user should know of the passages: a language that nothing is known of, a file that has most."""
+    for language in languages:
+        if not is_known(language):
+            yield f"no stop words or stems are known for the language {language!r}: its words are found as written"
+    if _share_out(sizes).min() < 1:
+        name, most = [*names][int(sizes.argmax())], int(sizes.max())
+        yield f"{name} has {most:,} of the {sizes.sum():,} passages: words are counted as if it had half of them"
 
 
 def weigh_words(
-    tokens: NDArray[np.int32], lengths: NDArray[np.int64], words: int, settings: BM25Settings
+    tokens: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+    words: int,
+    settings: BM25Settings,
+    shares: NDArray[np.float64],
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
     """Weigh the words of passages.
 
@@ -219,6 +320,7 @@ def weigh_words(
         lengths: (n,) the number of words of each passage.
         words: how many there are; each occurs.
         settings: of the retriever.
+        shares: (n,) for how many a passage counts where words and lengths are counted.
 
     Returns:
         (p,) weights, word by word; (p,) the passages, rising within a word; (words + 1,) where each word begins.
@@ -232,9 +334,9 @@ def weigh_words(
     pairs = pairs[firsts]
     positions = (pairs & 0xFFFFFFFF).astype(np.int32)
     starts = np.searchsorted(pairs, np.arange(words + 1) << 32)
-    passages = np.diff(starts)
-    rarity = np.log(1 + (len(lengths) - passages + 0.5) / (passages + 0.5))
-    relative = lengths / lengths.mean()
+    passages = np.add.reduceat(shares[positions], starts[:-1])
+    rarity = np.log(1 + (shares.sum() - passages + 0.5) / (passages + 0.5))
+    relative = lengths / np.average(lengths, weights=shares)
     weights = np.empty(len(pairs), dtype=np.float32)
     for start in range(0, len(pairs), _BLOCK):
         block = slice(start, start + _BLOCK)

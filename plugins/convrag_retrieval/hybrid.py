@@ -1,7 +1,7 @@
 """`retriever=hybrid`: lexical and dense search, fused into one ranking."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
@@ -30,7 +30,7 @@ class HybridRetriever(Retriever):
         fusion: "linear" (weighted scores) or "rrf" (reciprocal ranks).
         weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest. Default: after Bruch et
             al. 2023, who give the dense scores 0.8 where nothing was tuned.
-        rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, and that of
+        rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, as in
             Cormack et al. 2009.
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
     """
@@ -62,6 +62,10 @@ class HybridRetriever(Retriever):
             fused = self._fuse_linearly(queries, found, list(passages), depth)
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[: max(k, 0)]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
+
+    def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
+        """What the search by words says."""
+        return self.lexical.explain(queries)
 
     def _fuse_linearly(
         self, queries: Sequence[Query], found: Sequence[Sequence[Hit]], ids: Sequence[str], depth: int

@@ -45,7 +45,7 @@ class MMRSelector(Selector):
             Default: as in rewriter=mmr.
         relevance: "scores" are those that ranked the passages, scaled from 0 (the lowest) to 1 (the highest), so that
             what a reranker knows counts; "embedder" is the similarity of the passage to the rewritten question, on the
-            same scale as that of two passages (as in the paper).
+            same scale as two passages' (as in the paper).
     """
 
     libraries = ("numpy",)

@@ -23,7 +23,7 @@ _META_FILE = "meta.json"
 class SpacyEmbedder(Embedder):
     """Average the word vectors of a spaCy pipeline: with `clusterer=similarity`, GINGER's spaCy variant.
 
-    Similarities are those of spaCy: the cosine of the means. Words without a vector count as nothing; a text without
+    Similarities are spaCy's: the cosine of the means. Words without a vector count as nothing; a text without
     any that has one is a zero row. Of the pipeline, only tokenizer and vectors are loaded.
 
     Args:
@@ -97,7 +97,7 @@ def find_problem(pipeline: str) -> str:
         if Path(pipeline).expanduser().is_dir():
             return f"the folder {pipeline} holds no spaCy pipeline"
         if not pipeline.isidentifier():
-            return f"there is no folder {pipeline}: give that of a spaCy pipeline, or the name of an installed one"
+            return f"there is no folder {pipeline}: give a spaCy pipeline's, or the name of an installed one"
         return f"the pipeline {pipeline!r} is not installed: python -m spacy download {pipeline}"
     if not (meta.get("vectors") or {}).get("width"):
         return f"the pipeline {pipeline!r} has no word vectors: choose one that has, such as en_core_web_md"

@@ -72,6 +72,8 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
         lines.append(("Why", "you typed this query"))
     else:
         lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
+    read_as = record.trace.get("retriever", {}).get("read_as", {})
+    lines += [("Read as", f"{near}, for {word}, which no passage has") for word, near in read_as.items()]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
     lines += _explain_passages(records)
     lines += [("Failed", record.error)]

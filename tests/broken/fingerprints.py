@@ -1,12 +1,15 @@
 """Stages whose fingerprint does not cover what they depend on."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from broken.noting import breaks
-from convrag import Answer, PromptTemplate
-from sound import SoundGenerator, SoundRanker, SoundRewriter
+from convrag import (
+    PromptTemplate,
+)
+from sound import (
+    SoundRanker,
+    SoundRewriter,
+)
 
 
 @breaks("test_its_fingerprint_follows_its_files")
@@ -49,13 +52,3 @@ class Prompting(SoundRewriter):
 
     def __init__(self) -> None:
         self.prompt = PromptTemplate("rewrite", package="convrag_condense")
-
-
-@breaks("test_its_libraries_are_named")
-class Importing(SoundGenerator):
-    """Uses a library, and does not name it."""
-
-    def generate(self, question: Any, evidence: Any) -> Answer:
-        import numpy as np
-
-        return replace(super().generate(question, evidence), trace={"mean": float(np.mean([1.0, 2.0]))})

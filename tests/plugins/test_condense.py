@@ -251,7 +251,7 @@ def test_the_guard_knows_inflections_and_other_scripts() -> None:
 
     assert share("Are the kettle's whistles louder?", "loud?", "Kettles | A whistling kettle") < 1
     assert share("Do kettles whistle?", "why", "the kettle's whistling | ...") == 1
-    assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 1
+    assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 0.8  # は何
     assert share("", "") == 1
     assert find_part_stems("What's the state-of-the-art?") == {"state", "art"}
 

@@ -28,14 +28,14 @@ def test_chat(tmp_path, folder):
     assert done.returncode == 0, done.stderr
     assert "Parental leave lasts eighteen weeks for every parent." in done.stdout
     assert "leave.md" in done.stdout
-    assert "1 of 3 files could not be read, or not all of it: broken.pdf (this is no PDF" in done.stderr
+    assert "1 of 3 files could not be read, or not all of it:\n  broken.pdf: this is no PDF" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["dataset.path=nowhere"], "dataset=documents: nowhere: there is no such file or folder"),
-        (["dataset.path='docs/*.odt'"], "dataset=documents: docs/*.odt: there is no file here."),
+        (["dataset.path='docs/*.odt'"], "docs/*.odt: there is no such file or folder (dataset.include takes patterns)"),
         (["dataset.path=docs", "dataset.include='!'"], "dataset.include=!: this is no pattern as in .gitignore"),
         (["dataset.path=docs", "dataset.domains=all"], "dataset.domains: value 'all' does not exist"),
         (

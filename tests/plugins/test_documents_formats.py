@@ -1,6 +1,9 @@
 """What is read of each format: text, headings, pages."""
 
 import json
+import zipfile
+from email.message import EmailMessage
+from io import BytesIO
 
 import pytest
 
@@ -328,3 +331,62 @@ class TestNotebooks:
         document = read("a.ipynb", json.dumps({"cells": cells, "nbformat": 4}))
         assert document.text == "# Data\nWe load it.\n\n```\n# no heading\nload()\n```"
         assert headings(document) == [(1, "Data")]
+
+
+class TestOthers:
+    def test_opendocument(self):
+        spaces = " ".join(f'xmlns:{each}="urn:{each}"' for each in ("office", "text", "table"))
+        body = (
+            '<text:h text:outline-level="2">Travel</text:h><text:section><text:p>Up to<text:s/>140 <text:span>euros'
+            "</text:span>.<text:line-break/>Ask.</text:p></text:section><text:list><text:list-item><text:p>one</text:p>"
+            "</text:list-item></text:list><table:table><table:table-row><table:table-cell><text:p>a</text:p>"
+            "</table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table>"
+        )
+        file = BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            whole = f"<office:d {spaces}><office:body><office:text>{body}</office:text></office:body></office:d>"
+            archive.writestr("content.xml", whole)
+        document = read("a.odt", file.getvalue())
+        assert document.text == "Travel\n\nUp to 140 euros.\nAsk.\n\n- one\n\na | b"
+        assert headings(document) == [(2, "Travel")]
+
+    def test_rich_text(self):
+        assert read("a.rtf", rb"{\rtf1\ansi\ansicpg1252 Gr\'fc\'dfe.\par {\b Two}.}").text == "Grüße.\nTwo."
+        assert refusal("a.rtf", "nothing") == "this is no RTF"
+
+    def test_mail_and_what_is_attached(self):
+        mail = EmailMessage()
+        mail["Subject"], mail["From"] = "Kettles", "Ann <a@b.example>"
+        mail.set_content("<h1>Lid</h1><p>It is clean.</p>", subtype="html")
+        assert "Lid\n\nIt is clean." in read("a.eml", mail.as_bytes()).text
+        mail.add_attachment(b"x", maintype="application", subtype="pdf", filename="bill.pdf")
+        assert refusal("a.eml", mail.as_bytes()) == "what is attached is not read: bill.pdf"
+
+    def test_json(self):
+        rows = [{"question": "How old?", "answer": {"years": 7, "sure": ["yes"]}}, {"text": "Plain."}]
+        assert [(each.id, each.text) for each in read_all("a.json", json.dumps(rows))] == [
+            ("1", "question: How old?\nanswer.years: 7\nanswer.sure: yes"),
+            ("2", "Plain."),
+        ]
+        assert read("a.json", '{"office": {"city": "Ulm"}}').text == "office.city: Ulm"
+        assert "this is not JSON" in refusal("a.json", "{NaN}")
+
+    @pytest.mark.parametrize("name", ["a.py", "a.yaml", "a.rs", "a.toml"])
+    def test_code_keeps_its_lines(self, name):
+        code = "def boil(water, lid_is_closed_and_the_stove_is_hot=True):\n    return water\n"
+        assert read(name, code).text == code
+
+    def test_lines_with_no_numbers_are_left_out_one_by_one(self):
+        assert refusal("a.jsonl", '{"text": "a"}\n{"x": NaN}\n{"x": Infinity}\n').startswith("line 2: this is not JSON")
+
+    def test_pages_of_a_pdf_without_a_text_layer(self):
+        from pypdf import PdfReader, PdfWriter
+        from pypdf.generic import DictionaryObject, NameObject
+
+        writer = PdfWriter(PdfReader(BytesIO(make_pdf(["One page."]))))
+        scan = writer.add_blank_page(100, 100)
+        scan[NameObject("/Resources")] = DictionaryObject({NameObject("/XObject"): DictionaryObject()})
+        writer.add_blank_page(100, 100)
+        file = BytesIO()
+        writer.write(file)
+        assert refusal("a.pdf", file.getvalue()) == "1 of its 3 pages have no text: 2"

@@ -31,6 +31,12 @@ def refusal(name: str, content: bytes) -> str:
     return caught.value.reason
 
 
+def list_unread(dataset: DocumentsDataset) -> str:
+    """The list of the first start."""
+    assert list(dataset.check()) == []
+    return dataset._unread.read_text("utf-8")
+
+
 def make(folder: Path, store: Path, **parameters) -> DocumentsDataset:
     return DocumentsDataset(path=folder, chunker=NoChunker(), store=Store(store), **parameters)
 
@@ -68,7 +74,7 @@ class TestPdf:
         assert list(dataset.check()) == []
         assert [passage.id for passage in dataset.corpus("default")] == ["sound.pdf#1"]
         assert "2 of 3 files could not be read" in dataset.note()
-        assert "cut.pdf (this is no PDF, or damaged: " in dataset.note()
+        assert "cut.pdf: this is no PDF, or damaged: " in list_unread(dataset)
 
     def test_one_page_of_many_that_cannot_be_read(self, monkeypatch):
         from pypdf import PageObject
@@ -146,7 +152,7 @@ class TestFiles:
         with (folder / "server.log").open("wb") as file:
             file.truncate(500_000_000)
         dataset = make(folder, tmp_path / "store")
-        assert "server.log (500 MB is more than dataset.max_megabytes=50)" in dataset.note()
+        assert "server.log: 500 MB is more than dataset.max_megabytes=50" in list_unread(dataset)
         assert len(list(dataset.corpus("default"))) == 1
 
     def test_a_file_that_the_system_refuses(self, tmp_path, monkeypatch):
@@ -163,7 +169,7 @@ class TestFiles:
 
         monkeypatch.setattr(Path, "read_bytes", refuse)
         dataset = make(folder, tmp_path / "store")
-        assert "b.md (Permission denied)" in dataset.note()
+        assert "b.md: Permission denied" in list_unread(dataset)
         assert len(list(dataset.corpus("default"))) == 1
 
     def test_a_pipe_is_not_waited_for(self, tmp_path):

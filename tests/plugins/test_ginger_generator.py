@@ -1,16 +1,22 @@
 import json
 from collections.abc import Sequence
+from threading import Barrier
 from typing import Any
 
 import numpy as np
 import pytest
 
-from convrag import Answer, ConfigError, ConvragError, Evidence, EvidenceItem, Passage, Question
+from chat_toys import Adds
+from convrag import Answer, ConfigError, ConvragError, Evidence, EvidenceItem, Hit, Nugget, Passage, Question
+from convrag.score.summary import FallbackCounter
 from convrag.testing import GeneratorContract
+from convrag.turn.pipeline import Pipeline
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
+from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.sentences_detector import SentencesDetector
-from ginger_toys import COFFEE, TEA, First, Scores, Subjects, answer, ginger, said
+from ginger_toys import COFFEE, TEA, First, Scores, Scripted, Subjects, answer, ginger, said
+from toys import EvenRanker, ListRetriever, PlainContext
 
 
 class TestGingerContract(GeneratorContract):
@@ -100,6 +106,45 @@ def test_the_trace_holds_everything() -> None:
 def test_clusters_of_one_have_no_least_size() -> None:
     with pytest.raises(ConfigError, match="least_nuggets"):
         ginger(least_nuggets=2)
+
+
+def test_all_passages_are_marked_at_once() -> None:
+    """Five calls went out one by one, and the first word came after the last of them."""
+    together = Barrier(5, timeout=20)
+
+    class Waits(SentencesDetector):
+        def detect(self, query: str, passage: Passage) -> list[Nugget]:
+            together.wait()
+            return super().detect(query, passage)
+
+    texts = [f"Ann drinks tea number {n} every day." for n in range(5)]
+    assert answer(ginger(detector=Waits()), *texts).trace == answer(ginger(detector=SentencesDetector()), *texts).trace
+
+
+def test_a_model_that_ignores_the_tags_is_said_to() -> None:
+    """Its answer to every question was that the passages do not answer it, and the run was whole."""
+
+    class Finds(ListRetriever):
+        def retrieve(self, queries: Any, k: int) -> list[Hit]:
+            return [Hit(Passage(f"p{n}", f"The kettle of house {n} whistles loudly."), 1.0) for n in range(3)]
+
+    pipeline = Pipeline(
+        rewriter=Adds(),
+        retriever=Finds(),
+        reranker=EvenRanker(),
+        context=PlainContext(),
+        generator=ginger(detector=LlmDetector(llm=Scripted(lambda _: "Sure!"))),
+    )
+    counter = FallbackCounter()
+    records = [pipeline.turn("c", question) for question in ("Who has a kettle?", "Which kettle whistles?")]
+    for record in records:
+        assert "had no tags: this model does not follow the format; detector=sentences" in record.fallbacks["generator"]
+        assert record.answer.citations
+        counter.add(record)
+    assert counter.find_always() == ("generator",)
+    report = pipeline.stages.generator.report(records)
+    assert report
+    assert "6 replies had no tags" in report.lines[1]
 
 
 def test_a_broken_stage_is_named() -> None:

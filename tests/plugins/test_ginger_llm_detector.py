@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.testing import DetectorContract
-from convrag_ginger.llm_detector import LlmDetector, split_passage
+from convrag_ginger.llm_detector import LlmDetector, Untagged, split_passage
 from ginger_toys import KETTLE, Scripted, detect, mark
 
 
@@ -31,9 +31,11 @@ def test_what_was_made_up_is_dropped_and_counted(caplog: pytest.LogCaptureFixtur
     assert "passage p: 1 of 3 nuggets are not in it" in caplog.text
 
 
-def test_a_refusal_is_no_nugget() -> None:
-    assert detect("I cannot help with that.") == []
-    assert detect("-1") == []
+def test_a_copy_without_tags_has_no_nugget_and_another_reply_is_an_error() -> None:
+    assert detect(KETTLE.replace(".", "")) == []
+    for reply in ("I cannot help with that.", "-1", "The passage says that a kettle whistles."):
+        with pytest.raises(Untagged, match="nor has it tags"):
+            detect(reply)
 
 
 def test_a_blank_passage_costs_nothing() -> None:

@@ -22,6 +22,7 @@ def test_the_report_counts_outcomes() -> None:
         "reduced": 1,
         "left_out": 0,
         "unsupported": 0,
+        "untagged": 0,
     }
     assert "1 unanswerable; 4 sentences, 1 of them reduced to a quotation" in report.lines[0]
     assert ginger().report([TurnRecord("c", "t", "d", 9, "?", error="down")]) is None

@@ -301,6 +301,26 @@ def test_texts_without_known_words_are_zero_rows(store: Store) -> None:
     assert rows[3].tolist() == rows[4].tolist()
 
 
+def test_new_passages_are_folded_in_until_a_tenth_has_changed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One changed line fitted all anew: 56 s for 15,000 passages."""
+    learnt = []
+    real = lsa_model_module.learn
+    monkeypatch.setattr(lsa_model_module, "learn", lambda *args: learnt.append(1) or real(*args))
+
+    def embed(texts: list[str]) -> object:
+        dataset = Corpora(tea=texts)
+        dataset.series = "handbook"
+        return LsaEmbedder(dataset=dataset, store=store, dimensions=8).embed(["kettle 3", "kettle 99", "steam"])
+
+    texts = [f"The kettle {n} makes steam number {n % 7} in house {n % 5}." for n in range(40)]
+    first = embed(texts)
+    changed = [*texts[2:], "The kettle 98 is here.", "A kettle 99 is new.", "So is 97."]
+    assert np.array_equal(embed(changed), first)
+    assert len(learnt) == 1
+    assert not np.array_equal(embed([*changed[2:], "Another 96."]), first)  # four of the first forty are gone
+    assert len(learnt) == 2
+
+
 def test_it_learns_from_all_domains_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     learnt = []
     real = lsa_model_module.learn
@@ -335,7 +355,7 @@ def test_a_big_corpus_is_sampled_evenly(store: Store) -> None:
     embedder = LsaEmbedder(dataset=Corpora(a=numbers[:700], b=numbers[700:]), store=store, dimensions=4, passages=120)
     embedder.prepare()
     (file,) = (store.path / "embedders").glob("*/vocabulary.json")
-    assert json.loads(file.read_text(encoding="utf-8")) == numbers[::10]
+    assert json.loads(file.read_text(encoding="utf-8"))["words"] == numbers[::10]
 
 
 def test_a_data_set_without_a_corpus(store: Store) -> None:

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.sdk.words import stem_words
+from convrag.sdk.words import Analysis, stem_words
 from convrag.store.fingerprint import collect_libraries
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
 from convrag_retrieval import bm25, bm25_index
-from convrag_retrieval.bm25 import BM25Retriever, BM25Settings
-from convrag_retrieval.bm25_settings import tokenize
+from convrag_retrieval.bm25 import BM25Retriever
 
 
 class Corpora(Dataset):
@@ -144,7 +143,6 @@ def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
         "a I",
         "don't stop-words, İstanbul \ud83d ok",
     ]
-    settings = BM25Settings(1.5, 0.75, stopwords, stemmer)
     expected = bm25s.tokenize(
         texts,
         stopwords="english" if stopwords == "english" else [],
@@ -152,7 +150,8 @@ def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
         return_ids=False,
         show_progress=False,
     )
-    assert list(tokenize(texts, settings)) == expected
+    analysis = Analysis.choose("plain", stop_words=stopwords, stemmer=stemmer)
+    assert [analysis.split(text) for text in texts] == expected
 
 
 def test_weighted_queries_add_up(store: Store) -> None:
@@ -212,9 +211,9 @@ def test_a_passage_of_stop_words_only_is_indexed_beside_others(store: Store) -> 
 
 
 def test_stop_words_and_stemming_are_options(store: Store) -> None:
-    plain = BM25Retriever(dataset=MOON, store=store)
+    plain = BM25Retriever(dataset=MOON, store=store, words="plain")
     everything = BM25Retriever(dataset=MOON, store=store, stopwords="none")
-    stemmed = BM25Retriever(dataset=MOON, store=store, stemmer="english")
+    stemmed = BM25Retriever(dataset=MOON, store=store)
     assert plain.retrieve([Query("the")], 5) == []
     assert sorted(ids(everything.retrieve([Query("the")], 5))) == ["p0", "p1", "p3"]
     assert plain.retrieve([Query("burning rocket")], 5) == []
@@ -328,7 +327,7 @@ class Mtrag(Dataset):
 def test_the_reference_figures_on_mtrag(
     shared_store: Store, mtrag_path: Path, domain: str, kind: str, recall: float, ndcg: float
 ) -> None:
-    retriever = BM25Retriever(dataset=Mtrag(mtrag_path), store=shared_store)
+    retriever = BM25Retriever(dataset=Mtrag(mtrag_path), store=shared_store, words="plain")
     tasks = mtrag_path / "mtrag-human/retrieval_tasks" / domain
     qrels: dict[str, dict[str, int]] = {}
     for line in (tasks / "qrels/dev.tsv").read_text(encoding="utf-8").splitlines()[1:]:

@@ -23,12 +23,14 @@ class Talker(LLM):
 
     streams = True
 
-    def __init__(self, *, text: str = "", delay: float = 0.01) -> None:
+    def __init__(self, *, text: str = "", delay: float = 0.01, thinking: float = 0.0) -> None:
         self.text = text
+        self.thinking = thinking
         self.delay = delay
 
     def complete(self, prompt: Prompt) -> Completion:
         if prompt.task == "suggest":
+            sleep(self.thinking)
             return Completion("How old is it?")
         text = self.text or prompt.inputs["question"]
         if listener := current_listener():
@@ -137,6 +139,23 @@ def test_markdown_streams_and_a_window_may_change_its_size(start: Start) -> None
     assert max(map(len, terminal.text.splitlines())) > 80
     terminal.ask("/1")
     assert "> How old is it?" in terminal.text
+
+
+def test_nobody_waits_for_suggestions(start: Start) -> None:
+    """The prompt came after them: with a slow model, a person waited twice as long."""
+    terminal = start(*TALKER, "llm.thinking=3")
+    terminal.type("a b c\r")
+    terminal.wait_for("\na b c\n\n>", 2.5)
+    terminal.type("a question")
+    terminal.wait_for("  /1 How old is it?\n\n> a question", 9)  # above what is typed, which stays
+    terminal.type("\x15d e f\r")
+    terminal.wait_for("\nd e f\n\n>", 2.5)
+    terminal.ask("x y z")  # gives up the call for suggestions in progress
+    terminal.wait_for("x y z\n\n  /1 How old is it?\n\n>", 9)
+    terminal.ask("/1")
+    assert terminal.text.count("  /1 How old is it?\n") == 2
+    assert "> How old is it?" in terminal.text
+    assert terminal.end() == 0
 
 
 def test_ctrl_c_drops_the_turn_and_the_chat_goes_on(start: Start) -> None:

@@ -85,6 +85,7 @@ def test_metrics_of_an_early_version_are_read(tmp_path: Path) -> None:
         ([turn(1), turn(2, fallbacks={"rewriter": "no"}), turn(3, usage={"rewriter": Usage(reused=1)})], ()),
         ([turn(1, fallbacks={"reranker": "no"}), turn(2)], ()),
         ([turn(1, fallbacks={"reranker": "no"}), turn(2, hits=())], ("reranker",)),
+        ([turn(1, fallbacks={"generator": "no"}), turn(2, hits=(), timings={"generator": 0.1})], ("generator",)),
         (
             [turn(1, fallbacks={"reranker": "no"}), turn(2, timings={"rewriter": 0.1}, error="retriever: no")],
             ("reranker",),

@@ -57,11 +57,6 @@ def test_one_that_fails_or_returns_nonsense_costs_its_own_numbers() -> None:
         (Measurement({"c<::>1": {"n": 1.0}}, report="well done"), "its report is 'well done', and no convrag.Report"),  # type: ignore[arg-type]
         (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", "line")), "lines a tuple of them"),  # type: ignore[arg-type]
         (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), [1])), "plain data by name"),
-        (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), {}, {"../x": ""})), "no place in the run's folder"),
-        (
-            Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), {}, {"metrics.json": ""})),
-            "the run writes itself",
-        ),
     ],
 )
 def test_what_cannot_be_used_is_left_out_and_said(given: Any, reason: str) -> None:
@@ -83,16 +78,6 @@ def test_two_metrics_with_one_measure_are_refused_before_the_run() -> None:
     check_measures_differ({"one": one})
     with pytest.raises(ConfigError, match=r"metrics.one and metrics.other both measure 'm': leave one of them out"):
         check_measures_differ({"one": one, "other": other})
-
-
-def test_of_two_metrics_with_one_measure_the_first_keeps_it() -> None:
-    """They did not declare it, so that nobody could know before."""
-    metrics = {"one": Counting({"c<::>1": {"m": 1.0}}), "other": Counting({"c<::>1": {"n": 0.5, "m": 0.0}})}
-    measured = measure(metrics, RECORDS)
-    assert measured.failures == {
-        "other": "1 of its values are no numbers of turns of this run, and left out (m, which metrics.one has, too)"
-    }
-    assert Scores(RECORDS, metrics, measured.values).score_all().scores == {"m": 1.0, "n": 0.5}
 
 
 class Concluding(Counting):

@@ -180,7 +180,7 @@ def test_the_same_experiment_is_run_once(watcher: Watcher, capsys: pytest.Captur
     first, same, *_ = watcher.sweep.cells
     assert (same.state, same.same_as) == ("same", first.id)
     assert not same.folder.exists()
-    note = "clusterer made no difference to 4 cells: no stage of any cell uses it"
+    note = "clusterer made no difference to 4 cells: no stage of theirs uses it"
     assert watcher.sweep.notes == (note,)
     assert capsys.readouterr().err.startswith(f"convrag: {note}\nconvrag: [1/2] rewriter=none")
     board = (folder_of(grid) / "leaderboard.md").read_text()

@@ -4,6 +4,7 @@ import re
 from urllib.error import HTTPError
 
 import pytest
+from playwright.sync_api import Route
 
 from web.chat_page import ChatPage
 from web.scripted_llm import SUGGESTED
@@ -77,7 +78,7 @@ def test_a_turn_that_is_stopped_is_not_kept_and_can_be_tried_again(chat: ChatPag
     assert chat.read_records() == []
     chat.button("Try again").click()
     chat.last.locator(".text p").wait_for()
-    chat.button("Stop").click()
+    chat.page.keyboard.press("Escape")
     chat.wait_for_notice("Stopped.")
     chat.ask(PHASES, turn=2)
     assert [record["original_query"] for record in chat.read_records()] == [PHASES]
@@ -114,6 +115,41 @@ def test_turns_of_another_window_appear(chat: ChatPage):
     chat.wait(3)
     questions = chat.page.locator(".question").all_inner_texts()
     assert [each.removeprefix("You asked:").strip() for each in questions] == [PHASES, asked["question"], DISTANCE]
+
+
+def test_turns_of_another_window_are_seen_when_this_one_is_looked_at(chat: ChatPage):
+    chat.ask(PHASES)
+    chat.call("POST", f"/api/conversations/{chat.ids[0]}/turns", {"question": "What is a lunar eclipse?"})
+    chat.page.evaluate("dispatchEvent(new Event('focus'))")
+    chat.last.locator(".question", has_text="eclipse").wait_for()
+
+
+def test_a_conversation_about_other_documents_can_be_read_alone(chat: ChatPage):
+    chat.ask(PHASES)
+
+    def close(route: Route) -> None:
+        reply = route.fetch()
+        route.fulfill(response=reply, body=re.sub(r'"open":\s*true', '"open": false', reply.text()))
+
+    chat.page.route("**/api/conversations**", close)
+    chat.page.reload()
+    chat.page.get_by_text("begun with other documents or settings").wait_for()
+    assert not chat.input.is_visible()
+    chat.page.locator("nav li .meta", has_text="other documents").first.wait_for()
+    chat.page.get_by_role("link", name="New conversation").click()
+    chat.input.wait_for()
+
+
+def test_why_is_readable_on_a_telephone(chat: ChatPage):
+    chat.page.set_viewport_size({"width": 390, "height": 800})
+    chat.ask(PHASES)
+    chat.ask("And who saw it first?", turn=2)
+    why = chat.last.locator(".why")
+    why.locator("summary").click()
+    for text in why.locator(".why-body li > span:last-child").all():
+        box = text.bounding_box()
+        assert box
+        assert box["width"] > 200 or len(text.inner_text()) < 40
 
 
 def test_conversations_are_listed_opened_and_begun(chat: ChatPage):

@@ -13,7 +13,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag import Conversations, LLMError, TurnRecord
+from convrag import Completion, Conversations, LLMError, TurnRecord
 from convrag.sdk.tasks.turns import Stages
 from served import RunningServer, serve
 
@@ -135,7 +135,8 @@ def test_conversations_are_listed_with_the_last_used_first(server: RunningServer
     listed = server.http.get("/api/conversations?limit=2").json()["conversations"]
     assert [each["id"] for each in listed] == [first, second]
     assert server.http.get("/api/conversations?limit=1&offset=1").json()["conversations"] == listed[1:]
-    assert set(listed[0]) == {"id", "title", "model", "domain", "turns", "created", "updated"}
+    assert set(listed[0]) == {"id", "title", "model", "domain", "turns", "open", "created", "updated"}
+    assert all(each["open"] for each in listed)
 
 
 def test_models_are_listed_with_what_belongs_to_them(server: RunningServer) -> None:
@@ -145,14 +146,14 @@ def test_models_are_listed_with_what_belongs_to_them(server: RunningServer) -> N
     assert len(first["examples"]) == 3
 
 
-def test_suggestions(server: RunningServer) -> None:
+def test_suggestions(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     id = begin(server)
     path = f"/api/conversations/{id}/suggestions"
     assert server.http.post(path).json() == {"questions": []}
     ask(server, id)
-    questions = server.http.post(path).json()["questions"]
-    assert len(questions) == 3
-    assert all(question.startswith("What about ") for question in questions)
+    llm = SimpleNamespace(complete=lambda prompt: Completion("1. What are phases?\n2. How old is it?"))
+    monkeypatch.setattr(server.models["direct"], "_llm", llm)
+    assert server.http.post(path).json() == {"questions": ["What are phases?", "How old is it?"]}
 
 
 def test_an_llm_that_cannot_suggest_suggests_nothing(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +202,7 @@ def test_a_conversation_of_another_configuration_is_refused(server: RunningServe
     server.conversations.open("of the terminal", "default", configuration=other)
     listed = server.http.get("/api/conversations?limit=2").json()["conversations"]
     assert [(each["id"], each["model"]) for each in listed] == [("of the terminal", ""), ("other", "gone")]
+    assert not any(each["open"] for each in listed)
 
 
 def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path) -> None:

@@ -14,10 +14,18 @@ pytest.importorskip("prometheus_client")
 from served import RunningServer, serve
 
 SCHEMATHESIS = """\
-# Which models and domains there are, and that the last message must be the user's, does not stand in the schema.
+# Which models and domains there are, and that the last message must be the user's, does not stand in the schema; that
+# 0 is taken for false, neither.
 [[operations]]
 include-name = "POST /v1/chat/completions"
 [operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 404]
+
+[[operations]]
+include-name = "POST /v1/responses"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 404]
+[operations.checks.negative_data_rejection]
 expected-statuses = ["2xx", 400, 404]
 
 [[operations]]

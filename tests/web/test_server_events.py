@@ -16,6 +16,7 @@ from convrag_web.server.citations import CitedReply
 from convrag_web.server.completions import CompletionForm
 from convrag_web.server.event_stream import start_stream
 from convrag_web.server.openai_api import _format_events
+from convrag_web.server.openai_requests import ChatMessage, CompletionRequest
 from convrag_web.server.turn_runner import Event, RunningTurn, StageFinished, Tell, TurnThreads
 
 RECORD = TurnRecord("c", "t", "default", 1, "q", (), (), Evidence(), Answer("a"))
@@ -83,7 +84,7 @@ def test_what_was_said_before_a_turn_failed_is_sent() -> None:
 
     async def read() -> list[bytes]:
         turn = RunningTurn(TurnThreads(), work, 60, lambda outcome, record: None, lambda: 10.0)
-        form = CompletionForm("1", "convrag", record=False, usage=False)
+        form = CompletionForm("1", CompletionRequest(messages=[ChatMessage(role="user", content="q")]))
         stream = await start_stream(turn, _format_events(turn, form, CitedReply()))
         return [chunk async for chunk in stream.body_iterator]
 

@@ -211,11 +211,11 @@ def test_messages_are_the_history(messages: list[Any], history: list[tuple[str, 
         for role, given, *calls in messages
     ]
     request = CompletionRequest.model_validate({"model": "m", "messages": rows})
-    read = read_messages(request.messages, Limits(), attachments=False)
-    made = make_question(read, conversation_id="c", domain="d")
+    read = read_messages(request.messages, Limits())
+    made = make_question(read, "c", "d")
     assert [(turn.question, turn.answer) for turn in made.history] == history
     assert (made.text, made.number, made.turn_id) == (question, len(history) + 1, f"c<::>{len(history) + 1}")
-    hidden = make_question(read, conversation_id="c", domain="d", hide_history=True)
+    hidden = make_question(read, "c", "d", hide_history=True)
     assert (hidden.history, hidden.number) == ((), len(history) + 1)
 
 

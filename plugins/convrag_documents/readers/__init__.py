@@ -1,11 +1,11 @@
 """Readers: each makes documents of the bytes of a file of one format.
 
-* `text`: plain text, and what encoding bytes are in.
+* `text`: plain text, source code, RTF, and what encoding bytes are in.
 * `markdown`: Markdown with its headings, and Jupyter notebooks.
-* `html`: the text of a page with its headings, without what surrounds it, and books (EPUB).
+* `html`: the text of a page with its headings, without what surrounds it, books (EPUB), and mails.
 * `pdf`: pages, and headings where the file has bookmarks.
-* `office`: Word and PowerPoint.
-* `tables`: CSV and Excel; and JSONL, a document a line.
+* `office`: Word, PowerPoint and OpenDocument texts.
+* `tables`: CSV and Excel; JSON, and JSONL, a document a line.
 
 What they use: text puts a text together, archive unpacks zip files within bounds, and parses the XML in them.
 """
@@ -47,6 +47,8 @@ class Reader:
 
 
 _TEXT = Reader("text", "text", "read_text", ("chardet",))
+_CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .rb .php .swift .r .jl .lua
+.pl .sh .bash .ps1 .bat .sql .yaml .yml .toml .ini .cfg .conf .tex .proto .vue .css"""
 _SUFFIXES = (
     (_TEXT, ("", ".txt", ".text", ".log", ".rst", ".adoc", ".org")),  # without one: README, LICENSE
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
@@ -58,6 +60,11 @@ _SUFFIXES = (
     (Reader("EPUB", "html", "read_epub", ("selectolax", "chardet")), (".epub",)),
     (Reader("CSV", "tables", "read_csv", ("chardet",)), (".csv", ".tsv")),
     (Reader("JSONL", "tables", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
+    (Reader("JSON", "tables", "read_json", ("chardet",)), (".json",)),
+    (Reader("OpenDocument text", "office", "read_odt"), (".odt",)),
+    (Reader("RTF", "text", "read_rtf", ("striprtf",)), (".rtf",)),
+    (Reader("mail", "html", "read_mail", ("selectolax", "chardet")), (".eml",)),
+    (Reader("source code", "text", "read_code", ("chardet",)), tuple(_CODE.split())),
     (Reader("notebook", "markdown", "read_notebook", ("chardet",)), (".ipynb",)),
 )
 _BY_SUFFIX = {suffix: reader for reader, suffixes in _SUFFIXES for suffix in suffixes}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from email import message_from_bytes, policy
 from typing import TYPE_CHECKING
 
 from convrag import Document
 from convrag_documents.readers.archive import Archive, resolve_name
-from convrag_documents.readers.text import TextBuilder, decode
+from convrag_documents.readers.text import TextBuilder, decode, join_wrapped_lines
 from convrag_documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
@@ -173,3 +174,19 @@ def read_epub(content: bytes) -> Iterator[Document]:
             raise Unreadable("it is protected against copying (DRM)")
         add_html(builder, _CLOSED.sub(rb"<\1\2></\1>", archive.read(name)))
     yield builder.build()
+
+
+def read_mail(content: bytes) -> Iterator[Document]:
+    """Read a mail: its subject is the title; what is attached is not read, and said."""
+    message = message_from_bytes(content, policy=policy.default)
+    builder = TextBuilder()
+    builder.title = str(message["subject"] or "")
+    builder.add("\n".join(f"{name}: {message[name]}" for name in ("From", "To", "Date", "Subject") if message[name]))
+    if body := message.get_body(("plain", "html")):
+        text = body.get_content()
+        is_page = body.get_content_subtype() == "html"
+        document = next(read_html(text.encode())) if is_page else Document("", join_wrapped_lines(text))
+        builder.add(document.text, document.headings)
+    yield builder.build()
+    if attached := [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]:
+        raise Unreadable(f"what is attached is not read: {', '.join(attached)}")

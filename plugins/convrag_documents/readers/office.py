@@ -237,3 +237,38 @@ def _read_paragraphs(body: Element) -> list[str]:
         if line := " ".join("".join(pieces).split()):
             lines.append(line)
     return lines
+
+
+_ODT_SIGNS = {"s": " ", "tab": " ", "line-break": "\n", "annotation": "", "tracked-changes": ""}
+
+
+def read_odt(content: bytes) -> Iterator[Document]:
+    """Read a text of OpenDocument (LibreOffice): headings, paragraphs, lists and tables."""
+    body = Archive(content).read_xml("content.xml").find("./body/text")
+    if body is None:
+        raise Unreadable("this is no OpenDocument text")
+    builder = TextBuilder()
+    waiting = list(reversed(body))
+    while waiting:
+        block = waiting.pop()
+        if block.tag == "h":
+            builder.add_heading(int(block.get("outline-level", "1")), _read_odt_text(block))
+        elif block.tag == "p":
+            builder.add(_read_odt_text(block))
+        elif block.tag == "list":
+            builder.add("\n".join(f"- {_read_odt_text(paragraph)}" for paragraph in block.iter("p")))
+        elif block.tag == "table":
+            rows = (
+                [_read_odt_text(cell).strip() for cell in row.iter("table-cell")] for row in block.iter("table-row")
+            )
+            builder.add("\n".join(" | ".join(filter(None, cells)) for cells in rows if any(cells)))
+        elif block.tag not in _ODT_SIGNS:
+            waiting.extend(reversed(block))
+    yield builder.build()
+
+
+def _read_odt_text(block: Element) -> str:
+    pieces = [block.text or ""]
+    for child in block:
+        pieces += [_ODT_SIGNS[child.tag] if child.tag in _ODT_SIGNS else _read_odt_text(child), child.tail or ""]
+    return "".join(pieces)

@@ -32,7 +32,8 @@ def read_pdf(content: bytes) -> Iterator[Document]:
     if reader.is_encrypted:
         _decrypt(reader)
     builder = TextBuilder()
-    failed = []
+    failed: list[str] = []
+    scanned: list[str] = []
     for number, page in enumerate(reader.pages, 1):
         builder.begin_page()
         try:
@@ -41,10 +42,14 @@ def read_pdf(content: bytes) -> Iterator[Document]:
             failed.append(f"page {number}: {type(error).__name__}: {error}")
         else:
             builder.add(_mend_lines(text))
+            if not text.strip() and "/XObject" in (page.get("/Resources") or ()):  # an empty one is no loss
+                scanned.append(str(number))
     if builder:
         yield _add_bookmarks(builder.build(), reader)
     if failed:
         raise Unreadable(f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}")
+    if builder and scanned:
+        raise Unreadable(f"{len(scanned)} of its {len(reader.pages)} pages have no text: {', '.join(scanned)}")
     if not builder:
         raise Unreadable("it is scanned: its pages have no text layer" if len(reader.pages) else "it has no pages")
 

@@ -160,14 +160,37 @@ def read_jsonl(content: bytes) -> Iterator[Document]:
         raise Unreadable(f"{failed[0]}{more}")
 
 
+def read_json(content: bytes) -> Iterator[Document]:
+    """Read the items of an array as the lines of JSONL; an object is one document."""
+    try:
+        data = parse_json(decode(content))
+    except ValueError as error:
+        raise Unreadable(f"this is not JSON: {error}") from error
+    if isinstance(data, list):
+        yield from (_make_document(str(number), row) for number, row in enumerate(data, 1))
+    else:
+        yield _make_document("", data)
+
+
 def _make_document(part: str, row: Any) -> Document:
     if not isinstance(row, dict):
         return Document(part, row if isinstance(row, str) else "")
     title, url = _find_text(row, _TITLE_NAMES), _find_text(row, _URL_NAMES)
     if text := _find_text(row, _TEXT_NAMES):
         return Document(part, text, title=title, url=url)
-    fields = {name: value for name, value in row.items() if isinstance(value, str | int | float) and str(value).strip()}
-    return Document(part, "\n".join(f"{name}: {value}" for name, value in fields.items()), title=title, url=url)
+    return Document(part, "\n".join(_list_fields(row)), title=title, url=url)
+
+
+def _list_fields(value: Any, name: str = "") -> Iterator[str]:
+    """The texts and numbers in a value, a line each: "office.city: Ulm"."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _list_fields(each, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _list_fields(each, name)
+    elif isinstance(value, str | int | float) and str(value).strip():
+        yield f"{name}: {value}"
 
 
 def _find_text(row: dict[str, Any], names: tuple[str, ...]) -> str:

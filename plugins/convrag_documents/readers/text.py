@@ -34,6 +34,20 @@ def read_text(content: bytes) -> Iterator[Document]:
     yield Document("", join_wrapped_lines(decode(content)))
 
 
+def read_code(content: bytes) -> Iterator[Document]:
+    """Read source code, YAML and the like: every line stays one."""
+    yield Document("", decode(content))
+
+
+def read_rtf(content: bytes) -> Iterator[Document]:
+    """Read a file in the Rich Text Format: a line for each paragraph."""
+    from striprtf.striprtf import rtf_to_text
+
+    if not content.startswith(b"{\\rtf"):
+        raise Unreadable("this is no RTF")
+    yield Document("", rtf_to_text(content.decode("latin-1"), errors="replace"))
+
+
 def decode(content: bytes) -> str:
     """Decode text: by its byte order mark, as UTF-8, or else as what chardet takes it for. Line ends become newlines.
 

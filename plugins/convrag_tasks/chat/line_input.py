@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
@@ -17,6 +22,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import create_output
 from prompt_toolkit.styles import Style
 
+from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.signals import keep_watching, resume
 
 PROMPT = "> "
@@ -56,11 +62,17 @@ class PlainReader:
         """What stood in the line that Ctrl-C has ended."""
         return ""
 
-    def read(self) -> str | None:
+    def read(self, later: Later | None = None) -> str | None:
         """Read a line without white space around it; None at the end of the input.
 
         Raises KeyboardInterrupt where the user has typed Ctrl-C.
+
+        Args:
+            later: is shown as soon as it is there, on a terminal above the line that is being typed. A pipe waits for
+                it, and a terminal that cannot move its cursor does without.
         """
+        if later and self.leaves_at_interrupt:
+            later.show()
         if sys.stdin is None:  # it was closed before the process began
             return None
         try:
@@ -99,11 +111,26 @@ class EditingReader(PlainReader):
         """What stood in the line that was given up with Ctrl-C."""
         return self._session.default_buffer.text
 
-    def read(self) -> str | None:
+    def read(self, later: Later | None = None) -> str | None:
         """Read a line; see PlainReader."""
+
+        def watch() -> None:
+            assert later
+            show, loop, context = partial(run_in_terminal, later.show), asyncio.get_running_loop(), copy_context()
+
+            def wake() -> None:
+                with suppress(RuntimeError):  # the line was read meanwhile
+                    loop.call_soon_threadsafe(show, context=context)
+
+            later.stream.wake = wake
+            if later.stream.has_ended:
+                show()
+
         with keep_watching():
             try:
-                line = self._session.prompt([("class:prompt", PROMPT)], handle_sigint=False)
+                line = self._session.prompt(
+                    [("class:prompt", PROMPT)], handle_sigint=False, pre_run=watch if later else None
+                )
             except EOFError:
                 return None
             except KeyboardInterrupt:
@@ -159,6 +186,13 @@ class QuestionHistory(FileHistory):
         if len(string) <= LONGEST_LINE:
             with suppress(OSError):
                 super().store_string(string.encode("utf-8", "replace").decode())
+
+
+class Later(NamedTuple):
+    """What is shown when its stream has ended; `show` waits for that."""
+
+    stream: Stream[Any, Any]
+    show: Callable[[], object]
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,17 @@ from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
-from convrag import ConvragError, DataError, TurnRecord
+from convrag import ConvragError, TurnRecord
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.printable import count
+from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
 from convrag.sdk.transcript import find_source, format_transcript, list_sources
-from convrag_tasks.chat.conversation import ChatConversation, carry_out
-from convrag_tasks.chat.line_input import Command, PlainReader
+from convrag_tasks.chat.conversation import ChatConversation
+from convrag_tasks.chat.line_input import Command, Later, PlainReader
 from convrag_tasks.turn_trace import explain_query
 
 
@@ -102,6 +103,9 @@ KEYS = "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R fin
 LISTED = 20
 """Conversations that /list shows."""
 
+PATIENCE = 0.1
+"""Seconds for which suggestions are waited for before the next question can be typed."""
+
 Suggest = Callable[[TurnRecord], list[str]]
 """Gives follow-up questions to a turn."""
 
@@ -121,6 +125,7 @@ class ChatLoop:
         self.screen = chat.screen
         self.suggested: list[str] = []
         self._suggest = suggest
+        self._later: Later | None = None
         self._conversations = chat.pipeline.conversations
         self.commands = {each.name: each for each in (*inspection.list_commands(), *self._list_commands())}
 
@@ -132,7 +137,7 @@ class ChatLoop:
             line = None
             self.screen.print_gap()
             try:
-                line = reader.read()
+                line = reader.read(later=self._later)
                 if line is None or line in ("/quit", "/exit"):
                     return 0
                 leaving = False
@@ -178,34 +183,58 @@ class ChatLoop:
             self.screen.print_line(f"There is no command /{name[:40]}.{meant} /help lists them.", "yellow")
 
     def _ask(self, text: str) -> None:
-        self.suggested = []
+        self._drop_suggestions()
         self.chat.ask(text)
-        self._show_suggestions()
+        self._suggest_questions()
 
-    def _show_suggestions(self) -> None:
-        """Show follow-up questions. Ctrl-C leaves them out: the turn is kept."""
+    def _drop_suggestions(self) -> None:
+        """Forget the suggestions; a call for others is given up."""
         self.suggested = []
-        suggest = self._suggest
+        if self._later:
+            self._later.stream.cancel()
+        self._later = None
+
+    def _suggest_questions(self) -> None:
+        """Ask for follow-up questions in the background: nobody waits for them who can type already."""
+        suggest, record = self._suggest, self.chat.records[-1]
         if suggest is None:
+            return
+        asking = Stream[None, list[str]](lambda _: suggest(record))
+        self._later = Later(asking, lambda: self._show_suggestions(asking))
+        try:
+            if next(asking.tick(PATIENCE), asking) is None:
+                return
+        except KeyboardInterrupt:
+            resume()
+            self._drop_suggestions()
+            return
+        except Exception:  # it is said below
+            self._suggest = None
+        self._show_suggestions(asking, below_answer=True)
+
+    def _show_suggestions(self, asking: Stream[None, list[str]], *, below_answer: bool = False) -> None:
+        """Show follow-up questions as soon as they are there. Ctrl-C leaves them out: the turn is kept."""
+        if self._later is None or self._later.stream is not asking:
             return
         failure = ""
         try:
-            self.suggested, _ = carry_out(
-                self.screen, "Looking for what to ask next", lambda *_: suggest(self.chat.records[-1])
-            )
+            self.suggested = asking.record
         except KeyboardInterrupt:
             resume()
-        except (RunStopped, DataError):  # the latter: a prompt of the user's
-            raise
         except Exception as error:  # of any plugin: the chat goes on
             self._suggest = None
             failure = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
-        if failure or self.suggested:
+        self._later = None
+        if not (failure or self.suggested):
+            return
+        if below_answer:
             self.screen.print_gap()
         if failure:
             self.screen.print_line(f"No suggestions from here on: {failure}", "dim")
         for number, question in enumerate(self.suggested, start=1):
             self.screen.print_item(f"  /{number}", question, "green")
+        if not below_answer:
+            self.screen.print_gap()
 
     def _ask_suggestion(self, name: str) -> None:
         number = int(name) if len(name) < 10 else 0
@@ -224,8 +253,9 @@ class ChatLoop:
 
     def _answer_again(self, query: str | None = None) -> None:
         if self.chat.has_turns():
+            self._drop_suggestions()
             self.chat.ask_again(query)
-            self._show_suggestions()
+            self._suggest_questions()
 
     def _list_conversations(self) -> None:
         """Show the conversations that were used last, the newest one first."""
@@ -269,7 +299,7 @@ class ChatLoop:
         self.screen.print_line(f"Everything else is a question. {KEYS}")
 
     def _greet(self) -> None:
-        self.suggested = []
+        self._drop_suggestions()
         turns = len(self.chat.records)
         so_far = f", {count(turns, 'turn')} so far" if turns else ""
         self.screen.print_line(f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim")

@@ -25,7 +25,8 @@ export const listConversations = async (limit, offset) =>
 export const readConversation = (id) => getJson(path(id));
 export const createConversation = async (model, domain) =>
   (await request("POST", "/api/conversations", { model, domain })).json();
-export const suggestQuestions = async (id) => (await (await request("POST", path(id, "/suggestions"), {})).json()).questions;
+export const suggestQuestions = async (id, signal) =>
+  (await (await request("POST", path(id, "/suggestions"), {}, signal)).json()).questions;
 /** The document that a passage was cut from, with the passage's place in it. Raises ApiError (404) where there is none. */
 export const readDocument = (id, passage) => getJson(path(id, `/document?passage=${encodeURIComponent(passage)}`));
 export const resetConversation = (id) => request("POST", path(id, "/reset"), {});

@@ -22,7 +22,7 @@ class Page {
     this.list = new ConversationList();
     this.side = new Side(this.list.element);
     this.document = new DocumentPanel();
-    this.panel = new PassagePanel((source, id) => this.document.open(source, id));
+    this.panel = new PassagePanel((source, id, spans) => this.document.open(source, id, spans));
     this.inside = new Inside();
     this.composer = new Composer((question) => this.ask(question), () => this.thread?.stop());
     this.banner = new Banner(() => this.handleBack());
@@ -42,6 +42,10 @@ class Page {
       this.main.focus();
     });
     addEventListener("hashchange", () => this.show());
+    addEventListener("focus", () => this.takeUp());
+    addEventListener("keydown", ({ key }) => {
+      if (key === "Escape" && !document.querySelector("dialog[open]")) this.thread?.stop();
+    });
   }
 
   /** Goes to another place. */
@@ -68,6 +72,15 @@ class Page {
     }
   }
 
+  /** Shows what another window has asked in the conversations that are shown here. */
+  async takeUp() {
+    const { thread } = this;
+    if (!thread?.ids.length || thread.running) return;
+    const read = await Promise.all(thread.ids.map((id) => Conversation.read(id))).catch(() => []);
+    const changed = read.some(({ records }, at) => records.length !== thread.conversations[at].records.length);
+    if (changed && thread === this.thread && !thread.running) this.show();
+  }
+
   async readConversations(ids) {
     const place = this.place;
     const conversations = await Promise.all(ids.map((id) => Conversation.read(id)));
@@ -92,6 +105,7 @@ class Page {
     fill(this.main, empty, thread.element);
     this.header.show(thread.conversations);
     this.composer.setRunning(thread.running);
+    this.composer.setOpen(thread.conversations.every(({ info }) => info.open !== false));
     thread.scrollToEnd();
   }
 
@@ -101,6 +115,7 @@ class Page {
     fill(this.main, this.welcome.element);
     this.header.show([]);
     this.composer.setRunning(false);
+    this.composer.setOpen(true);
     this.composer.focus();
   }
 

@@ -20,9 +20,9 @@ export class Composer {
       event.preventDefault();
       this.submit();
     });
-    const frame = make("div", { class: "composer-frame" }, label, this.input, this.send, this.stop);
-    const hint = make("p", { class: "hint keys", "aria-hidden": "true" }, "Enter sends, Shift+Enter begins a new line");
-    this.element = make("section", { class: "composer", "aria-label": "Ask" }, frame, hint);
+    this.frame = make("div", { class: "composer-frame" }, label, this.input, this.send, this.stop);
+    this.hint = make("p", { class: "hint keys" });
+    this.element = make("section", { class: "composer", "aria-label": "Ask" }, this.frame, this.hint);
   }
 
   /** While an answer is written there is a button that stops it; the next question can be typed meanwhile. */
@@ -32,6 +32,14 @@ export class Composer {
     this.send.hidden = running;
     this.stop.hidden = !running;
     if (hadFocus) this.focus();
+  }
+
+  /** A conversation about other documents, or of another configuration, can be read and not gone on with. */
+  setOpen(open) {
+    this.frame.hidden = !open;
+    this.hint.classList.toggle("keys", open);
+    this.hint.textContent = open ? "Enter sends, Shift+Enter begins a new line, Escape stops" :
+      "This conversation was begun with other documents or settings: it can be read here, not gone on with.";
   }
 
   /** Takes the focus, but not where that would bring up a keyboard on the screen. */

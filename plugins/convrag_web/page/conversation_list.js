@@ -49,9 +49,9 @@ export class ConversationList {
     if (place) [...this.list.querySelectorAll("a")].find((link) => link.getAttribute("href") === place)?.focus();
   }
 
-  makeLink({ id, title, model, turns, updated }) {
+  makeLink({ id, title, model, turns, updated, open }) {
     const current = this.open.includes(id) ? "page" : null;
-    const meta = [model, countOf(turns, "turn"), formatTime(updated)].filter(Boolean).join(" · ");
+    const meta = [open === false && "other documents", model, countOf(turns, "turn"), formatTime(updated)].filter(Boolean).join(" · ");
     const name = title || "No question yet";
     return make("a", { href: formatRoute([id]), "aria-current": current, title: name },
       make("span", { class: "title" }, name), make("span", { class: "meta" }, meta));

@@ -17,14 +17,15 @@ export class DocumentPanel {
   /**
    * @param {import("./sources.js").Source} source a passage
    * @param {string} conversationId in which it was found
+   * @param {number[][]} cited the (start, end) of its sentences that an answer rests on; none marks all of it
    */
-  async open(source, conversationId) {
+  async open(source, conversationId, cited = []) {
     const wanted = make("p", { class: "hint", role: "status" }, "Loading …");
     fill(this.body, wanted);
     this.element.showModal();
     let parts;
     try {
-      parts = renderDocument(await readDocument(conversationId, source.id));
+      parts = renderDocument(await readDocument(conversationId, source.id), cited);
     } catch (error) {
       parts = [make("h2", {}, "The document cannot be shown"), makeNotice(error.message)];
     }
@@ -38,14 +39,15 @@ export class DocumentPanel {
   }
 }
 
-function renderDocument(shown) {
+function renderDocument(shown, cited) {
   const { id, title, url, first, last, length, passage } = shown;
   const cut = last - first < length && `Characters ${first.toLocaleString()} to ${last.toLocaleString()} of ${length.toLocaleString()} are shown.`;
   return [
-    make("h2", {}, title || id.split("/").at(-1)),
-    make("p", { class: "hint" }, id, url && [" · ", makeLink(url, url)]),
+    make("header", { class: "document-head" },
+      make("h2", {}, title || id.split("/").at(-1)),
+      make("p", { class: "hint" }, id, url && [" · ", makeLink(url, url)])),
     !passage && makeNotice("The passage is not marked: the document has changed since it was found."),
     cut && makeNotice(cut),
-    make("div", { class: "document-text" }, ...renderDocumentText(shown)),
+    make("div", { class: "document-text" }, ...renderDocumentText({ ...shown, cited })),
   ];
 }

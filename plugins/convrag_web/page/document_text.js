@@ -9,13 +9,16 @@ const LOWEST = 6;
 
 /**
  * @param {{text: string, headings: {start: number, level: number}[], pages: {start: number, number: number}[],
- *     page_name: string, passage: {start: number, end: number}|null}} shown as the server sends it; places are counted
+ *     page_name: string, passage: {start: number, end: number}|null,
+ *     cited: number[][]}} shown as the server sends it; places are counted
  *     in code points
  * @returns {HTMLElement[]}
  */
-export function renderDocumentText({ text, headings, pages, page_name: pageName, passage }) {
+export function renderDocumentText({ text, headings, pages, page_name: pageName, passage, cited = [] }) {
   const find = makeFinder(text);
-  const spans = passage ? [[find(passage.start), find(passage.end)]] : [];
+  const first = passage && find(passage.start);
+  const whole = passage ? [[first, find(passage.end)]] : [];
+  const spans = passage && cited.length ? cited.map(([start, end]) => [first + start, first + end]) : whole;
   const mark = (start, end) => markSpans(text, start, end, spans, { class: "cited" });
   const cuts = [
     ...pages.map(({ start, number }) => ({ start, make: () => make("p", { class: "page-start" }, `${pageName} ${number}`) })),

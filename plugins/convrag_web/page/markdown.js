@@ -8,6 +8,7 @@ const escapeHtml = (text) => text.replace(/[&<>"']/g, (each) => `&#${each.codePo
 
 const marked = new Marked({
   gfm: true,
+  breaks: true, // rows of a table that is quoted keep their lines
   renderer: {
     html: ({ text }) => escapeHtml(text),
     image: ({ text, href }) => escapeHtml(text || href),

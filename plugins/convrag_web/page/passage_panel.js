@@ -9,7 +9,7 @@ import { Sheet } from "./sheet.js";
 import { nameSource } from "./sources.js";
 
 export class PassagePanel {
-  /** @param {(source: import("./sources.js").Source, conversationId: string) => void} openDocument */
+  /** @param {(source: import("./sources.js").Source, conversationId: string, spans: number[][]) => void} openDocument */
   constructor(openDocument) {
     this.openDocument = openDocument;
     this.sheet = new Sheet("Passage");
@@ -27,7 +27,7 @@ export class PassagePanel {
     const title = make("h2", { tabindex: "-1" }, make("span", { class: "number" }, String(source.number)), nameSource(source));
     const parts = markSpans(source.text, 0, source.text.length, spans, { class: "cited" });
     const text = make("div", { class: "passage-text" }, ...parts);
-    const whole = conversationId && getPlace(source) && button("Open the document", () => this.openDocument(source, conversationId), { icon: "document" });
+    const whole = conversationId && getPlace(source) && button("Open the document", () => this.openDocument(source, conversationId, spans), { icon: "document" });
     this.sheet.open(title, ...describe(source), text, whole, ...showStatements(source, statements, explainMarks(spans, named)), ...showSeen(source));
     text.querySelector("mark")?.scrollIntoView({ block: "nearest" });
   }

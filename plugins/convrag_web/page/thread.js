@@ -94,16 +94,18 @@ export class Thread {
   handleChange() {
     this.options.onChange(this);
     fill(this.suggestions);
+    this.suggesting?.abort(); // the model has the next question to answer
     if (!this.running) this.suggest();
   }
 
   async suggest() {
+    this.suggesting = new AbortController();
     const row = this.rows.at(-1);
     const record = row.answers[0]?.record;
     if (!record || record.error) return;
     let questions;
     try {
-      questions = await suggestQuestions(this.conversations[0].info.id);
+      questions = await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
     } catch {
       return; // nothing is missing from the answer without them
     }

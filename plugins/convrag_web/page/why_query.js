@@ -23,6 +23,8 @@ export function explainQuery(record, earlier) {
   const trace = record.trace?.rewriter ?? {};
   return [
     ...sayDecision(record, trace).map((sentence) => make("p", {}, sentence)),
+    ...Object.entries(record.trace?.retriever?.read_as ?? {}).map(([word, near]) =>
+      make("p", {}, `No passage has the word ${word}: ${near} was searched for.`)),
     ...showQueries(record.queries ?? []),
     ...showLinks(trace, earlier),
     ...showSelected(trace, earlier),

@@ -96,12 +96,8 @@ def describe_run(run: Run, summary: RunSummary) -> dict[str, Any]:
 
 def describe_scores(summary: RunSummary) -> dict[str, Any]:
     """Describe what the page needs of each run that it shows turns of: how it ended, and its measures."""
-    return {
-        "state": summary.state,
-        "turns": summary.turns,
-        "overall": dict(summary.overall),
-        "main": list(summary.main_measures),
-    }
+    measured = {"overall": dict(summary.overall), "main": list(summary.main_measures)}
+    return {"state": summary.state, "turns": summary.turns, **measured}
 
 
 def _list_slices(slices: Mapping[str, Any]) -> list[list[Any]]:

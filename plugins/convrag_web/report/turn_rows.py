@@ -1,4 +1,4 @@
-"""A turn as a report keeps it: the record, with numbers for its passages, each of which stands in the report once."""
+"""A turn as a report keeps it: the record, with numbers for its passages; each passage stands in the report once."""
 
 from __future__ import annotations
 
@@ -113,18 +113,12 @@ class TurnIndex:
     def add(self, record: TurnRecord, scores: Mapping[str, float]) -> None:
         """Add a turn with its scores."""
         relevant = sum(grade > 0 for grade in record.gold.values())
-        values = {
-            "conversation": record.conversation_id,
-            "domain": record.domain,
-            "number": record.number,
-            "question": record.original_query,
-            "failed": int(bool(record.error)),
-            "fell_back": sorted(record.fallbacks),
-            "relevant": relevant,
-            "found": relevant - sum(1 for _ in list_missed(record)),
-            "seconds": round(sum(record.timings.values()), _DIGITS),
-            "cost": round(sum(usage.cost_usd for usage in record.usage.values()), 6),
-        }
+        found = relevant - sum(1 for _ in list_missed(record))
+        cost = round(sum(usage.cost_usd for usage in record.usage.values()), 6)
+        values: dict[str, Any] = {"conversation": record.conversation_id, "domain": record.domain}
+        values |= {"number": record.number, "question": record.original_query, "failed": int(bool(record.error))}
+        values |= {"fell_back": sorted(record.fallbacks), "relevant": relevant, "found": found}
+        values |= {"seconds": round(sum(record.timings.values()), _DIGITS), "cost": cost}
         for name, value in values.items():
             self._columns.setdefault(name, []).append(value)
         rounded = {name: round(value, _DIGITS) for name, value in scores.items()}

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,7 +26,7 @@ from convrag_web.server.citations import SourceLinks
 from convrag_web.server.errors import RequestError, describe_failure, install_error_handlers
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.server_metrics import ServerMetrics, make_router
-from convrag_web.server.task import ApiOptions, Limits
+from convrag_web.server.task import Limits
 from convrag_web.server.turn_runner import TurnRunner
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
@@ -36,18 +35,9 @@ OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
 BODY_SECONDS = 30.0
 """Within which the body of a request must have come."""
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "img-src 'self' data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-    ]
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 
 HEADERS = {
@@ -227,14 +217,8 @@ def add_pages(app: FastAPI) -> None:
     for folder in FOLDERS:
         app.mount(f"/static/{folder}", PageFiles(directory=root / folder))
 
-    async def show_page(request: Request) -> Response:
-        return FileResponse(root / "page/index.html", headers={"Cache-Control": "no-cache"})
-
-    async def show_icon(request: Request) -> Response:
-        return FileResponse(root / "page/favicon.svg")
-
-    app.add_route("/", show_page)
-    app.add_route("/favicon.ico", show_icon)
+    app.add_route("/", lambda _: FileResponse(root / "page/index.html", headers={"Cache-Control": "no-cache"}))
+    app.add_route("/favicon.ico", lambda _: FileResponse(root / "page/favicon.svg"))
 
 
 DESCRIPTION = (
@@ -243,24 +227,16 @@ DESCRIPTION = (
 )
 
 
-def make_app(
-    models: ServedModels, conversations: Conversations, limits: Limits, access: Access, api: ApiOptions | None = None
-) -> ASGIApp:
+def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
     """Make the application that serves these models, and keeps their conversations."""
     metrics = ServerMetrics()
     runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
-    app = FastAPI(
-        title="convrag",
-        version=__version__,
-        description=DESCRIPTION,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    without: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
+    app = FastAPI(title="convrag", version=__version__, description=DESCRIPTION, **without)
     turns = ConversationTurns(conversations, models, runner)
     app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
-    options, links = api or ApiOptions(), SourceLinks(access.token, api.public_url if api else "")
-    app.include_router(openai_api.make_router(models, turns, runner, limits, options, links))
+    links = SourceLinks(access.token, limits.public_url)
+    app.include_router(openai_api.make_router(models, turns, runner, limits, links))
     app.include_router(source_page.make_router(models, links))
     app.include_router(make_router(metrics))
     add_pages(app)

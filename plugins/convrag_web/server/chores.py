@@ -40,8 +40,8 @@ def answer_chore(messages: Sequence[Message]) -> str | None:
         messages: of the request, the last of which may be an instruction.
     """
     spoken = [message.content for message in messages if message.role == "user"]
-    tools = next((each.content for each in messages if each.role == "system" and _TOOLS.search(each.content)), "")
-    order = tools or (messages[-1].content if messages else "")
+    tools = _TOOLS.search("".join(each.content for each in messages[:1] if each.role == "system"))
+    order = tools.string[tools.end() :] if tools else messages[-1].content if messages else ""
     if not spoken:
         return None
     if tools or _TASK.search(order):

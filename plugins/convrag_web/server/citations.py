@@ -3,18 +3,20 @@
 import hmac
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 from convrag import Passage, TurnRecord
 from convrag.sdk.citations import find_citations
 from convrag.sdk.transcript import list_sources, name_passage
 
-# Code, in which there are no citations; `open` and `begun`: what is not complete at the end: code, a mark, its space.
+# Code, in which there are no citations; and what is not complete at the end: code, a mark, the space before one.
 _UNFINISHED = re.compile(
-    r"```.*?```|(?P<open>```.*\Z|`{1,2}\Z)|`[^`\n]*`|(?P<begun>`[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)", re.DOTALL
+    r"```.*?```|`[^`\n]+`|``(?=[^`])|(?P<open>```.*\Z|`+[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)", re.DOTALL
 )
-_LIST = "\n\n**Sources**\n\n1. ["
+LIST = "\n\n**Sources**\n\n1. ["
+"""How the list of sources begins behind an answer."""
+
 _FIRST_WORDS = 25
 
 
@@ -29,11 +31,7 @@ class CitedReply:
     """
 
     def __init__(
-        self,
-        link: Callable[[str, str], str] | None = None,
-        earlier: Sequence[TurnRecord] = (),
-        *,
-        listed: bool = False,
+        self, link: Callable[[str, str], str] | None = None, earlier: Sequence[TurnRecord] = (), listed: bool = False
     ) -> None:
         self.text = ""
         self.annotations: list[dict[str, Any]] = []
@@ -44,7 +42,7 @@ class CitedReply:
         self._held = ""
         self._known: Collection[int] | None = None
         self._numbers: dict[int, int] = {}
-        self._marks: list[tuple[int, int, int]] = []
+        self._marks: list[tuple[int, dict[str, int]]] = []
 
     def note_evidence(self, record: TurnRecord) -> None:
         """Note what may be cited, before the answer: marks of other numbers are left out."""
@@ -58,7 +56,8 @@ class CitedReply:
             self.text += piece
             return piece
         self._held += piece
-        end = len(self._held) if last else self._find_unfinished()
+        unfinished = (match.start() for match in _UNFINISHED.finditer(self._held) if match["open"] is not None)
+        end = len(self._held) if last else next(unfinished)
         part, self._held = self._held[:end], self._held[end:]
         before, place = len(self.text), 0
         for mark in find_citations(part):
@@ -71,7 +70,8 @@ class CitedReply:
                 continue
             start = len(self.text)
             self.text += f"[{', '.join(map(str, numbers))}]"
-            self._marks += [(number, start, len(self.text)) for number in numbers]
+            place_of_mark = {"start_index": start, "end_index": len(self.text)}
+            self._marks += [(number, place_of_mark) for number in numbers]
         self.text += part[place:]
         return self.text[before:]
 
@@ -85,34 +85,18 @@ class CitedReply:
         if self._known is None:
             self.note_evidence(record)
         rest = self.add(answer, last=True)
-        turns = (*self._earlier, record)
-        passages = {self._numbers.get(source.number): source.passage for source in list_sources(turns)}
-        seen: set[int] = set()
-        first: list[dict[str, Any]] = []
-        again: list[dict[str, Any]] = []
-        lines = []
-        for number, start, end in self._marks:
-            if (passage := passages.get(number)) is None:
-                continue
-            place = {"start_index": start, "end_index": end}
-            described = self._describe(passage, record.domain) | place
-            (again if number in seen else first).append(described)
-            if number not in seen:
-                title = re.sub(r"([\\\[\]])", r"\\\1", described["title"])
-                words = passage.text.split(maxsplit=_FIRST_WORDS)
-                text = " ".join(words[:_FIRST_WORDS]) + (" ..." if len(words) > _FIRST_WORDS else "")
-                lines.append(f"{number}. [{title}]({described['url']}): {text}")
-            seen.add(number)
-        self.annotations = first + again
-        if self._listed and lines:
-            listed = _LIST.removesuffix("1. [") + "\n".join(lines)
-            self.text += listed
-            rest += listed
-        return rest
-
-    def _find_unfinished(self) -> int:
-        matches = _UNFINISHED.finditer(self._held)
-        return next(match.start() for match in matches if match["open"] is not None or match["begun"] is not None)
+        sources = {self._numbers.get(each.number): each.passage for each in list_sources((*self._earlier, record))}
+        cited = [(number, place) for number, place in self._marks if number in sources]
+        first = dict(reversed(cited))
+        described = {number: self._describe(sources[number], record.domain) for number in sorted(first)}
+        cited.sort(key=lambda mark: mark[1] is not first[mark[0]])
+        self.annotations = [described[number] | place for number, place in cited]
+        if not self._listed or not first:
+            return rest
+        lines = [_format_source(number, described[number], sources[number].text) for number in described]
+        listed = LIST.removesuffix("1. [") + "\n".join(lines)
+        self.text += listed
+        return rest + listed
 
     def _describe(self, passage: Passage, domain: str) -> dict[str, Any]:
         urn = f"urn:convrag:passage:{quote(passage.id, safe='', errors='replace')}"
@@ -121,20 +105,19 @@ class CitedReply:
         return described | ({"source_url": passage.url} if is_web_address(passage.url) else {})
 
 
+def _format_source(number: int, described: dict[str, Any], text: str) -> str:
+    title = re.sub(r"([\\\[\]])", r"\\\1", described["title"])
+    words = text.split(maxsplit=_FIRST_WORDS)
+    ending = " ..." if len(words) > _FIRST_WORDS else ""
+    return f"{number}. [{title}]({described['url']}): {' '.join(words[:_FIRST_WORDS])}{ending}"
+
+
 def is_web_address(url: str) -> bool:
     """Whether a browser opens an address safely: `javascript:...`, as a link, harms the client."""
-    try:
-        return urlsplit(url).scheme.lower() in ("http", "https")
-    except ValueError:
-        return False
+    return url.lower().startswith(("http://", "https://"))
 
 
-def drop_source_list(answer: str) -> str:
-    """Return an answer that a client sends back without the list of its sources."""
-    return answer.partition(_LIST)[0]
-
-
-class SourceLinks:
+class SourceLinks(NamedTuple):
     """Addresses of the server's pages of passages. Where it has a token, a signature stands in for it.
 
     Args:
@@ -142,9 +125,8 @@ class SourceLinks:
         public_url: where browsers reach the server; empty for the address that a request came to.
     """
 
-    def __init__(self, token: str = "", public_url: str = "") -> None:
-        self._token = token.encode()
-        self._public_url = public_url.rstrip("/")
+    token: str
+    public_url: str
 
     def make(self, address: str, model: str, domain: str, passage: str) -> str:
         """Make the address of a passage's page.
@@ -156,14 +138,11 @@ class SourceLinks:
             passage: its id.
         """
         named = {"model": model, "domain": domain, "passage": passage.encode("utf-8", "replace")}
-        signed = {"key": self.sign(model, domain, passage)} if self._token else {}
-        return f"{self._public_url or address.rstrip('/')}/source?{urlencode({**named, **signed})}#passage"
+        key = self.sign(model, domain, passage)
+        query = urlencode(named | ({"key": key} if key else {}))
+        return f"{(self.public_url or address).rstrip('/')}/source?{query}#passage"
 
     def sign(self, *names: str) -> str:
         """Sign a model, a domain and a passage; empty where the server has no token."""
         message = "\n".join(quote(name, errors="replace") for name in names).encode()
-        return hmac.new(self._token, message, "sha256").hexdigest()[:32] if self._token else ""
-
-    def is_signed(self, key: str, *names: str) -> bool:
-        """Whether a key is the signature of these names."""
-        return hmac.compare_digest(key.encode(), self.sign(*names).encode())
+        return hmac.new(self.token.encode(), message, "sha256").hexdigest()[:32] if self.token else ""

@@ -5,28 +5,21 @@ from typing import Any
 
 from convrag import TurnRecord
 from convrag_web.server.citations import CitedReply
-from convrag_web.server.event_stream import DONE
+from convrag_web.server.openai_requests import CompletionRequest
 
 
 class CompletionForm:
     """Formats the reply to one request.
 
     Args:
-        id: of the completion.
-        model: its name.
-        record: whether the reply is to have the record of the turn.
-        usage: whether a streamed reply is to tell the tokens, in a chunk of its own.
+        id: of the reply.
+        request: that it answers; it names the model, and says whether the record and a chunk with tokens are wanted.
     """
 
-    last = DONE
-    """The event behind all others."""
-    error_name = ""
-    """Of the event that is an error."""
-
-    def __init__(self, id: str, model: str, *, record: bool, usage: bool) -> None:
-        self._head = {"id": id, "created": int(time.time()), "model": model}
-        self._with_record = record
-        self._with_usage = usage
+    def __init__(self, id: str, request: CompletionRequest) -> None:
+        self._head = {"id": f"chatcmpl-{id}", "created": int(time.time()), "model": request.model}
+        self._with_record = request.convrag
+        self._with_usage = request.stream_options is not None and request.stream_options.include_usage
 
     def format_whole(self, reply: CitedReply, record: TurnRecord) -> dict[str, Any]:
         """The reply at once."""

@@ -37,7 +37,8 @@ class ConversationInfo(BaseModel):
     """A conversation. Its title is its first question, cut; it is empty before that.
 
     The model is the one that it goes on with. It is empty where none can, since the conversation was begun in the
-    terminal with another configuration.
+    terminal with another configuration. `open` says whether this server can go on with it: one about other documents
+    can be read alone.
     """
 
     id: str
@@ -45,6 +46,7 @@ class ConversationInfo(BaseModel):
     model: str
     domain: str
     turns: int
+    open: bool
     created: datetime
     updated: datetime
 
@@ -68,17 +70,16 @@ class NewConversation(BaseModel):
     domain: str | None = Field(None, description="the corpus that it is about, where the model has several")
 
 
-class TurnRequest(BaseModel):
-    """A question to answer."""
-
-    question: FilledText
-    query: FilledText | None = Field(None, description="what to search for instead of a rewrite of the question")
-
-
 class RegenerateRequest(BaseModel):
     """The last question, to be answered again."""
 
     query: FilledText | None = Field(None, description="what to search for instead of a rewrite of the question")
+
+
+class TurnRequest(RegenerateRequest):
+    """A question to answer."""
+
+    question: FilledText
 
 
 class Suggestions(BaseModel):

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
@@ -67,8 +68,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
 
     @router.post(_ONE + "/regenerate", **EVENTS)
     async def regenerate(
-        conversation_id: schemas.ConversationId,
-        request: schemas.RegenerateRequest = _SAME_QUERY,
+        conversation_id: schemas.ConversationId, request: schemas.RegenerateRequest = _SAME_QUERY
     ) -> Response:
         """Answer the last question again, with the events of a turn; the new turn takes the place of the last one."""
         check_length(request.query or "", "query", max_characters)
@@ -155,15 +155,9 @@ async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
 
 
 def _describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any]:
-    return {
-        "id": info.id,
-        "title": info.title,
-        "model": turns.name_model(info),
-        "domain": info.domain,
-        "turns": info.turns,
-        "created": info.created.isoformat(),
-        "updated": info.updated.isoformat(),
-    }
+    told = {name: getattr(info, name) for name in ("id", "title", "domain", "turns")}
+    times = {"created": info.created.isoformat(), "updated": info.updated.isoformat()}
+    return {**told, "model": turns.name_model(info), "open": turns.can_go_on(info), **times}
 
 
 def format_export(conversation: Mapping[str, Any], records: Sequence[TurnRecord], format: str) -> Response:
@@ -195,10 +189,9 @@ def find_passage(records: Sequence[TurnRecord], passage_id: str) -> tuple[str, P
         RequestError: no turn has it.
     """
     for record in reversed(records):
-        passages = [*(hit.passage for hit in record.hits), *(item.passage for item in record.evidence.items)]
-        for passage in passages:
-            if passage.id == passage_id:
-                return record.domain, passage
+        shown = (*(hit.passage for hit in record.hits), *(item.passage for item in record.evidence.items))
+        if found := next((each for each in shown if each.id == passage_id), None):
+            return record.domain, found
     raise RequestError(404, "no turn of this conversation has such a passage", param="passage", code="not_found")
 
 
@@ -217,25 +210,15 @@ def show_document(document: Document, passage: Passage) -> dict[str, Any]:
     middle = span[0] if span else 0
     first = max(0, min(middle - LONGEST // 2, length - LONGEST))
     last = min(length, first + LONGEST)
-    return {
-        "id": document.id,
-        "title": document.title,
-        "url": document.url,
+    numbered = enumerate(document.pages, 1)
+    told = {name: getattr(document, name) for name in ("id", "title", "url", "page_name")}
+    return told | {
         "text": document.text[first:last],
         "first": first,
         "last": last,
         "length": length,
-        "headings": [
-            {"start": heading.start - first, "level": heading.level, "text": heading.text}
-            for heading in document.headings
-            if first <= heading.start < last
-        ],
-        "pages": [
-            {"start": start - first, "number": number}
-            for number, start in enumerate(document.pages, 1)
-            if first <= start < last
-        ],
-        "page_name": document.page_name,
+        "headings": [asdict(at) | {"start": at.start - first} for at in document.headings if first <= at.start < last],
+        "pages": [{"start": at - first, "number": number} for number, at in numbered if first <= at < last],
         "passage": {"start": span[0] - first, "end": min(span[1], last) - first} if span else None,
     }
 

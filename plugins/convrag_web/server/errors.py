@@ -137,21 +137,16 @@ def describe_invalid_request(problems: RequestValidationError) -> RequestError:
     return RequestError(400, f"{param}: {message}" if param else message, param=param or None)
 
 
-_ANSWERS = "answers are text that cites sources: leave it out"
-UNSUPPORTED = {
-    "n": "there is one answer: leave it out",
+_JSON = "answers are text that cites sources: leave it out, or ask the language model itself for JSON, in words"
+UNSUPPORTED = dict.fromkeys(
+    ("n", "logprobs", "top_logprobs", "audio", "modalities", "background", "prompt"), "leave it out"
+) | {
     "tools": "the server has no tools of its own: leave them out; functions of yours may stay, and none is called",
     "tool_choice": 'no tool is ever called, so none can be forced: leave it out, or say "auto"',
     "functions": "leave them out; tools may be sent, and none is ever called",
-    "response_format": f"{_ANSWERS}, or ask the language model itself for JSON, in words",
-    "text": f"{_ANSWERS}, or ask the language model itself for JSON, in words",
-    "logprobs": "there are none: leave it out",
-    "top_logprobs": "there are none: leave it out",
-    "audio": _ANSWERS,
-    "modalities": _ANSWERS,
-    "background": "the server answers at once, or in a stream: leave it out",
+    "response_format": _JSON,
+    "text": _JSON,
     "conversation": "name the response that came before, as previous_response_id",
-    "prompt": "prompts are the configuration's: leave it out",
 }
 """Fields of OpenAI's protocol whose values may be refused, since ignoring them would give another reply than was asked
 for; and what to do.
@@ -178,13 +173,7 @@ def install_error_handlers(app: FastAPI) -> None:
             headers = {"Allow": ", ".join(allowed)}
         return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
 
-    async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
-        return describe_invalid_request(error).to_reply()
-
-    async def handle_failure(request: Request, error: Exception) -> JsonReply:
-        return describe_failure(error).to_reply()
-
     app.add_exception_handler(HTTPException, handle_http_error)
-    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    app.add_exception_handler(RequestValidationError, lambda _, error: describe_invalid_request(error).to_reply())
     for kind in (RequestError, ConvragError, Exception):
-        app.add_exception_handler(kind, handle_failure)
+        app.add_exception_handler(kind, lambda _, error: describe_failure(error).to_reply())

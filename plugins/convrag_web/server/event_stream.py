@@ -40,8 +40,7 @@ class TurnStream(StreamingResponse):
     media_type = "text/event-stream"
 
     def __init__(self, turn: RunningTurn, events: AsyncIterator[bytes]) -> None:
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the latter for nginx
-        super().__init__(events, headers=headers)
+        super().__init__(events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # that for nginx
         self._turn = turn
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

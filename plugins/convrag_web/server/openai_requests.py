@@ -1,5 +1,6 @@
 """The requests of OpenAI's protocol, as far as they bear on an answer; other fields are ignored."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from convrag import Message, Question, Turn
 from convrag.sdk.streaming import mend_surrogates
 from convrag.sdk.types import Role
-from convrag_web.server.citations import drop_source_list
+from convrag_web.server.citations import LIST
 from convrag_web.server.errors import RequestError
 from convrag_web.server.task import Limits
 
@@ -24,21 +25,11 @@ def _require_text(text: str) -> str:
     return text
 
 
-def _require_no_choice(choice: Any) -> Any:
-    """A choice of tools under which no tool may be called, as a model is free to do."""
-    mode = choice.get("allowed_tools", choice).get("mode") if isinstance(choice, dict) else choice
-    if mode not in (None, "auto", "none") or (isinstance(choice, dict) and mode is None):
-        raise ValueError("it forces a tool")
-    return choice
-
-
 Text = Annotated[str, AfterValidator(_mend)]
 """Any text of a client."""
 
 FilledText = Annotated[Text, AfterValidator(_require_text), Field(min_length=1, pattern=r"\S")]
 """A text that is not blank."""
-
-ToolChoice = Annotated[Any, AfterValidator(_require_no_choice), Field(description="none, auto or null")]
 
 
 class ContentPart(BaseModel):
@@ -78,7 +69,7 @@ class ModelRequest(BaseModel):
     model: str | None = Field(None, description="its name; by default the first of GET /v1/models")
     domain: str | None = Field(None, description="the corpus to ask, where the model has several")
     stream: bool | None = False
-    tool_choice: ToolChoice = None
+    tool_choice: Literal["auto", "none"] | None = None
     convrag: bool = Field(False, description="whether the reply has the whole record of the turn under `convrag`")
 
 
@@ -129,21 +120,28 @@ class ResponseRequest(ModelRequest):
     prompt: None = None
     metadata: dict[str, Any] | None = None
 
+    def list_messages(self) -> list[ChatMessage | OtherItem]:
+        """The instructions and the input as messages."""
+        given = [ChatMessage(role="user", content=self.input)] if isinstance(self.input, str) else self.input
+        return [ChatMessage(role="system", content=self.instructions), *given] if self.instructions else [*given]
+
 
 _ROLES: dict[str, Role] = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
 _TEXTS = frozenset({"text", "input_text", "output_text"})
+_FILES = re.compile(r"### Task:\n(?:(?!<chat_history>).)*<context>.*</context>\s*", re.DOTALL)
+"""How Open WebUI puts files before a question."""
+_REFUSED = "cannot be read beside the documents of the server; task.attachments=ignore lets it read past them"
 
 
 def read_messages(
-    messages: Sequence[ChatMessage | OtherItem], limits: Limits, param: str = "messages", *, attachments: bool
+    messages: Sequence[ChatMessage | OtherItem], limits: Limits, param: str = "messages"
 ) -> list[Message]:
     """Read the texts of messages. What calls a tool, or is its result, is left out.
 
     Args:
         messages: of a request, in order.
-        limits: how many there may be, and how long.
+        limits: how many there may be, and how long; whether images, sounds and files are left out, too.
         param: the field that they come from.
-        attachments: whether images, sounds and files may be among them; they are left out.
 
     Raises:
         RequestError: a question has no text, or an attachment; there are too many messages, or one is too long.
@@ -154,18 +152,20 @@ def read_messages(
     read = []
     for place, message in enumerate(messages):
         where = f"{param}.{place}.content"
-        if isinstance(message, OtherItem):
-            continue
-        if message.role not in _ROLES or message.tool_calls or message.function_call:
+        if isinstance(message, OtherItem) or message.role not in _ROLES or message.tool_calls or message.function_call:
             continue
         asks = message.role == "user"
         if isinstance(content := message.content or "", list):
             others = [index for index, part in enumerate(content) if part.type not in _TEXTS]
-            if others and asks and not attachments:
+            if others and asks and limits.attachments == "refuse":
                 name = f"{where}.{others[0]}.type"
-                text = f"{name}: {content[others[0]].type} is not read; task.attachments=ignore reads past it"
+                text = f"{name}: {content[others[0]].type} {_REFUSED}"
                 raise RequestError(400, text, param=name, code="unsupported_parameter")
             content = "\n\n".join(part.text for part in content if part.type in _TEXTS)
+        if asks and (files := _FILES.match(content)):
+            if limits.attachments == "refuse":
+                raise RequestError(400, f"{where}: files {_REFUSED}", param=where, code="unsupported_parameter")
+            content = content[files.end() :]
         check_length(content, where, limits.max_characters)
         if asks and not content.strip():
             raise RequestError(400, f"{where}: it must be a text that is not empty", param=where)
@@ -174,37 +174,25 @@ def read_messages(
 
 
 def make_question(
-    messages: Sequence[Message],
-    *,
-    conversation_id: str,
-    domain: str,
-    hide_history: bool = False,
-    earlier: Sequence[Turn] = (),
+    messages: Sequence[Message], id: str, domain: str, earlier: Sequence[Turn] = (), hide_history: bool = False
 ) -> Question:
     """Make the question that the last message asks, with the turns before it.
 
     Args:
         messages: of the request, in order.
-        conversation_id: of the question.
+        id: of the conversation.
         domain: the corpus that it is about.
-        hide_history: whether the question is to be answered without its history.
         earlier: turns before the messages.
+        hide_history: whether the question is to be answered without its history.
 
     Raises:
         RequestError: the last message is not a user's.
     """
     *pairs, (text, _) = pair_messages(messages)
-    number = len(earlier) + len(pairs) + 1
-    numbered = enumerate(pairs, start=len(earlier) + 1)
-    history = (*earlier, *(Turn(f"{conversation_id}<::>{n}", *pair) for n, pair in numbered))
-    return Question(
-        text=text,
-        conversation_id=conversation_id,
-        turn_id=f"{conversation_id}<::>{number}",
-        domain=domain,
-        number=number,
-        history=() if hide_history else history,
-    )
+    told = [Turn(f"{id}<::>{number}", *pair) for number, pair in enumerate(pairs, start=len(earlier) + 1)]
+    history = (*earlier, *told)
+    number = len(history) + 1
+    return Question(text, id, f"{id}<::>{number}", domain, number, () if hide_history else history)
 
 
 def check_length(text: str, param: str, most: int) -> None:
@@ -228,7 +216,7 @@ def pair_messages(messages: Sequence[Message]) -> list[tuple[str, str]]:
             exchanges.append((message.content, ""))
         elif message.role == "assistant" and exchanges:
             question, answer = exchanges[-1]
-            exchanges[-1] = (question, "\n\n".join(filter(None, [answer, drop_source_list(message.content)])))
+            exchanges[-1] = (question, "\n\n".join(filter(None, [answer, message.content.partition(LIST)[0]])))
     if last != "user":
         raise RequestError(400, "messages: the last message must be the user's, with the question", param="messages")
     return exchanges

@@ -15,45 +15,29 @@ class ResponseForm:
     """Formats the reply to one request.
 
     Args:
-        id: of the response.
-        model: its name.
+        id: of the reply; that of a turn that is kept names its conversation and its number.
         request: that it answers.
-        stored: whether the conversation is kept.
+        stored: whether the turn is kept.
     """
 
-    last = b""
-    """There is no event behind all others."""
-    error_name = "error"
-    """Of the event that is an error."""
-
-    def __init__(self, id: str, *, model: str, request: ResponseRequest, stored: bool) -> None:
-        self._place = {"item_id": id.replace("resp_", "msg_", 1), "output_index": 0, "content_index": 0}
+    def __init__(self, id: str, request: ResponseRequest, *, stored: bool = False) -> None:
+        self._place = {"item_id": f"msg_{id}", "output_index": 0, "content_index": 0}
         self._with_record = request.convrag
         self._number = -1
         self._response: dict[str, Any] = (
-            {"id": id, "object": "response", "created_at": int(time.time()), "status": "in_progress", "model": model}
-            | {
-                "error": None,
-                "incomplete_details": None,
-                "usage": None,
-                "output": [],
-                "metadata": request.metadata or {},
-            }
-            | {"previous_response_id": request.previous_response_id, "instructions": request.instructions}
-            | {"store": stored, "text": {"format": {"type": "text"}}}
-            | {"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
+            {"id": f"resp_{id}", "object": "response", "created_at": int(time.time()), "status": "in_progress"}
+            | dict.fromkeys(("error", "incomplete_details", "usage"))
+            | {"model": request.model, "instructions": request.instructions, "metadata": request.metadata or {}}
+            | {"previous_response_id": request.previous_response_id, "store": stored, "output": []}
+            | {"text": {"format": {"type": "text"}}, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
         )
 
     def format_whole(self, reply: CitedReply, record: TurnRecord) -> dict[str, Any]:
         """The reply at once."""
-        tokens = count_tokens(record)
-        usage = {
-            "input_tokens": tokens["prompt_tokens"],
-            "input_tokens_details": tokens["prompt_tokens_details"],
-            "output_tokens": tokens["completion_tokens"],
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": tokens["total_tokens"],
-        }
+        spent = count_tokens(record)
+        usage = {"input_tokens": spent["prompt_tokens"], "input_tokens_details": spent["prompt_tokens_details"]}
+        usage |= {"output_tokens": spent["completion_tokens"], "output_tokens_details": {"reasoning_tokens": 0}}
+        usage |= {"total_tokens": spent["total_tokens"]}
         reason = _REASONS.get(find_reason(record))
         status = "incomplete" if reason else "completed"
         details = {"incomplete_details": {"reason": reason}} if reason else {}
@@ -79,12 +63,11 @@ class ResponseForm:
         response = self.format_whole(reply, record)
         (item,) = response["output"]
         (part,) = item["content"]
-        name = "output_text.annotation.added"
+        numbered = [
+            {**self._place, "annotation_index": n, "annotation": each} for n, each in enumerate(part["annotations"])
+        ]
         return [
-            *(
-                self._format_event(name, **self._place, annotation_index=index, annotation=annotation)
-                for index, annotation in enumerate(part["annotations"])
-            ),
+            *(self._format_event("output_text.annotation.added", **each) for each in numbered),
             self._format_event("output_text.done", **self._place, text=part["text"], logprobs=[]),
             self._format_event("content_part.done", **self._place, part=part),
             self._format_event("output_item.done", output_index=0, item=item),

@@ -30,6 +30,7 @@ from convrag import (
     Pipeline,
     Prompt,
     PromptTemplate,
+    Question,
     TurnRecord,
 )
 from convrag.sdk.corpus import Corpus
@@ -40,7 +41,7 @@ from convrag.sdk.storage import UsageMeter
 from convrag.sdk.streaming import Stream, listen_with
 from convrag.sdk.tasks.configuration import compose_with, find_differences, settings_of
 from convrag.sdk.tasks.options import variants
-from convrag.sdk.tasks.turns import ConversationInfo, Session, Wiring
+from convrag.sdk.tasks.turns import ConversationInfo, Session, TurnOptions, Wiring
 from convrag_web.server.errors import RequestError
 from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner
 
@@ -83,6 +84,8 @@ class ServedModel:
         self.overrides = tuple(overrides)
         self.pipeline = pipeline
         self._llm: LLM = wiring.get("llm")
+        self.has_llm = self._llm.tasks is None
+        """Whether there is a language model, and not rules in its place."""
         self._llm_name = wiring.describe_choice("llm").partition("=")[2]
         self._dataset: Dataset = wiring.get("dataset")
         self._open_corpus = cache(partial(Corpus.open_copy, self._dataset, store=wiring.store))
@@ -104,13 +107,9 @@ class ServedModel:
 
     def describe(self) -> dict[str, Any]:
         """What a list of models says of it."""
-        return {
-            "id": self.name,
-            "overrides": [override for override in self.overrides if not override.startswith("hydra.")],
-            "domains": list(self.pipeline.domains),
-            "llm": self._llm_name,
-            "examples": self._examples,
-        }
+        overrides = [override for override in self.overrides if not override.startswith("hydra.")]
+        offered = {"domains": list(self.pipeline.domains), "examples": self._examples}
+        return {"id": self.name, "overrides": overrides, "llm": self._llm_name, **offered}
 
     @cached_property
     def _examples(self) -> list[str]:
@@ -131,38 +130,29 @@ class ServedModel:
 
     def find_passage(self, domain: str, passage_id: str) -> Passage:
         """Return a passage of a corpus. Raises RequestError where it is there no longer."""
-        if domain in self.pipeline.domains and (corpus := self._open_corpus(domain)) is not None:
-            found = corpus.get_by_id([passage_id])
-        else:  # searched elsewhere
-            found = [each for each in self._dataset.corpus(domain) if each.id == passage_id]
-        if not found:
+        corpus = self._open_corpus(self.choose_domain(domain))  # none where another server searches
+        found = corpus.get_by_id([passage_id]) if corpus else self._dataset.corpus(domain)
+        if (passage := next((each for each in found if each.id == passage_id), None)) is None:
             raise RequestError(404, "the passage is no longer in the data set", param="passage", code="not_found")
-        return found[0]
+        return passage
 
-    @property
-    def has_llm(self) -> bool:
-        """Whether there is a language model, and not rules in its place."""
-        return self._llm.tasks is None
+    def answer(self, question: Question, stream: bool, tell: Tell) -> TurnRecord:
+        """Answer a question, whose turn is not kept; `tell` is called where the answer is streamed."""
+        return self.pipeline.answer(question, TurnOptions(listener=tell if stream else None, stages=stream))
 
-    def reply(
-        self, id: str, messages: Sequence[Message], chore: str, listener: Callable[[str], None] | None
-    ) -> TurnRecord:
-        """Let the language model reply without a search. The record is no turn's: nobody is told of it.
+    def reply(self, id: str, messages: Sequence[Message], chore: str | None, stream: bool, tell: Tell) -> TurnRecord:
+        """Let the language model reply without a search; where there is none, the reply is `chore`.
 
-        Args:
-            id: of the reply.
-            messages: as they are sent.
-            chore: the reply where there is no language model.
-            listener: is called with each piece.
+        The record is no turn's: nobody is told of it.
         """
         meter, text = UsageMeter(), chore
-        streams = self.has_llm and self._llm.streams
+        streams = stream and self.has_llm and self._llm.streams
         if self.has_llm:
-            with meter.measure_stage("generator"), listen_with(listener if streams else None):
+            with meter.measure_stage("generator"), listen_with(tell if streams else None):
                 text = self._llm.complete(Prompt("chat", tuple(messages))).text
-        if listener and not streams:
-            listener(text)
-        return TurnRecord(id, id, "", 1, messages[-1].content, answer=Answer(text), usage=meter.usage)
+        if not streams:
+            tell(text or "")
+        return TurnRecord(id, id, "", 1, "", answer=Answer(text or ""), usage=meter.usage)
 
     def suggest(self, record: TurnRecord) -> list[str]:
         """Suggest questions to ask after a turn; none where the llm fails, as llm=extractive does."""
@@ -263,16 +253,12 @@ SUGGESTIONS_AT_ONCE = 16
 
 
 class Earlier(NamedTuple):
-    """Turns of a conversation that is kept, from the first one on; `all` if there are no more."""
+    """Turns of a conversation that is kept, from the first one on; `whole` is its id where they are all of them."""
 
-    session: Session | None = None
     records: Sequence[TurnRecord] = ()
-    all: bool = False
-
-    @property
-    def domain(self) -> str | None:
-        """The corpus that the conversation is about."""
-        return self.session.domain if self.session else None
+    domain: str | None = None
+    model: str = ""
+    whole: str = ""
 
 
 class ConversationTurns:
@@ -322,38 +308,40 @@ class ConversationTurns:
         except OtherConfiguration:
             return info.model
 
+    def can_go_on(self, info: ConversationInfo) -> bool:
+        """Whether a conversation was begun with the configuration, its documents included, that its model has here."""
+        try:
+            return not find_differences(info.configuration, self.find_model(info).pipeline.configuration)
+        except OtherConfiguration:
+            return False
+
     def begin(self, model: ServedModel, domain: str) -> Session:
         """Begin a conversation."""
         id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
         return self.conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
 
-    def find_earlier(self, turn: str) -> Earlier:
-        """Find the turns up to one, which is named by its conversation and its number. Raises RequestError."""
-        id, _, number = turn.rpartition(".")
+    def find_earlier(self, response: str) -> Earlier:
+        """Find the turns up to a response, whose id names its conversation and its number. Raises RequestError."""
+        id, _, number = response.removeprefix("resp_").rpartition(".")
         session = self.conversations.get(id) if re.fullmatch(r"[1-9]\d{0,8}", number) else None
         records = self.conversations.records(id) if session else []
         if session is None or int(number) > len(records):
             text = "previous_response_id: the server keeps no such response"
             raise RequestError(404, text, param="previous_response_id", code="previous_response_not_found")
-        return Earlier(session, records[: int(number)], int(number) == len(records))
+        return Earlier(records[: int(number)], session.domain, session.model, id if int(number) == len(records) else "")
 
     def continue_from(self, earlier: Earlier, model: ServedModel, domain: str, pairs: Sequence[tuple[str, str]]) -> str:
-        """Return the id of the conversation that has these turns, and goes on: a new one unless they are all of theirs.
+        """Return the id of the conversation that has these turns and no more, and then these questions with answers.
 
-        Args:
-            earlier: the turns that are kept.
-            model: that goes on.
-            domain: its corpus.
-            pairs: questions and answers of the client's that follow.
+        It is a new one unless all of them are that of a conversation with the model.
         """
-        session = earlier.session
-        if session and earlier.all and not pairs and (session.model, session.domain) == (model.name, domain):
-            return session.id
+        if earlier.whole and not pairs and (earlier.model, earlier.domain) == (model.name, domain):
+            return earlier.whole
         new = self.begin(model, domain)
         told = (TurnRecord("", "", domain, 0, question, answer=Answer(answer)) for question, answer in pairs)
         for number, record in enumerate((*earlier.records, *told), start=1):
-            named = replace(record, conversation_id=new.id, turn_id=f"{new.id}<::>{number}", number=number)
-            self.conversations.append(new, named)
+            copied = replace(record, conversation_id=new.id, turn_id=f"{new.id}<::>{number}", number=number)
+            self.conversations.append(new, copied)
         return new.id
 
     async def ask(self, id: str, question: str, query: str | None, number: int | None = None) -> RunningTurn:

@@ -4,6 +4,7 @@ Labels: models, stages, outcomes.
 """
 
 import logging
+from functools import partial
 from typing import Literal
 
 from fastapi import APIRouter
@@ -31,16 +32,9 @@ class ServerMetrics:
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         self.turns = Counter("convrag_turns", "Turns that have ended.", ["model", "outcome"], registry=registry)
-        self.seconds = Histogram(
-            "convrag_turn_seconds",
-            "Seconds of a turn, without waiting.",
-            ["model"],
-            registry=registry,
-            buckets=_SECONDS,
-        )
-        self.stage_seconds = Histogram(
-            "convrag_stage_seconds", "Seconds of a stage of a turn.", ["stage"], registry=registry, buckets=_SECONDS
-        )
+        histogram = partial(Histogram, registry=registry, buckets=_SECONDS)
+        self.seconds = histogram("convrag_turn_seconds", "Seconds of a turn, without waiting.", ["model"])
+        self.stage_seconds = histogram("convrag_stage_seconds", "Seconds of a stage of a turn.", ["stage"])
         self.tokens = Counter("convrag_tokens", "Tokens of language models.", ["model", "kind"], registry=registry)
         self.cost = Counter("convrag_cost_usd", "Dollars spent on language models.", ["model"], registry=registry)
         self.waiting = Gauge("convrag_turns_waiting", "Turns that wait for others to end.", registry=registry)
@@ -71,10 +65,8 @@ class ServerMetrics:
         self.tokens.labels(model, "prompt").inc(prompt)
         self.tokens.labels(model, "completion").inc(completion)
         self.cost.labels(model).inc(sum(each.spent_usd for each in usage))
-        log.info(
-            "turn: model %s, number %d, %s, %.2f s, %d + %d tokens",
-            *(model, record.number, outcome, seconds, prompt, completion),
-        )
+        told = (model, record.number, outcome, seconds, prompt, completion)
+        log.info("turn: model %s, number %d, %s, %.2f s, %d + %d tokens", *told)
 
 
 def make_router(metrics: ServerMetrics) -> APIRouter:

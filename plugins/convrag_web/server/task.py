@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 from omegaconf import DictConfig
@@ -16,7 +16,7 @@ from convrag import ConfigError, Task
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a server; `ServeTask` explains them."""
+    """The limits of a server, and what it does at them; `ServeTask` explains them."""
 
     workers: int = 64
     queue: int = 256
@@ -24,11 +24,6 @@ class Limits:
     max_body: int = 1_000_000
     max_messages: int = 2000
     max_characters: int = 100_000
-
-
-class ApiOptions(NamedTuple):
-    """What OpenAI's protocol does; `ServeTask` explains it."""
-
     attachments: Literal["refuse", "ignore"] = "refuse"
     sources: Literal["annotations", "text"] = "annotations"
     public_url: str = ""
@@ -90,7 +85,7 @@ class ServeTask(Task):
         suggestions: Annotated[int, Ge(0)] = 3,
         attachments: Literal["refuse", "ignore"] = "refuse",
         sources: Literal["annotations", "text"] = "annotations",
-        public_url: str | None = None,
+        public_url: str = "",
         max_body: Annotated[int, Ge(1)] = 1_000_000,
         max_messages: Annotated[int, Ge(1)] = 2000,
         max_characters: Annotated[int, Ge(1)] = 100_000,
@@ -102,8 +97,8 @@ class ServeTask(Task):
         self.models = models
         self.domain = domain
         self.conversations = conversations
-        self.limits = Limits(workers, queue, timeout, max_body, max_messages, max_characters)
-        self.api = ApiOptions(attachments, sources, public_url or "")
+        sizes = (max_body, max_messages, max_characters)
+        self.limits = Limits(workers, queue, timeout, *sizes, attachments, sources, public_url)
         self.grace = grace
         self.cors = list(cors)
         self.hosts = list(hosts)
@@ -133,7 +128,7 @@ class ServeTask(Task):
             with serving.bind_socket(self.host, self.port) as bound:
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
-                server = serving.TurnServer(make_app(models, kept, self.limits, access, self.api), grace=self.grace)
+                server = serving.TurnServer(make_app(models, kept, self.limits, access), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
                 with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)
