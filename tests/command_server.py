@@ -28,7 +28,7 @@ LIBRARIES = (
     *(f"hydra._internal.core_plugins.{name}" for name in (*_SOURCES, *_COMPLETIONS, "basic_launcher", "basic_sweeper")),
     *("Stemmer", "asyncio", "convrag.cli.main", "convrag.run.runner", "filelock", "hydra._internal.hydra"),
     *("hydra.experimental", "ir_measures", "jinja2.sandbox", "json_repair", "matplotlib.backends.backend_agg"),
-    *("matplotlib.figure", "mpl_toolkits", "numpy.random", "pydantic.dataclasses", "pydantic.type_adapter", "pysbd"),
+    *("matplotlib.figure", "mpl_toolkits", "numpy.random", "pydantic.dataclasses", "pydantic.type_adapter"),
     *("pytrec_eval", "rapidfuzz", "rich.progress", "rich.table", "rouge_score.rouge_scorer", "sacrebleu"),
     *("scipy.stats", "sklearn.cluster", "sklearn.decomposition", "sklearn.feature_extraction.text"),
 )

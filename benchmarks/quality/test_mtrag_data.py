@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from convrag import Hit, Passage, Query, Question, Store, TurnRecord
-from convrag.sdk.sentences import segment_line
 from convrag_condense.gate import compute_known_share, read_stems
 from convrag_datasets.mtrag import MtragDataset
-from convrag_metrics.grounding import segment_sentences
 from convrag_metrics.idk import detect_idk
 from convrag_metrics.ranking import RankingMetrics
 
@@ -87,17 +85,6 @@ def test_reference_answers_that_do_not_know_are_told_apart(mtrag_path: Path) -> 
     assert counts["ANSWERABLE", "no"] >= 0.98 * sum(n for (label, _), n in counts.items() if label == "ANSWERABLE")
     assert counts["UNANSWERABLE", "yes"] >= 0.9 * sum(n for (label, _), n in counts.items() if label == "UNANSWERABLE")
     assert counts["PARTIAL", "yes"] <= 2
-
-
-def test_fast_segmentation_finds_the_sentences_of_pysbd(mtrag_path: Path) -> None:
-    texts = [row["targets"][0]["text"] for row in read_references(mtrag_path)]
-    paragraphs = [part for text in texts for part in text.splitlines() if part.strip()]
-    alike = sum(
-        [part.strip() for part in segment_sentences(each)]
-        == [part.strip() for part in segment_line(each) if part.strip()]
-        for each in paragraphs
-    )
-    assert alike >= 0.98 * len(paragraphs)
 
 
 def test_the_guard_of_condense_accepts_the_rewrites(mtrag_path: Path) -> None:

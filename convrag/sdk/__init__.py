@@ -18,7 +18,10 @@
 * `llm_rewriter`: the base of rewriters that ask an LLM once, and follow-up questions that it suggests.
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
-* `sentences`: the sentences of English texts, also shortened by whole clauses.
+* `sentences`: the sentences of texts of any script and what they do, also shortened by whole clauses.
+* `frequencies`: in how many passages each word is, and what a question's words weigh.
+* `matching`: how much of what a question asks the sentences of passages say.
+* `deciding`: whether a question is answered or refused, from named signals.
 * `alignment`: finds copied texts in the text that they were copied from.
 * `citations`: finds and checks the citations of an answer, and the sentence that each stands behind.
 * `transcript`: a conversation as Markdown, its numbered passages, and what people know them by.

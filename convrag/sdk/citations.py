@@ -90,10 +90,6 @@ def _find_numbers(marks: str) -> list[int]:
     return [int(number) if len(number) < 10 else -1 for number in re.findall(r"\d+", marks)]
 
 
-LIBRARIES = ("pysbd",)
-"""Their versions are part of the fingerprints of stages that use this module."""
-
-
 class CitedStatement(NamedTuple):
     """A sentence of an answer with the citations behind it.
 

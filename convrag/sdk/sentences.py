@@ -1,56 +1,153 @@
-"""Splits English text into sentences with pysbd, as spans or as texts, and shortens a sentence by whole clauses.
+"""Splits texts of any script into sentences, as spans or as texts, and shortens an English sentence by whole clauses.
 
-pysbd's time grows with the square of a line's length, so it reads at most 3,000 characters at once: of a longer line it
-gets the parts between ends that are certain. A text of more than 50,000 characters, such as a whole book, is split at
-certain ends alone. So the time grows with the length, whatever the text.
+Rules for marks, abbreviations and line breaks find the ends, in a time that grows with the length of the text, whatever
+it holds.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
-
-LIBRARIES = ("pysbd",)
-"""Their versions are part of the fingerprints of stages that use this module."""
-
-_READ_AT_ONCE = 3_000
-"""Characters of a line that pysbd reads at once."""
-
-READ_IN_FULL = 50_000
-"""Characters of a text above which pysbd is not asked."""
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
 
 # The lookbehind keeps the search from starting again at each space of a long row of spaces.
 _CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
-CERTAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
-"""The space between two sentences: after a word too long for an abbreviation, before a capital or a citation."""
 
-_NUMBERED_REFERENCE = (
-    r"(?<=[^\d\s])(\.|∯)((\[((?:\d++(?:,\s?-?\s?|\s-?\s?|-\s?))*+)\d{1,3}\])++|((\d{1,3}\s?)?\d{1,3}))(\s)(?=[A-Z])"
+_CLOSERS = r"[\"'”’»›)\]}」』】〉》）］]"
+_BREAKS = r"\n\r\f\v\u0085\u2028\u2029"
+_ITEM = r"(?:[-*+•◦▪‣–]|\#{1,6}|\d{1,3}[.)])(?=\s)|[|>]|`{3}|~{3}"
+# Possessive quantifiers (++) and atomic groups, so that no character is read many times over.
+_CANDIDATE = re.compile(
+    rf"""
+    (?P<mark> [.!?…‽؟۔।॥։]++ (?: {_CLOSERS} | [\ \u00a0\u202f]» | \s(?:''|[”’])(?=\s) | \[[\d\ ,;–-]++\] )*+ )
+    | (?P<end> [。！？｡．។။]++ {_CLOSERS}*+ )
+    | (?P<line> (?> \r\n | [{_BREAKS}] ) )
+    """,
+    re.VERBOSE,
 )
-"""A period, a reference in brackets, and the space before the next sentence.
+_LAST_WORD = re.compile(r"[^\s(\[\"“‘«]*\Z")
+_NEW_LINE = re.compile(rf"[^\S{_BREAKS}]*+(?:[{_BREAKS}]|{_ITEM}|\Z)", re.VERBOSE)
+"""The beginning of a line that does not go on with the one before: an empty one, an item, a heading, a table, code."""
 
-It finds what pysbd's own pattern finds, in the same groups, of which pysbd uses the second and the seventh.
+_NAMED = """
+adm approx bzw ca capt cf cmdr col dipl dr eg evtl fr gen ggf gov hon hr hrn hrsg ie ing inkl lt mme mr mrs ms mt
+mx prof rep rev sen sgt sig sra st ud vgl viz vs zb
 """
+"""Abbreviations that a name or a noun follows (English, German, French, Italian, Spanish)."""
+_NUMBERED = """
+abs al apr art aug bd ch dec dez ed eq feb fig figs jan jul jun kap mar max mär min no nos nov nr núm oct okt op par pp
+sec sect sep sept tab vol
+"""
+"""Abbreviations that a number follows."""
+_BEFORE_NAMES, _BEFORE_NUMBERS = frozenset(_NAMED.split()), frozenset(_NUMBERED.split())
+_ENDS_IN_LETTERS = frozenset(["a.m", "p.m", "etc"])
+_GERMAN = re.compile(r"\b(?:der|die|das|dem|den|des|am|im|vom|zum|bis|und|ist|wird|seit|ab)\b", re.IGNORECASE)
+_MONTH = re.compile(r"\s*(?:Jan|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|Okt|Oct|Nov|De[zc])")
+_JOINS = re.compile(
+    r"(?:[,(–—]|\b(?:a|an|the|of|in|on|at|to|for|with|by|from|and|or|within|as|than|that|der|die|das|und|oder|von|mit|"
+    r"für|im|am|zu|bei|aus|den|dem|des|eine?|bis))\Z",
+    re.IGNORECASE,
+)
+"""The end of a line after which a sentence goes on."""
+_FIELD = re.compile(r"[^:;\n]{1,80}: ")
+_NEAR, _NARROWEST, _WIDEST = 400, 40, 160  # characters: of lines that are compared; lines of wrapped text
 
-_LINE = re.compile(r"[^\r\n]+")
-_SEPARATORS = re.compile(r"[\x1c-\x1f]+")  # white space to a pattern, but not to int(), which pysbd gives it to
-_SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: the mark is a token of its own
-_CLOSING = re.compile(r"(?:''|[”’])\s+(?=\S)")
 
+def find_sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    r"""Find the (start, end) of each sentence of a text, or of a part of it, in order, without white space around it.
 
-def find_sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Find the (start, end) of each sentence in order, without white space around it.
+    A sentence ends after a mark of its script with space after it, in Chinese and Japanese without one; not after an
+    abbreviation, the number of a list item or of a German date, nor before a small letter or the end of a table's cell.
+    A line break ends it, too, since titles and items often have no mark; but not in a line that was wrapped: the next
+    line goes on with a small letter, or this one ends with a comma or "of", or had no room for the next word. A part
+    without letters belongs to the next sentence.
 
-    A line break ends a sentence. So does a punctuation mark with space on both sides, as in tokenised text, even within
-    quotes. A part without letters, such as the number of a list item, belongs to the next sentence.
+    Example:
+        >>> text = "The fare is paid within\nGermany. It is due on 3. März."
+        >>> [text[slice(*span)] for span in find_sentence_spans(text)]
+        ['The fare is paid within\nGermany.', 'It is due on 3. März.']
     """
+    end = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
-    for line in _LINE.finditer(text):
-        if line[0].strip():
-            parts = segment_line(line[0], fast=len(text) > READ_IN_FULL)
-            located = _locate_parts(text, line.start(), line.end(), parts)
-            divided = (part for span in located for part in _split_at_spaced_marks(text, *span))
-            spans += _join_without_letters(text, _move_closing_quotes(text, divided))
-    return spans
+    begin = start
+    for found in _CANDIDATE.finditer(text, start, end):
+        place = found.end()
+        if found.lastgroup == "mark" and not _ends_sentence(text, begin, found.start(), place, end):
+            continue
+        if found.lastgroup == "line" and not _ends_line(text, begin, found.start(), place, end):
+            continue
+        spans.append((begin, place))
+        begin = place
+    trimmed = (_trim(text, *span) for span in (*spans, (begin, end)))
+    return list(_join_without_letters(text, [span for span in trimmed if span[0] < span[1]]))
+
+
+def _ends_sentence(text: str, begin: int, mark: int, place: int, end: int) -> bool:
+    """Whether the mark from `mark` to `place` ends the sentence that begins at `begin`."""
+    if place >= end:
+        return True
+    if not text[place].isspace():
+        return False
+    following = text[place : min(place + 50, end)].lstrip()[:1]
+    if following.islower() or following == "|":
+        return False
+    if text[mark] != "." or not text[mark + 1 : mark + 2].isspace():  # "..." and "?" end it, and so does "(so.)"
+        return True
+    word = _LAST_WORD.search(text, max(begin, mark - 20), mark)
+    last = word[0].lstrip("'") if word else ""
+    if last.isdigit() and len(last) < 3 and following.isupper():  # "31. März", "der 2. Weltkrieg"
+        german = _MONTH.match(text, place) or _GERMAN.search(text, max(begin, mark - 200), mark)
+        return not german and not _is_item_number(text, begin, mark)
+    return not _is_abbreviated(last, following) and not _is_item_number(text, begin, mark)
+
+
+def _is_abbreviated(word: str, following: str) -> bool:
+    """Whether the period after a word marks an abbreviation."""
+    if len(word) == 1:
+        return word.isalpha() and word != "I"  # an initial, "z. B."
+    if "." in word:  # "U.S" and "Ph.D", not "example.org" and "3.2"
+        short = all(len(part) < 3 and not part.isdigit() for part in word.split("."))
+        return short and word.lower() not in _ENDS_IN_LETTERS
+    known = word.lower()
+    return known in _BEFORE_NAMES or (known in _BEFORE_NUMBERS and (following.isdigit() or following == "("))
+
+
+def _is_item_number(text: str, begin: int, mark: int) -> bool:
+    """Whether all that stands before the mark is the number of an item: "3", "3.2", "iv"."""
+    item = text[begin:mark].strip() if mark - begin < 40 else ""
+    return 0 < len(item) <= 8 and (item.replace(".", "").isdigit() or not any(map(str.isalpha, item)))
+
+
+def _ends_line(text: str, begin: int, mark: int, place: int, end: int) -> bool:
+    """Whether the line break from `mark` to `place` ends a sentence, and not only a line that was wrapped."""
+    if place >= end or _NEW_LINE.match(text, place, end) or not text[begin:mark].strip():
+        return True
+    before = text[max(0, mark - _NEAR) : mark].rpartition("\n\n")[2].splitlines()
+    after = text[place : min(place + _NEAR, end)].partition("\n\n")[0].splitlines()
+    line, following = before[-1], after[0].lstrip()
+    if line.lstrip().startswith(("#", "|", "`" * 3)) or (_FIELD.match(line) and _FIELD.match(following)):
+        return True
+    if _JOINS.search(line.rstrip()) or (following[:1].islower() and not text[begin:mark].lstrip()[0].islower()):
+        return False
+    width = max(map(len, (*before, *after)))
+    return not (_NARROWEST <= width <= _WIDEST and len(line) + 1 + len(following.split()[0]) > width)
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), max(start, end - len(part) + len(part.rstrip()))
+
+
+def _join_without_letters(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join each span without letters to the next span."""
+    first: int | None = None
+    for start, end in spans:
+        if any(map(str.isalpha, text[start:end])):
+            yield start if first is None else first, end
+            first = None
+        elif first is None:
+            first = start
+    if first is not None:
+        yield first, spans[-1][1]
 
 
 def get_first_sentence(text: str) -> str:
@@ -65,51 +162,12 @@ def get_first_sentence(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_sentences(text: str) -> tuple[str, ...]:
-    """Split a text into its sentences, each without line breaks.
+    """Split a text into its sentences, each on one line.
 
-    Numbers in square brackets are removed: in a prompt they would look like citations of its passages. A line break
-    ends a sentence, since titles and list items often have no punctuation mark at their end.
+    Numbers in square brackets are removed: in a prompt they would look like citations of its passages.
     """
-    fast = len(text) > READ_IN_FULL
-    lines = (" ".join(line.split()) for line in remove_citations(text).splitlines())
-    parts = (part.strip() for line in lines if line for part in segment_line(line, fast=fast))
-    return tuple(part for part in parts if part)
-
-
-def segment_line(line: str, *, fast: bool = False) -> list[str]:
-    """Split a line into its sentences, with the white space after them.
-
-    Args:
-        line: a text without line breaks.
-        fast: whether to split at certain ends alone, without pysbd.
-    """
-    if fast:
-        return CERTAIN_GAP.split(line)
-    lines = filter(None, _SEPARATORS.split(line))
-    blocks = (block for each in lines for block in _cut_at_certain_ends(each))
-    return [part for block in blocks for part in (_segment_block(block) if len(block) <= _READ_AT_ONCE else [block])]
-
-
-@lru_cache(maxsize=8192)
-def _segment_block(block: str) -> tuple[str, ...]:
-    """Split a block with pysbd, which takes a millisecond; the cells of a grid read the same passages."""
-    from pysbd import Segmenter
-
-    segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
-    segmenter.language_module = _get_english()
-    return tuple(str(part) for part in segmenter.segment(block))
-
-
-@cache
-def _get_english() -> type:
-    """Return pysbd's rules for English, with one pattern written anew.
-
-    pysbd's own pattern for references ("...was shown.[12, 13] The ...") finds 2 ways to read each number of two digits,
-    and 4 for three: where the text is none in the end, it tries all of them, for ages.
-    """
-    from pysbd.lang.english import English
-
-    return type("English", (English,), {"NUMBERED_REFERENCE_REGEX": _NUMBERED_REFERENCE})
+    plain = remove_citations(text)
+    return tuple(" ".join(plain[start:end].split()) for start, end in find_sentence_spans(plain))
 
 
 def remove_citations(text: str) -> str:
@@ -122,68 +180,60 @@ def remove_citations(text: str) -> str:
     return _CITATION.sub("", text)
 
 
-def _cut_at_certain_ends(line: str) -> Iterator[str]:
-    """Cut a line into blocks of at most _READ_AT_ONCE characters; a block is longer only where no end is certain."""
-    if len(line) <= _READ_AT_ONCE:
-        yield line
-        return
-    start = last = 0
-    for gap in CERTAIN_GAP.finditer(line):
-        if gap.end() - start > _READ_AT_ONCE and last > start:
-            yield line[start:last]
-            start = last
-        last = gap.end()
-    if len(line) - start > _READ_AT_ONCE and last > start:
-        yield line[start:last]
-        start = last
-    yield line[start:]
+Kind = Literal["statement", "question", "other"]
+"""What a sentence does: it states something, it asks, or neither: a heading, the head of a table, a menu, code."""
+
+_ASKS = re.compile(r"[?？؟؛][\s\"'”’»)*_\]]*\Z")
+_MARKED = re.compile(r"[.!…。！।॥։።:;][\s\"'”’»)*_\]`\[\d,]*\Z")
+_LISTED = re.compile(r"\s*(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+")
+_RULE = re.compile(r"(?:[\s|:=+*_`~-]*\n)+")
+_UNDERLINE = re.compile(r"\s*\n[ \t|+]*[:=~^-]{2}[-:=~^|+ \t]*(?:\n|\Z)")
+_NO_STATEMENT = re.compile(
+    r"""\s*(?:
+        \#{1,6}\s | >>> | \$\s | /[/*] | </?\w+[\s>/] | \.\.\s | @\w+$
+        | (?:import|from|def|class|return|var|let|const|function|export|elif|sudo|npm|pip|git)\s (?!.*[.!]\s*$)
+        | (?:next|previous|prev|back|home|up|see\ also|contents|table\ of\ contents|menu|tags?|related)\s*[:»>|←→]
+        | [\w.\[\]"']+\s*[-+*/:]?=[^=] | [\w.]+\(.*\)\s*[;{]?$
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_CODE = re.compile(r"[{}()\[\]<>;=$\\|]|->")
+_INLINE_CODE = re.compile(r"`[^`\n]*`")
 
 
-def _locate_parts(text: str, start: int, end: int, parts: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a line's parts. If the segmenter has changed a part, the rest of the line is one sentence."""
-    position = start
-    for part in parts:
-        found = text.find(part.strip(), position, end)
-        if found < 0:
-            break
-        if part.strip():
-            yield found, found + len(part.strip())
-            position = found + len(part.strip())
-    if rest := text[position:end].strip():
-        found = text.index(rest, position)
-        yield found, found + len(rest)
+def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
+    """Yield the sentences of a passage with what they do: (start, end, kind).
+
+    A text of fewer than four words, or three with an end mark, states nothing; nor does a line that has neither an end
+    mark nor a verb, a digit or the bullet of a list.
+    """
+    fences = [found.span() for found in _FENCE.finditer(text)]
+    for start, end in find_sentence_spans(text):
+        if rule := _RULE.match(text, start, end):
+            start = rule.end()
+        fenced = any(first <= start < last for first, last in fences)
+        yield start, end, "other" if fenced else _classify(text[start:end], text[end : end + 200])
 
 
-def _split_at_spaced_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a span after each punctuation mark that has space on both sides."""
-    for gap in _SPACED_END.finditer(text, start, end):
-        yield start, gap.start()
-        start = gap.end()
-    yield start, end
+def ends_in_question(text: str) -> bool:
+    """Whether a text ends with a question mark."""
+    return bool(_ASKS.search(text))
 
 
-def _move_closing_quotes(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Move a closing quotation mark at the beginning of a sentence to the end of the sentence before."""
-    moved: list[tuple[int, int]] = []
-    for start, end in spans:
-        if moved and (quote := _CLOSING.match(text, start, end)):
-            moved[-1] = moved[-1][0], start + len(quote[0].rstrip())
-            start = quote.end()
-        moved.append((start, end))
-    return moved
-
-
-def _join_without_letters(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Join each span without letters to the next span."""
-    first: int | None = None
-    for start, end in spans:
-        if any(character.isalpha() for character in text[start:end]):
-            yield start if first is None else first, end
-            first = None
-        elif first is None:
-            first = start
-    if first is not None:
-        yield first, spans[-1][1]
+def _classify(sentence: str, following: str) -> Kind:
+    if ends_in_question(sentence):
+        return "question"
+    prose = _INLINE_CODE.sub("x", _LINK.sub("", remove_citations(sentence)))
+    marked, field = _MARKED.search(sentence), _FIELD.match(sentence)
+    words = max(len(prose.split()), len(_CJK.findall(prose)) // 2)
+    coded = _NO_STATEMENT.match(sentence) or len(_CODE.findall(prose)) > len(prose) / 15
+    if coded or words < (3 if marked or field else 4) or _UNDERLINE.match(following):
+        return "other"
+    told = marked or field or _LISTED.match(sentence) or _FINITE_VERB.search(prose) or re.search(r"\d", prose)
+    return "statement" if told else "other"
 
 
 _ASIDE = re.compile(r"\s*\([^()]*\)")

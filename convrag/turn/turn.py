@@ -275,13 +275,13 @@ class TurnInProgress:
         return reason
 
 
-REFUSALS = frozenset(("I could not find this in the passages.", "The passages do not answer this question."))
-"""The answers of first-party stages that found nothing."""
+REFUSALS = ("I could not find this in the ", "The passages do not answer this question.")
+"""The beginnings of the answers of first-party stages that found nothing."""
 
 
 def blank_refusals(history: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The history for a rewriter: a refusal is no answer, lest its words be searched for."""
-    return tuple(replace(turn, answer="") if turn.answer in REFUSALS else turn for turn in history)
+    return tuple(replace(turn, answer="") if turn.answer.startswith(REFUSALS) else turn for turn in history)
 
 
 def rerank_hits(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:

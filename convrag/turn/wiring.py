@@ -220,7 +220,7 @@ class Wiring:
         if given is None and parameter.used_option and parameter.optional and parameter.name in node:
             return None
         if given is None and not isinstance(parameter.default, Use):
-            if parameter.default is None:
+            if parameter.default is None and parameter.name != "dataset":  # given as the store is
                 return None
             self._injected.setdefault(place, []).append(group)
             stage: Stage = self.get(group)

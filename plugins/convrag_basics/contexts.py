@@ -62,7 +62,7 @@ class SnippetContext(Context):
         tokens: of a snippet, with its title (200: the Perplexity-style seed).
     """
 
-    libraries = ("pysbd", "PyStemmer")
+    libraries = ("PyStemmer",)
 
     def __init__(self, *, llm: LLM, tokens: Annotated[int, Ge(1)] = 200) -> None:
         self.llm = llm

@@ -10,6 +10,7 @@ from convrag import (
     LLM,
     Answer,
     Clusterer,
+    Dataset,
     Embedder,
     Evidence,
     Generator,
@@ -21,10 +22,12 @@ from convrag import (
     Report,
     Run,
     RunSummary,
+    Store,
     Tracker,
     hookimpl,
 )
 from convrag.sdk.citations import check_citations
+from convrag.sdk.deciding import Decider
 from convrag.sdk.prompts import add_profile
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.types import Sweep
@@ -53,6 +56,10 @@ class DirectGenerator(Generator):
         llm: the language model that answers.
         max_tokens: the longest answer, in tokens; None leaves it to the llm.
         temperature: 0 gives the likeliest answer, higher values more varied ones; None leaves it to the llm.
+        dataset: its corpus tells rare words of a question from common ones.
+        store: keeps the document frequencies.
+        refuse: when the passages count as no answer, see docs/stages.md: never, rarely, balanced, often, or the least
+            share of what the question asks that they must say.
         prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`, `history` (a list of
             `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text`, `title` and `hint`, which
             says whether the text is a hint at an earlier message).
@@ -64,18 +71,32 @@ class DirectGenerator(Generator):
     streams = True
 
     def __init__(
-        self, *, llm: LLM, max_tokens: int | None = None, temperature: float | None = None, prompt: Path | None = None
+        self,
+        *,
+        llm: LLM,
+        dataset: Dataset | None = None,
+        store: Store | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        prompt: Path | None = None,
+        refuse: str = "balanced",
     ) -> None:
         self.llm = llm
+        self.decider = Decider(llm, dataset, store, refuse)
         self.sampling = {"max_tokens": max_tokens, "temperature": temperature}
         self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
         self.prompt_templates = (self.template,)
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """One call of the LLM. Raises LLMError."""
+        decision = self.decider.decide(question, evidence)
+        if decision.reply:
+            return decision.make_answer()
         prompt = self.template.render(
             self.sampling,
             question=question.text,
+            standalone=question.standalone,
+            least=0.0,
             history=[{"user": turn.question, "assistant": remove_citations(turn.answer)} for turn in question.history],
             evidence=[
                 {"number": item.number, "text": item.text, "title": item.passage.title, "hint": item.hint}
@@ -85,6 +106,7 @@ class DirectGenerator(Generator):
         completion = self.llm.complete(add_profile(prompt, question.profile))
         checked = check_citations(completion.text, {item.number: item.passage.id for item in evidence.items})
         trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
+        trace["decision"] = decision.trace()
         return Answer(checked.text, checked.citations, trace)
 
 

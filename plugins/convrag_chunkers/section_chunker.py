@@ -8,7 +8,7 @@ from annotated_types import Ge
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages, is_heading_alone
-from convrag_chunkers.sentences import find_sentences
+from convrag.sdk.sentences import find_sentence_spans
 from convrag_chunkers.tokens import choose_part, count_tokens, cut_lines, trim_span
 
 Kind = Literal["paragraph", "list", "table", "code"]
@@ -30,7 +30,7 @@ class Block(NamedTuple):
     def find_parts(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield what the block can be cut into: the lines of tables and code, the sentences and items of others."""
         if self.kind in ("paragraph", "list"):
-            yield from find_sentences(text, self.start, self.end)
+            yield from find_sentence_spans(text, self.start, self.end)
             return
         for line in _LINE.finditer(text, self.start, self.end):
             start, end = line.start(), trim_span(text, *line.span())[1]

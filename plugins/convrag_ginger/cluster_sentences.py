@@ -1,6 +1,6 @@
 """What each of the best clusters says, in a sentence that its nuggets support, and the same rephrased as a whole."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +23,34 @@ class WrittenSentences(NamedTuple):
     left_out: int
 
 
+MOST_QUOTED = 2
+"""The most sentences of an answer that quotes, as no model writes it."""
+
+TIED = 0.98
+"""Of the best rate: what counts as equal, so that the ranker decides."""
+
+
+class Quoting(NamedTuple):
+    """What may be quoted, where no model writes.
+
+    Args:
+        rates: nugget -> how much of what is asked it says.
+        adds: whether a sentence adds to those before it; one that does not is left out.
+    """
+
+    rates: Mapping[Nugget, float]
+    adds: Callable[[Sequence[str], str], bool]
+
+    def rate(self, nuggets: Iterable[Nugget]) -> float:
+        """The rate of the best of several nuggets."""
+        return max((self.rates.get(nugget, 0.0) for nugget in nuggets), default=0.0)
+
+    def choose_best(self, nuggets: Sequence[Nugget]) -> list[Nugget]:
+        """Those that say most, in their order."""
+        least = TIED * self.rate(nuggets)
+        return [nugget for nugget in nuggets if self.rates.get(nugget, 0.0) >= least]
+
+
 @dataclass
 class SentenceWriter:
     """Writes a sentence for each of the best clusters, and rephrases them; see GingerGenerator for the parameters."""
@@ -38,7 +66,12 @@ class SentenceWriter:
     sampling: dict[str, Any]
 
     def write(
-        self, query: str, nuggets: Sequence[Nugget], clusters: Sequence[Cluster], order: Sequence[int]
+        self,
+        query: str,
+        nuggets: Sequence[Nugget],
+        clusters: Sequence[Cluster],
+        order: Sequence[int],
+        quoting: Quoting | None = None,
     ) -> WrittenSentences:
         """Write the sentences, until the limit is reached; each text once.
 
@@ -47,17 +80,20 @@ class SentenceWriter:
             nuggets: all nuggets, which the clusters name by their positions.
             clusters: the clusters.
             order: their positions, best first.
+            quoting: what may be quoted, where no model writes.
         """
         sentences: dict[str, CitedSentence] = {}
         reduced = left_out = 0
         for index in order[: self.clusters]:
-            if len(sentences) == self.limit.sentences:
+            if len(sentences) == min(self.limit.sentences, MOST_QUOTED if quoting else self.limit.sentences):
                 break
             room = self.limit.words - count_words(sentences)
-            sentence, is_reduced = self._summarize(query, index, clusters[index], nuggets, room)
+            sentence, is_reduced = self._summarize(query, index, clusters[index], nuggets, room, quoting)
             reduced += is_reduced
             left_out += sentence is None
             if sentence is None or sentence.text in sentences:
+                continue
+            if quoting and not quoting.adds(list(sentences), sentence.text):
                 continue
             if count_words([sentence.text]) > room:
                 break
@@ -65,11 +101,19 @@ class SentenceWriter:
         return WrittenSentences(list(sentences.values()), reduced, left_out)
 
     def _summarize(
-        self, query: str, index: int, cluster: Cluster, nuggets: Sequence[Nugget], room: int
+        self,
+        query: str,
+        index: int,
+        cluster: Cluster,
+        nuggets: Sequence[Nugget],
+        room: int,
+        quoting: Quoting | None,
     ) -> tuple[CitedSentence | None, bool]:
         """The summary of a cluster, or a sentence of it that is quoted, or None; and whether a summary was reduced."""
         members = [nuggets[member] for member in cluster.members]
         representatives = [merged.nugget for merged in cluster.nuggets]
+        if quoting:
+            representatives = quoting.choose_best(representatives)
         summary = get_first_sentence(self.summarizer.summarize(query, representatives, self.words))
         if text := shorten_by_clauses(summary, self.words):
             sentence = self.attributor.attribute(text, index, members)

@@ -13,6 +13,7 @@ from convrag import (
     Answer,
     Clusterer,
     ConfigError,
+    Dataset,
     Detector,
     Embedder,
     Evidence,
@@ -22,12 +23,14 @@ from convrag import (
     Question,
     Ranker,
     Report,
+    Store,
     Summarizer,
     TurnRecord,
 )
+from convrag.sdk.deciding import Decider
 from convrag.sdk.parallel import map_parallel
 from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
-from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
+from convrag_ginger.cluster_sentences import TIED, Quoting, SentenceWriter, Unsupported
 from convrag_ginger.clusters import MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
 from convrag_ginger.length_limit import LengthLimit, join_sentences
 from convrag_ginger.llm_detector import Untagged
@@ -41,7 +44,9 @@ class GingerGenerator(Generator):
     all nuggets with their offsets, the clusters with their scores (and with the words of their topics, where the
     clusterer has any), their order, and each sentence with its citations and whether its nuggets support it. Fewer
     nuggets than `few` are a cluster each, and a single one gives a single sentence. Without nuggets, the answer says
-    that the passages do not answer the question (`outcome`: answered, single or unanswerable).
+    that the documents do not answer the question (`outcome`: answered, single or unanswerable). Without a language
+    model, it quotes at most two sentences, of the nuggets that say nearly as much of what is asked as the best, unless
+    refuse=never leaves all to the ranker, as published.
 
     Args:
         llm: rephrases and checks, if `fluency` or `check` ask for it.
@@ -50,6 +55,8 @@ class GingerGenerator(Generator):
         embedder: is given to the clusterer, and finds the nearest cluster of an outlier.
         ranker: orders the clusters, their nuggets joined, by relevance; equal scores keep the order of the passages.
         summarizer: says in one sentence what a cluster says.
+        dataset: its corpus tells rare words of a question from common ones.
+        store: keeps the document frequencies.
         res_length_limit: the most sentences, of `words` words each; 100 means 400 words instead (GINGER's convention).
         words: the most words of a sentence (35: GINGER). A longer one is shortened by whole clauses. If that cannot be
             done, a sentence of the nuggets is quoted, which may be longer as long as the answer has room for it.
@@ -72,7 +79,8 @@ class GingerGenerator(Generator):
             GINGER, which does not check). The trace has the number of sentences that were reduced and left out.
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording where the new one is
             too long, is several sentences, or loses its support.
-        unanswerable: the answer where there is no nugget.
+        refuse: when the passages count as no answer, see docs/stages.md: never, rarely, balanced, often, or the least
+            share of what the question asks that they must say.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question` and `text` (a
             sentence on each line).
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the llm.
@@ -93,6 +101,8 @@ class GingerGenerator(Generator):
         embedder: Embedder,
         ranker: Ranker,
         summarizer: Summarizer,
+        dataset: Dataset | None = None,
+        store: Store | None = None,
         res_length_limit: Annotated[int, Ge(1)] = 3,
         words: Annotated[int, Ge(1)] = 35,
         clusters: Annotated[int, Ge(1)] | None = None,
@@ -104,7 +114,7 @@ class GingerGenerator(Generator):
         check: Literal["words", "llm"] = "words",
         unsupported: Unsupported = "reduce",
         fluency: bool = False,
-        unanswerable: str = "The passages do not answer this question.",
+        refuse: str = "balanced",
         prompt: Path | None = None,
         temperature: float | None = 0.0,
     ) -> None:
@@ -120,7 +130,7 @@ class GingerGenerator(Generator):
         )
         self.duplicates = duplicates
         self.fluency = fluency
-        self.unanswerable = unanswerable
+        self.decider = Decider(getattr(summarizer, "llm", llm), dataset, store, refuse)  # it writes the sentences
         sampling = {"temperature": temperature}
         support_prompt = PromptTemplate("support", package="convrag_ginger")
         fluency_prompt = PromptTemplate("fluency", package="convrag_ginger", path=prompt)
@@ -151,24 +161,26 @@ class GingerGenerator(Generator):
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """Run all steps. Raises LLMError where the detector or the summarizer does."""
+        decision = self.decider.decide(question, evidence)
+        if decision.reply:
+            return decision.make_answer()
         query = question.standalone or question.text
         nuggets, untagged = self._detect(query, evidence)
+        quoting = Quoting(decision.keep_best(nuggets), decision.adds) if self.decider.quotes else None
+        nuggets = list(quoting.rates) if quoting else nuggets
         merged = self._merge(nuggets)
         clusters = self.nugget_clusterer.cluster(query, merged)
-        order = sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
-        written = self.writer.write(query, nuggets, clusters, order)
+        rates = [quoting.rate(nuggets[n] for n in each.members) if quoting else 0.0 for each in clusters]
+        least = TIED * max(rates, default=0.0)
+        order = sorted(range(len(clusters)), key=lambda index: (rates[index] < least, -clusters[index].score))
+        written = self.writer.write(query, nuggets, clusters, order, quoting)
         sentences = written.sentences
         counts: dict[str, Any] = {"reduced": written.reduced, "left_out": written.left_out}
         if untagged:
             counts |= {"untagged": untagged, "fallback": describe_untagged(untagged)}
         if not sentences:
-            trace: dict[str, Any] = {
-                "outcome": "unanswerable",
-                "query": query,
-                "nuggets": [asdict(nugget) for nugget in nuggets],
-                **counts,
-            }
-            return Answer(self.unanswerable, (), trace)
+            found = {"query": query, "nuggets": [asdict(nugget) for nugget in nuggets], **counts}
+            return decision.refuse().make_answer(found)
         fluency = "off"
         if self.fluency:
             sentences, reason = self.writer.rephrase(query, sentences)
@@ -177,6 +189,7 @@ class GingerGenerator(Generator):
         text = join_sentences(add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences)
         cited = [sorted(sentence.passages, key=numbers.__getitem__) for sentence in sentences]
         trace = {
+            "decision": decision.trace(),
             "outcome": "answered" if len(merged) > 1 else "single",
             "query": query,
             "nuggets": [asdict(nugget) for nugget in nuggets],
@@ -249,7 +262,7 @@ def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
             words += count_topic_words([trace])
             sentences = trace.get("sentences", ())
             counts[str(trace["outcome"])] += 1
-            counts["nuggets"] += len(trace["nuggets"])
+            counts["nuggets"] += len(trace.get("nuggets", ()))
             counts["sentences"] += len(sentences)
             counts["reduced"] += trace.get("reduced", 0)
             counts["left_out"] += trace.get("left_out", 0)

@@ -15,6 +15,8 @@ from convrag.sdk.sentences import find_sentence_spans, get_first_sentence
 
 log = logging.getLogger(__name__)
 
+_GAP = re.compile(r"\s")
+
 
 class Untagged(LLMError):
     """A reply has no tags and is no copy of the passage: the model does not follow the format."""
@@ -117,9 +119,8 @@ def _split_sentence(
     text: str, start: int, end: int, max_tokens: int, count_tokens: Callable[[str], int]
 ) -> Iterator[tuple[int, int]]:
     """Halve a sentence between words until its pieces fit; a single word stays whole."""
-    middle = text.rfind(" ", start + 1, (start + end) // 2 + 1)
-    if middle < 0:
-        middle = text.find(" ", start + 1, end - 1)
+    gaps = [gap.start() for gap in _GAP.finditer(text, start + 1, end - 1)]
+    middle = min(gaps, key=lambda gap: abs(2 * gap - start - end), default=-1)
     if middle < 0 or count_tokens(text[start:end]) <= max_tokens:
         yield start, end
         return

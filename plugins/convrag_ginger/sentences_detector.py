@@ -7,17 +7,18 @@ from typing import Annotated, Any
 from annotated_types import Ge, Interval
 
 from convrag import LLM, Detector, Nugget, Passage, use
-from convrag.sdk.sentences import find_sentence_spans
-from convrag_ginger.length_limit import stem_content
+from convrag.sdk.matching import Asked, match_sentences
+from convrag.sdk.words import find_stems
 
 
 class SentencesDetector(Detector):
     """Take the sentences that match the query best: no LLM, no model, no cost.
 
-    A sentence is relevant by the share of the query's words (English stems, without stop words) that it has. Words that
-    stand only in the title or in the sentence before count for a part, since a sentence often continues what was named
-    there. The relevance of the n-th sentence is divided by log2(n + 1), as nDCG discounts a rank (Jarvelin and
-    Kekalainen 2002), since texts say first what matters most (Edmundson 1969).
+    A sentence is relevant by the share of the query's words (English stems, without stop words) that it or its title
+    has. Words that stand only in the sentence before count for a part, since a sentence often continues what was named
+    there. Headings, questions, menus and code are no sentences that answer. The relevance of the n-th sentence is
+    divided by log2(n + 1), as nDCG discounts a rank (Jarvelin and Kekalainen 2002), since texts say first what matters
+    most (Edmundson 1969).
 
     Args:
         threshold: the least share of the query's words that a passage has, 0 to 1; with less, it has no nugget. A
@@ -26,9 +27,9 @@ class SentencesDetector(Detector):
         best: the least share of the best discounted relevance in the passage, 0 to 1. F1 is highest if everything is
             kept that is likelier than half of that F1 (Lipton et al. 2014); with an F1 of about .4, and a best sentence
             that is more likely a nugget than not, that is a third.
-        context: weight of a word that stands only in the title or in the sentence before, 0 to 1.
+        context: weight of a word that stands only in the sentence before, 0 to 1.
         lead: whether later sentences are discounted.
-        least_words: the fewest words of a sentence; shorter ones are headings.
+        least_words: the fewest words of a sentence.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class SentencesDetector(Detector):
         best: Annotated[float, Interval(ge=0, le=1)] = 0.33,
         context: Annotated[float, Interval(ge=0, le=1)] = 0.5,
         lead: bool = True,
-        least_words: Annotated[int, Ge(1)] = 4,
+        least_words: Annotated[int, Ge(1)] = 3,
     ) -> None:
         self.threshold = threshold
         self.best = best
@@ -48,30 +49,19 @@ class SentencesDetector(Detector):
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
         """The sentences that match, in order."""
-        wanted = frozenset(stem_content(query))
-        shared = wanted.intersection(stem_content(passage.content))
+        wanted = find_stems(query)
+        shared = wanted & find_stems(passage.content)
         if not shared or len(shared) < self.threshold * len(wanted):
             return []
-        nuggets, relevances = self._weigh_sentences(wanted, passage)
-        scores = [relevance / math.log2(n + 1) if self.lead else relevance for n, relevance in enumerate(relevances, 1)]
+        asked = Asked.of(dict.fromkeys(wanted, 1.0))
+        found = match_sentences(asked, passage.text, passage.title, self.context, self.least_words)
+        scores = [match.share / math.log2(n + 1) if self.lead else match.share for n, match in enumerate(found, 1)]
         least = self.best * max(scores, default=0.0)
-        return [nugget for nugget, score in zip(nuggets, scores, strict=True) if score >= least and score > 0]
-
-    def _weigh_sentences(self, wanted: frozenset[str], passage: Passage) -> tuple[list[Nugget], list[float]]:
-        """The sentences of a passage without title and headings, and the relevance of each, 0 to 1."""
-        in_title = wanted.intersection(stem_content(passage.title))
-        in_previous: frozenset[str] = frozenset()
-        nuggets: list[Nugget] = []
-        relevances: list[float] = []
-        for start, end in find_sentence_spans(passage.text):
-            text = passage.text[start:end]
-            shared = wanted.intersection(stem_content(text))
-            if text != passage.title and len(text.split()) >= self.least_words:
-                nearby = (in_title | in_previous) - shared
-                nuggets.append(Nugget(text, passage.id, start, end))
-                relevances.append((len(shared) + self.context * len(nearby)) / len(wanted))
-            in_previous = shared
-        return nuggets, relevances
+        return [
+            Nugget(passage.text[match.start : match.end], passage.id, match.start, match.end)
+            for match, score in zip(found, scores, strict=True)
+            if score >= least and score > 0
+        ]
 
 
 class AutoDetector(Detector):

@@ -57,7 +57,7 @@ class SummaryMemory(Memory):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("pysbd", "PyStemmer")
+    libraries = ("PyStemmer",)
 
     def __init__(
         self,

@@ -1,9 +1,8 @@
 """Tasks "answer" and "rewrite" without a language model.
 
-An answer quotes the sentences of the evidence that match the question. A sentence's score is the share of the
-question's weight that its words cover. A word weighs more if fewer passages of the corpus have it (idf). A question
-that refers back is matched together with the words that a rewrite would add. Where the evidence is a hint to a passage
-of an earlier message, that passage is read there.
+An answer quotes the one or two sentences of the evidence that match the question best (`convrag.sdk.matching`). A word
+weighs more if fewer passages of the corpus have it (idf). A question that refers back is matched together with the
+words of its rewrite. Where the evidence is a hint to a passage of an earlier message, that passage is read there.
 
 A rewrite adds to a question the words that it lacks. How many: a standalone search question names about three things,
 so a question with fewer than three content words is filled up to three. A reference back (it, they, that) stands for
@@ -22,13 +21,14 @@ were said.
 """
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from convrag.sdk.sentences import remove_citations, split_sentences
-from convrag.sdk.words import ANAPHORS, find_content_words, find_stems, find_words, is_content_word
-from convrag_offline.document_frequencies import DocumentFrequencies, add_weights
+from convrag.sdk.frequencies import DocumentFrequencies
+from convrag.sdk.matching import choose_sentences, clean_quote, match_sentences, rank_sentences, read_question
+from convrag.sdk.sentences import remove_citations
+from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
 
 ENOUGH = 3
 """Content words of a standalone question."""
@@ -125,24 +125,10 @@ def _find_new_words(text: str, known_sentences: set[str]) -> dict[str, str]:
 NOT_FOUND = "I could not find this in the passages."
 """The answer where no sentence matches."""
 
-MAX_SENTENCES = 3
-"""The most sentences of an answer."""
-
 MIN_SHARE = 0.5
 """The least share of the question's weight that a sentence must cover; with less, it answers another question."""
 
-MIN_WORDS = 4
-"""The fewest words of a sentence; shorter ones are headings."""
-
 _NUMBER = re.compile(r"\[(\d+)\]")
-_NEAR_BEST = 0.75  # of the best score: the least score of the other sentences of an answer
-
-
-class _Sentence(NamedTuple):
-    number: int
-    position: int
-    text: str
-    stems: frozenset[str]
 
 
 def answer(
@@ -151,8 +137,10 @@ def answer(
     evidence: Passages,
     frequencies: DocumentFrequencies,
     earlier_evidence: Passages = (),
+    standalone: str = "",
+    least: float = MIN_SHARE,
 ) -> str:
-    """Up to three sentences in the order of the passages, each with its citation, or NOT_FOUND.
+    """The sentences that say most of what is asked, best first, each with its citation; or NOT_FOUND.
 
     Args:
         question: what to answer.
@@ -160,14 +148,17 @@ def answer(
         evidence: passages with `number` and `text`, or a hint: `hint`, and a text that names a number ("[3]").
         frequencies: tell rare words from common ones.
         earlier_evidence: the passages that stand in the earlier messages, at which hints point.
+        standalone: the rewritten question; without it, the words of the history are added that the question lacks.
+        least: the share of the question's weight that a sentence must cover.
     """
-    evidence = _follow_hints(evidence, earlier_evidence)
-    wanted = find_stems(question)
-    for text in find_missing_words(question, history, frequencies):
-        wanted |= find_stems(text)
-    matching = _find_matching_sentences(evidence, wanted)
-    chosen = _choose_best(matching, frequencies.weigh_question(wanted))
-    return " ".join(f"{sentence.text} [{sentence.number}]" for sentence in sorted(chosen)) or NOT_FOUND
+    meant = standalone or " ".join([question, *find_missing_words(question, history, frequencies)])
+    asked = read_question(question, meant, frequencies, trusted=not standalone)
+    passages = {str(item["number"]): item for item in _follow_hints(evidence, earlier_evidence)}
+    texts = {number: f"{item.get('title', '')}\n{item['text']}" for number, item in passages.items()}
+    matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
+    chosen = choose_sentences(rank_sentences(matches, texts), asked.weights)
+    quotes = [(n, passages[n]["text"][match.start : match.end]) for n, match in chosen if match.share >= least]
+    return " ".join(f"{clean_quote(text)} [{number}]" for number, text in quotes) or NOT_FOUND
 
 
 def _follow_hints(evidence: Passages, earlier_evidence: Passages) -> list[Mapping[str, Any]]:
@@ -181,27 +172,3 @@ def _follow_hints(evidence: Passages, earlier_evidence: Passages) -> list[Mappin
         elif named and named[1] in full:
             found.append(full[named[1]])
     return found
-
-
-def _find_matching_sentences(evidence: Passages, wanted: Set[str]) -> list[_Sentence]:
-    """The distinct sentences that have a word of the question."""
-    found: dict[str, _Sentence] = {}
-    for item in evidence:
-        if wanted.isdisjoint(find_stems(item["text"])):
-            continue
-        for position, text in enumerate(split_sentences(item["text"])):
-            stems = frozenset(find_stems(text) & wanted)
-            if stems and len(text.split()) >= MIN_WORDS and text != item.get("title"):
-                found.setdefault(text, _Sentence(int(item["number"]), position, text, stems))
-    return list(found.values())
-
-
-def _choose_best(found: Sequence[_Sentence], weights: Mapping[str, float]) -> list[_Sentence]:
-    """The sentence with the highest score, and those with nearly as much; of equal scores, the earlier passage's."""
-    total = sum(weights.values())
-    scores = {sentence.text: add_weights(sentence.stems, weights) for sentence in found}
-    ranked = sorted(found, key=lambda sentence: (-scores[sentence.text], sentence.number, sentence.position))
-    if not ranked or scores[ranked[0].text] < MIN_SHARE * total:
-        return []
-    least = max(MIN_SHARE * total, _NEAR_BEST * scores[ranked[0].text])
-    return [sentence for sentence in ranked[:MAX_SENTENCES] if scores[sentence.text] >= least]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge
 
 from convrag import ConfigError, Dataset, Embedder, Store
+from convrag.sdk.frequencies import has_passages, open_corpora
 from convrag.sdk.identity import digest, find_version, hash_package
 from convrag.sdk.words import Analysis, stem_content_words
-from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:
     from pathlib import Path

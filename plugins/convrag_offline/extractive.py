@@ -10,15 +10,14 @@ from inspect import signature
 from typing import Any
 
 from convrag import LLM, Completion, Dataset, LLMError, Prompt, Store
-from convrag.sdk.sentences import shorten_by_clauses, split_sentences
-from convrag.sdk.words import ANAPHORS, find_stems, find_words
-from convrag_offline.answering import History, answer, find_missing_words, rewrite
-from convrag_offline.document_frequencies import (
+from convrag.sdk.frequencies import (
     DocumentFrequencies,
     add_weights,
     count_document_frequencies,
-    open_corpora,
 )
+from convrag.sdk.sentences import shorten_by_clauses, split_sentences
+from convrag.sdk.words import ANAPHORS, find_stems, find_words
+from convrag_offline.answering import History, answer, find_missing_words, rewrite
 from convrag_offline.nuggets import (
     assign_support,
     choose,
@@ -99,7 +98,7 @@ class ExtractiveLLM(LLM):
     def _load_frequencies(self) -> DocumentFrequencies:
         with self._lock:
             if self._frequencies is None:
-                self._frequencies = count_document_frequencies(open_corpora(self.dataset, self.store), self.store)
+                self._frequencies = count_document_frequencies(self.dataset, self.store)
             return self._frequencies
 
 

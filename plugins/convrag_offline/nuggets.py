@@ -18,36 +18,23 @@ passages ("support"), that covers more of the question ("completeness"), or more
 
 import json
 import math
-import re
 from collections.abc import Sequence, Set
-from typing import NamedTuple
 
-from convrag.sdk.sentences import find_sentence_spans, remove_citations
+from convrag.sdk.deciding import is_courtesy
+from convrag.sdk.frequencies import DocumentFrequencies, compute_share
+from convrag.sdk.matching import Asked, match_sentences
+from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import find_stems
-from convrag_offline.answering import MIN_SHARE, MIN_WORDS, History, Passages, answer, rewrite
-from convrag_offline.document_frequencies import DocumentFrequencies, add_weights, compute_share
+from convrag_offline.answering import MIN_SHARE, History, Passages, answer, rewrite
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
 
 _NEAR_BEST = 0.33  # of the best score; convrag_ginger's detector=sentences says why
-_CONTEXT_WEIGHT = 0.5  # of a word that stands only in the title or in the sentence before
-
-
-class ScoredSentence(NamedTuple):
-    """Where a sentence stands, in characters; the share of the question's weight that it covers, by itself and in all.
-
-    `own` counts the words of the sentence; `share` those of the title and of the sentence before as well, for half.
-    """
-
-    start: int
-    end: int
-    own: float
-    share: float
 
 
 def tag_nuggets(question: str, passage: str, frequencies: DocumentFrequencies, title: str = "") -> str:
     """A copy of the passage with tags around its nuggets."""
-    sentences = score_sentences(question, passage, frequencies, title)
+    sentences = match_sentences(Asked.of(frequencies.weigh_question(find_stems(question))), passage, title)
     if not any(sentence.own for sentence in sentences):
         return passage
     scores = [sentence.share / math.log2(n + 1) for n, sentence in enumerate(sentences, 1)]
@@ -59,27 +46,6 @@ def tag_nuggets(question: str, passage: str, frequencies: DocumentFrequencies, t
             copied += [passage[sentence.start : sentence.end], CLOSING_TAG]
             position = sentence.end
     return "".join([*copied, passage[position:]])
-
-
-def score_sentences(
-    question: str, passage: str, frequencies: DocumentFrequencies, title: str = ""
-) -> list[ScoredSentence]:
-    """The sentences of a passage, without its headings, in order, with what they cover of the question."""
-    weights = frequencies.weigh_question(find_stems(question))
-    total = sum(weights.values())
-    in_title = find_stems(title)
-    in_previous = frozenset[str]()
-    found: list[ScoredSentence] = []
-    for start, end in find_sentence_spans(passage):
-        text = passage[start:end]
-        shared = find_stems(text) & weights.keys()
-        nearby = ((in_title | in_previous) & weights.keys()) - shared
-        own = add_weights(shared, weights)
-        share = own + _CONTEXT_WEIGHT * add_weights(nearby, weights)
-        if total and text != title and len(text.split()) >= MIN_WORDS:
-            found.append(ScoredSentence(start, end, own / total, share / total))
-        in_previous = shared
-    return found
 
 
 _MATCHES = 1 / 3  # of the question's weight: a question names about three things, a nugget may answer one of them
@@ -111,16 +77,15 @@ def nuggetise(
     Returns:
         {"nuggets": [...]} as JSON, the nuggets that cover most of the question first.
     """
-    complete = rewrite(question, history, frequencies)
+    wanted = frequencies.weigh_question(find_stems(rewrite(question, history, frequencies)))
     spans = [
         each["text"][sentence.start : sentence.end]
         for each in passages
-        for sentence in score_sentences(complete, each["text"], frequencies, each.get("title", ""))
+        for sentence in match_sentences(Asked.of(wanted), each["text"], each.get("title", ""))
         if sentence.own and sentence.share >= _MATCHES
     ]
     distinct = dict.fromkeys([*nuggets, *(" ".join(span.split()[:words]) for span in spans)])
-    weights = frequencies.weigh_question(find_stems(complete))
-    best = sorted(distinct, key=lambda text: -compute_share(text, weights))
+    best = sorted(distinct, key=lambda text: -compute_share(text, wanted))
     return json.dumps({"nuggets": best[:most]}, ensure_ascii=False)
 
 
@@ -152,30 +117,24 @@ MOST_SPANS = 6
 _NEAR_BEST_SPAN = 0.5  # of the best score: the least score of the other sentences
 _FULL, _PART = 0.9, 0.5  # the least share of the question's weight that the spans of a full and a partial answer cover
 
-_COURTESY = re.compile(r"\b(?:thanks?|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome)\b")
-_POLITE = """
-a all and awesome bye cool for good goodbye got great hello help helpful hey hi i information is it it's lot many much
-nice now ok okay perfect so thank thanks that that's the there this very was wonderful you your
-"""
-
 
 def mark_spans(
     question: str, standalone: str, history: History, evidence: Passages, frequencies: DocumentFrequencies
 ) -> str:
     """JSON with the sentences of the passages that match the question best, and how much of it they cover."""
-    if _is_courtesy(question):
+    if is_courtesy(question):
         return json.dumps({"asks": False, "answered": "none", "spans": []})
-    asked = standalone or rewrite(question, history, frequencies)
+    weights = frequencies.weigh_question(find_stems(standalone or rewrite(question, history, frequencies)))
     scored = [
         (sentence.share / math.log2(place + 1), int(item["number"]), item["text"][sentence.start : sentence.end])
         for item in evidence
-        for place, sentence in enumerate(score_sentences(asked, item["text"], frequencies, item["title"]), 1)
+        for place, sentence in enumerate(match_sentences(Asked.of(weights), item["text"], item["title"]), 1)
         if sentence.own
     ]
     best = max((score for score, _, _ in scored), default=0.0)
     ranked = sorted(enumerate(scored), key=lambda each: (-each[1][0], each[0]))[:MOST_SPANS]
     chosen = [each for _, each in sorted(ranked) if each[0] >= _NEAR_BEST_SPAN * best]
-    covered = compute_share(" ".join(text for _, _, text in chosen), frequencies.weigh_question(find_stems(asked)))
+    covered = compute_share(" ".join(text for _, _, text in chosen), weights)
     answered = "full" if covered >= _FULL else "part" if covered >= _PART else "none"
     spans = [{"passage": number, "quote": text} for _, number, text in chosen]
     return json.dumps({"asks": True, "answered": answered, "spans": spans}, ensure_ascii=False)
@@ -215,9 +174,3 @@ def choose(
 def reply(question: str, frequencies: DocumentFrequencies) -> str:
     """A courtesy."""
     return "You're welcome." if "thank" in question.lower() else "What would you like to know?"
-
-
-def _is_courtesy(question: str) -> bool:
-    """Whether an utterance has no words but those of greetings and thanks."""
-    words = re.findall(r"[\w'’]+", question.lower().replace("’", "'"))
-    return bool(_COURTESY.search(question.lower())) and "?" not in question and set(words) <= set(_POLITE.split())

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.sdk.sentences import split_sentences
 from convrag.sdk.words import find_stems
 from convrag_offline.answering import History
-from convrag_offline.document_frequencies import DocumentFrequencies
 
 BE = frozenset(("is", "are", "was", "were"))
 MODALS = frozenset(("can", "may", "must", "should", "will", "shall", "cannot"))

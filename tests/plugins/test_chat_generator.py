@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 import toys
 from convrag.api.errors import ConfigError, DataError
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn
+from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.store.streaming import current_listener, listen_with
 from convrag.testing import GeneratorContract
 from convrag_condense.chat import ChatGenerator, MetaResponseFilter, is_meta_response
 from convrag_offline.answering import answer
-from convrag_offline.document_frequencies import DocumentFrequencies
 
 READY = "Okay, I understand. I'm ready to begin."
 

@@ -8,13 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from convrag import Chunker, ConfigError, Document, Passage
-from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.types import Heading
 from convrag.testing import ChunkerContract
 from convrag_chunkers.section_chunker import SectionChunker
-from convrag_chunkers.sentences import NoChunker, PageChunker, SentenceChunker, find_sentences
+from convrag_chunkers.sentences import NoChunker, PageChunker, SentenceChunker
 from convrag_chunkers.tokens import TokenChunker, count_tokens
-from convrag_datasets.jsonl import SampleDataset
 
 
 class TestSectionChunkerContract(ChunkerContract):
@@ -248,42 +246,3 @@ def test_pages_are_passages() -> None:
     assert places == ["a.pdf, page 1", "a.pdf, page 2", "a.pdf, page 4"]
     cut = [passage.metadata["page"] for passage in PageChunker(tokens=100).chunk(document)]
     assert cut == [1, 1, 2, 4]
-
-
-def test_sentences_are_those_of_the_sdk() -> None:
-    """On the sample's prose; the two differ where lines break, which the sample's do not."""
-    found: set[tuple[str, int]] = set()
-    expected: set[tuple[str, int]] = set()
-    for passage in SampleDataset().corpus("default"):
-        found |= {(passage.id, end) for _, end in find_sentences(passage.text, 0, len(passage.text))}
-        expected |= {(passage.id, end) for _, end in find_sentence_spans(passage.text)}
-    assert len(expected) > 400
-    assert len(found & expected) >= 0.99 * max(len(found), len(expected))
-
-
-@pytest.mark.parametrize(
-    "sentences",
-    [
-        [
-            "Dr. Smith came at 5 p.m.",
-            "He said “Stop.”",
-            "See Fig. 3 of the U.S. Army, e.g. No. 5 (p. 7).",
-            "Yes...",
-            "No?!",
-        ],
-        [
-            "The answer is no.",
-            "It costs 3.14 for J. R. Smith et al. (2020).",
-            "It is in Sect. 3.2.",
-            "Go to example.org.",
-        ],
-        ["1. The first item.", "It goes on.", "2) The second,\nwrapped", "- a point", "# A heading", "| a | row. |"],
-        ["Der § 5 Abs. 2 gilt z. B. nicht.", "M. Dupont est là !", "« Qui ? »", "¿Qué?"],
-        ["茶は八十度で入れる。", "「はい。」", "本当！？", "मैं हूँ।", "كيف حالك؟", "Ինչ։", "ምን።"],
-        ["A title\n", "\nA paragraph.\r\n", "\r\nAnother\r\nthat is wrapped"],
-    ],
-)
-def test_sentences_end_where_a_reader_ends_them(sentences: list[str]) -> None:
-    listed = [each.strip() for each in sentences]
-    text = "\n".join(sentences) if sentences[0].startswith("1.") else " ".join(sentences)
-    assert [text[start:end] for start, end in find_sentences(text, 0, len(text))] == listed

@@ -91,7 +91,7 @@ def test_an_unsupported_sentence_is_reduced_to_what_its_nuggets_say() -> None:
 
 def test_an_unsupported_sentence_may_be_left_out_or_kept() -> None:
     found = answer(ginger(summarizer=Says("Ann drinks 5 litres."), unsupported="drop"), "Ann drinks tea.")
-    assert (found.text, found.citations) == ("The passages do not answer this question.", ())
+    assert (found.text, found.citations) == ("I could not find this in the passages.", ())
     assert found.trace["left_out"] == 1
     found = answer(ginger(summarizer=Says("Ann drinks 5 litres."), unsupported="keep"), "Ann drinks tea.")
     (sentence,) = found.trace["sentences"]

@@ -10,12 +10,12 @@ import pytest
 from convrag.api.errors import ConvragError, LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Message, Passage, Prompt
+from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
 from convrag_offline import lsa_model as lsa_model_module
 from convrag_offline.answering import NOT_FOUND, find_missing_words, rewrite
-from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.embedders import LsaEmbedder, WordsEmbedder
 from convrag_offline.extractive import ExtractiveLLM
 
@@ -182,11 +182,11 @@ def test_an_answer_quotes_with_citations(llm: ExtractiveLLM) -> None:
     assert text == f"{MOON[0]} [2]"
 
 
-def test_at_most_three_sentences_in_the_order_of_the_passages(llm: ExtractiveLLM) -> None:
+def test_a_sentence_that_adds_nothing_is_not_quoted(llm: ExtractiveLLM) -> None:
     texts = [f"Rockets burn {fuel} with oxygen." for fuel in ("kerosene", "hydrogen", "methane", "alcohol")]
-    assert answering(llm, "What do rockets burn?", *texts) == " ".join(
-        f"{text} [{n}]" for n, text in enumerate(texts[:3], start=1)
-    )
+    assert answering(llm, "What do rockets burn?", *texts) == f"{texts[0]} [1]"
+    asked = "Do rockets burn hydrogen or alcohol?"
+    assert answering(llm, asked, *texts) == f"{texts[1]} [2] {texts[3]} [4]"
 
 
 @pytest.mark.parametrize("question", ["Who won the chess championship of 2020?", "", "Why?", "Who is she?"])
@@ -252,7 +252,9 @@ def test_a_corpus_is_counted_once_whoever_asks(store: Store) -> None:
     alone.prepare()
     assert (first.stat().st_mtime_ns, second.stat().st_mtime_ns) == written
     assert len(list((store.path / "frequencies").iterdir())) == 2
-    counts = json.loads(first.read_text(encoding="utf-8")) | json.loads(second.read_text(encoding="utf-8"))
+    rows = [json.loads(each.read_text(encoding="utf-8")) for each in (first, second)]
+    counts = rows[0]["counts"] | rows[1]["counts"]
+    assert sorted(row["passages"] for row in rows) == sorted([len(MOON), len(TEXTS)])
     assert (counts["kettl"], counts["moon"]) == (2, 2)
 
 

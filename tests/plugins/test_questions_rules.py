@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag.sdk.frequencies import DocumentFrequencies
 from convrag_offline.extractive import perform_task
 from convrag_offline.question_writing import ask, find_prose, parse_sentence
 

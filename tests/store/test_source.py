@@ -23,12 +23,12 @@ from acme_base.rewriters import Base
 
 class Topic(Base):
     def rewrite(self, question):
-        from convrag.sdk import sentences
+        from convrag.sdk import words
         from convrag import (
             Rewrite,  # the facade's, which is in convrag.api
             PromptTemplate,
         )
-        return Rewrite.of(sentences.split_sentences(question.text)[0])
+        return Rewrite.of(words.stem_words([question.text])[0])
 """
 BASE = "from convrag import Rewriter\n\nclass Base(Rewriter):\n    pass\n"
 
@@ -73,7 +73,7 @@ def append(path: Path, text: str = "\n# edited\n") -> None:
         ("acme_rag/words.txt", True),
         ("acme_base/rewriters.py", True),  # the base class is in another package
         ("acme_base/deep/helper.py", True),
-        ("convrag/sdk/sentences.py", True),  # imported in a method
+        ("convrag/sdk/words.py", True),  # imported in a method
         ("convrag/sdk/prompts.py", True),  # imported through the facade
         ("convrag/sdk/structured_output.py", False),  # not imported
         ("convrag/cli/main.py", False),
@@ -98,8 +98,10 @@ def test_a_namespace_package_counts(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_library_that_a_module_of_convrag_names_counts(folder: Path) -> None:
     before = compute(folder)
-    (folder / "pysbd-99.0.dist-info").mkdir()
-    (folder / "pysbd-99.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: pysbd\nVersion: 99.0\n")
+    (folder / "PyStemmer-99.0.dist-info").mkdir()
+    (folder / "PyStemmer-99.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: PyStemmer\nVersion: 99.0\n"
+    )
     assert compute(folder) != before
 
 

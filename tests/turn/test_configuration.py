@@ -19,7 +19,7 @@ def compose(conversations: Conversations, *overrides: str) -> Pipeline:
 
 
 def test_the_configuration_has_what_bears_on_results(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEA_TEXT", "a secret word")
+    monkeypatch.setenv("TEA_TEXT", "balanced")
     (here / "corpus.jsonl").write_text('{"_id": "p", "text": "Green tea."}\n', encoding="utf-8")
     chat = compose(
         Conversations(),
@@ -29,7 +29,7 @@ def test_the_configuration_has_what_bears_on_results(here: Path, monkeypatch: py
         "rewriter.embedder=lsa",
         "rewriter.embedder.dimensions=8",
         "retriever=dense",
-        "generator.unanswerable=${oc.env:TEA_TEXT}",
+        "generator.refuse=${oc.env:TEA_TEXT}",
         "top_k=7",
         "workers=3",
     )
@@ -39,7 +39,7 @@ def test_the_configuration_has_what_bears_on_results(here: Path, monkeypatch: py
     assert (found["rewriter"]["_option_"], found["rewriter"]["lambda_"]) == ("mmr", 0.7)
     assert (found["rewriter.embedder"]["dimensions"], found["embedder"]["dimensions"]) == (8, 256)
     assert "batch_size" not in found["retriever"]
-    assert found["generator"]["unanswerable"] == "${oc.env:TEA_TEXT}"
+    assert found["generator"]["refuse"] == "${oc.env:TEA_TEXT}"
     assert "a secret word" not in str(found)
     assert not {"task", "tracker", "metrics"} & {place.partition(".")[0] for place in found}
 

@@ -1,0 +1,213 @@
+"""How much of what a question asks the sentences of passages say, by words in common."""
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from itertools import islice
+from typing import NamedTuple
+
+from convrag.sdk.frequencies import DocumentFrequencies, add_weights
+from convrag.sdk.sentences import classify_sentences, ends_in_question, remove_citations
+from convrag.sdk.words import STOP_WORDS, find_stems, split_compounds
+
+CONTEXT_WEIGHT = 0.5
+"""Of a word that stands only in the sentence before, or that only the rewrite of a question has."""
+
+WITHOUT_NUMBER = 0.75
+"""What is left of the share of a sentence that has no number, where the question asks for one."""
+
+_QUANTITY = re.compile(
+    r"\bhow (?:long|often|many|much|far|big|old|large|high|deep|fast|early|late|soon|tall|wide|heavy|expensive)\b"
+    r"|\bwhen\b|\b(?:what|which) (?:time|year|day|date|month|age|number|price|percentage|version)\b"
+    r"|\bwie (?:viele?|lange|oft|hoch)\b|\bwann\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\d|[一二三四五六七八九十百千]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
+    r"million|half|twice|once|every|daily|weekly|monthly|yearly|hourly|always|never|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"jan\w*|feb\w*|march|april|may|june|july|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|\w+zig)\b",
+    re.IGNORECASE,
+)
+
+
+OWN = 0.25
+"""What the words of a sentence itself count beside the same words in its context."""
+
+LONG, LENGTH = 100, 0.0005
+"""Characters of a sentence, and what each more costs of its rate."""
+
+
+_TALK = """
+bit briefly clarify confused correct correction curious enjoy enjoyed exactly feel happen happened happens hear
+heard kind learn likely lot love meant mention ok oops please pls possible right say sort told try trying usually
+wanted wish wondering wow yeah
+"""
+_STOP_WORDS = STOP_WORDS.union(_TALK.split())
+"""Also words with which people talk, and that no passage need have."""
+
+
+class Asked(NamedTuple):
+    """What a question asks.
+
+    Args:
+        weights: stem -> weight of its words.
+        own: the stems that decide whether it is answered; the others are context.
+        quantity: whether it asks for a number or a time.
+    """
+
+    weights: Mapping[str, float]
+    own: Set[str]
+    quantity: bool = False
+
+    @classmethod
+    def of(cls, weights: Mapping[str, float]) -> "Asked":
+        """All of these words."""
+        return cls(weights, weights.keys())
+
+
+class MatchedSentence(NamedTuple):
+    """A sentence that states something, with the shares of the question's weight, 0 to 1, that it covers.
+
+    Args:
+        start: in the passage's text, in characters.
+        end: the character after its last one.
+        own: the share of its own words, and of those of a question just above it.
+        share: the same with those of the title, of a question that it answers, and in part of the sentence before.
+        sure: the share of the weight of the question's own words, counted in the same way.
+        stems: of the question's words, those that count in `share`.
+    """
+
+    start: int
+    end: int
+    own: float
+    share: float
+    sure: float
+    stems: frozenset[str]
+
+    @property
+    def rate(self) -> float:
+        """By what sentences are ranked: what they say themselves counts more, and a long one says it less plainly."""
+        return self.share + OWN * self.own - LENGTH * max(0, self.end - self.start - LONG)
+
+
+def read_question(question: str, standalone: str, frequencies: DocumentFrequencies, *, trusted: bool = False) -> Asked:
+    """Read what a question asks about: its own words, and with half of their weight those that its rewrite adds.
+
+    Rules that rewrite add words that the question may mean, so that its own decide whether it is answered, if it has
+    any. A model adds what is meant (`trusted`). A misspelt word is the one that the corpus has.
+
+    Args:
+        question: as it was asked.
+        standalone: its rewrite; may be empty.
+        frequencies: tell rare words from common ones.
+        trusted: whether a model rewrote it.
+    """
+    plain = _QUANTITY.sub("", question)
+    own = {frequencies.find_known(stem) for stem in find_stems(plain, _STOP_WORDS) or find_stems(question)}
+    added = find_stems(standalone, _STOP_WORDS) - find_stems(question) - own
+    weights = frequencies.weigh_question(own | added)
+    halved = {stem: weight * (1 if trusted or stem in own else CONTEXT_WEIGHT) for stem, weight in weights.items()}
+    return Asked(halved, own | added if trusted else own, plain != question)
+
+
+def match_sentences(
+    asked: Asked, text: str, title: str = "", context: float = CONTEXT_WEIGHT, least_words: int = 3
+) -> list[MatchedSentence]:
+    """Match the sentences of a passage that state something with a question, in order.
+
+    A sentence goes on with what its title names, and answers the question above it (an FAQ's): their words count as its
+    own. Those of the statement before it count in part.
+
+    Args:
+        asked: what the question asks.
+        text: of the passage.
+        title: of the passage; its path of headings, maybe.
+        context: weight of the words of the statement before.
+        least_words: the fewest words of a sentence.
+    """
+    weights = asked.weights
+    total, own = sum(weights.values()), {stem: weight for stem, weight in weights.items() if stem in asked.own}
+    whole = sum(own.values()) or 2 * total  # without words of its own, a question is matched by half
+    above = titled = find_matching_stems(title, weights)
+    before: frozenset[str] = frozenset()
+    answered = titled if ends_in_question(title) else before
+    found: list[MatchedSentence] = []
+    for start, end, kind in classify_sentences(text) if total else ():
+        sentence = text[start:end]
+        stems = find_matching_stems(sentence, weights)
+        if kind == "question":
+            answered = above = titled | stems
+            before = frozenset()
+        elif kind == "other":
+            before = stems
+        elif sentence != title and len(sentence.split()) >= least_words:
+            known = stems | above
+            kept = 1.0 if not asked.quantity or _NUMBER.search(sentence) else WITHOUT_NUMBER
+            share, sure = (
+                kept * (add_weights(known, counted) + context * add_weights(before - known, counted))
+                for counted in (weights, own or weights)
+            )
+            said = add_weights(stems | answered, weights) / total
+            found.append(MatchedSentence(start, end, said, share / total, sure / whole, known | before))
+            before, answered = stems, frozenset()
+    return found
+
+
+def find_matching_stems(text: str, weights: Mapping[str, float]) -> frozenset[str]:
+    """Find the stems of a question that a text has, also as a part of a compound."""
+    return frozenset((find_stems(text) | find_stems(split_compounds(text))) & weights.keys())
+
+
+GAIN = 0.1
+"""The least share of the question's weight that a further sentence adds to those before it."""
+
+_SUPERSEDED = re.compile(
+    r"\b(?:superseded|replaced by|obsolete|outdated|withdrawn|no longer (?:valid|in force)|ersetzt durch|veraltet)\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_BULLET = re.compile(r"^(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s+")
+
+
+def rank_sentences(
+    matches: Mapping[str, Sequence[MatchedSentence]], texts: Mapping[str, str]
+) -> list[tuple[str, MatchedSentence]]:
+    """Rank the sentences that say something of what is asked.
+
+    Of those that match in the same words in passages of different years, the newest are left. What is superseded counts
+    half.
+
+    Args:
+        matches: key of a passage -> its sentences.
+        texts: key of a passage -> all that names its year: title and text.
+
+    Returns:
+        Keys and sentences, the best first.
+    """
+    years = {key: max(map(int, _YEAR.findall(text)), default=0) for key, text in texts.items()}
+    old = {key for key, text in texts.items() if _SUPERSEDED.search(text)}
+
+    def rate(each: tuple[str, MatchedSentence]) -> tuple[float, int]:
+        key, match = each
+        return -match.rate * (0.5 if key in old else 1.0), -years[key]
+
+    ranked = sorted(((key, each) for key, found in matches.items() for each in found if each.share > 0), key=rate)
+    newest: dict[frozenset[str], int] = {}
+    return [(key, match) for key, match in ranked if not 0 < years[key] < newest.setdefault(match.stems, years[key])]
+
+
+def choose_sentences(
+    ranked: Sequence[tuple[str, MatchedSentence]], weights: Mapping[str, float]
+) -> list[tuple[str, MatchedSentence]]:
+    """Choose of ranked sentences the best, and the next that adds to it, if any does."""
+    adding = (each for each in ranked[1:] if adds_words(ranked[0][1].stems, each[1].stems, weights))
+    return [*ranked[:1], *islice(adding, 1)]
+
+
+def adds_words(known: Set[str], stems: Set[str], weights: Mapping[str, float]) -> bool:
+    """Whether stems add enough of what a question asks about to those that are known."""
+    return add_weights(stems - known, weights) >= GAIN * sum(weights.values())
+
+
+def clean_quote(text: str) -> str:
+    """Return a sentence as it is quoted: on one line, without the bullet of a list and citations of its own."""
+    return _BULLET.sub("", " ".join(remove_citations(text).split()))

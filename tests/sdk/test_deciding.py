@@ -1,0 +1,119 @@
+"""Whether to answer: the decision and its signals, and the sentences that say what is asked."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Evidence, EvidenceItem, Passage, Question
+from convrag.sdk.deciding import Decider, is_courtesy, parse_level
+from convrag.sdk.frequencies import DocumentFrequencies
+from convrag.sdk.matching import choose_sentences, clean_quote, match_sentences, rank_sentences, read_question
+from convrag.sdk.sentences import classify_sentences
+from convrag.store.store import Store
+from toys import Says
+
+PASSAGES = (
+    Passage("old", "Hotels cost up to 120 euros a night.", "Travel policy 2023 > Hotels"),
+    Passage(
+        "new", "Hotels cost up to 140 euros a night in\nGermany and 180 euros abroad.", "Travel policy 2025 > Hotels"
+    ),
+    Passage("faq", "## Who repairs laptops?\n\nThe IT desk in room 114.\n\nNext: Parking", "Questions"),
+    Passage("leave", "Parents take up to 36 months. It is announced seven weeks before.", "Parental leave"),
+    Passage(
+        "code", 'Greeting\n\n```python\nret = f"Hello, {name}!"\n```\n\n| device | lock |\n|---|---|\n| phone | late |'
+    ),
+)
+
+
+class Handbook(Dataset):
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        yield from PASSAGES
+
+
+def evidence(passages: Sequence[Passage] = PASSAGES) -> Evidence:
+    return Evidence(tuple(EvidenceItem(n, each, each.content) for n, each in enumerate(passages, 1)))
+
+
+def quote(question: str, standalone: str = "") -> list[str]:
+    asked = read_question(question, standalone, DocumentFrequencies())
+    matches = {each.id: match_sentences(asked, each.text, each.title) for each in PASSAGES}
+    texts = {each.id: each.content for each in PASSAGES}
+    chosen = choose_sentences(rank_sentences(matches, texts), asked.weights)
+    found = {each.id: each.text for each in PASSAGES}
+    return [clean_quote(found[key][match.start : match.end]) for key, match in chosen]
+
+
+@pytest.mark.parametrize(
+    ("question", "standalone", "said"),
+    [
+        ("How much may hotels cost?", "", "Hotels cost up to 140 euros a night in Germany and 180 euros abroad."),
+        ("How much did hotels cost in 2023?", "", "Hotels cost up to 120 euros a night."),
+        ("Who repairs laptops?", "", "The IT desk in room 114."),
+        ("How early is parental leave announced?", "", "It is announced seven weeks before."),
+        (
+            "And abroad?",
+            "And abroad? hotels cost",
+            "Hotels cost up to 140 euros a night in Germany and 180 euros abroad.",
+        ),
+    ],
+)
+def test_an_answer_begins_with_the_sentence_that_says_most_of_what_is_asked(
+    question: str, standalone: str, said: str
+) -> None:
+    assert quote(question, standalone)[:1] == [said]
+
+
+def test_headings_questions_menus_heads_of_tables_and_code_state_nothing() -> None:
+    texts = [each.text for each in PASSAGES[2:5:2]]
+    stated = [text[start:end] for text in texts for start, end, kind in classify_sentences(text) if kind == "statement"]
+    assert stated == ["The IT desk in room 114."]
+
+
+@pytest.mark.parametrize(
+    ("refuse", "question", "outcome"),
+    [
+        ("balanced", "How much may hotels cost?", "answered"),
+        ("balanced", "Who is the head of marketing?", "unanswerable"),
+        ("balanced", "How much may hotells cost?", "answered"),  # the nearest word of the corpus
+        ("never", "Who is the head of marketing?", "answered"),
+        ("0.99", "How much do hotels cost in Rome?", "unanswerable"),
+        ("rarely", "How much do hotels cost in Rome?", "answered"),
+        ("balanced", "Thanks a lot!", "conversational"),
+    ],
+)
+def test_the_level_decides(refuse: str, question: str, outcome: str, tmp_path: Path) -> None:
+    class Rules(Says):
+        @property
+        def tasks(self) -> frozenset[str]:
+            return frozenset({"answer"})
+
+    decision = Decider(Rules(), Handbook(), Store(tmp_path / "store"), refuse).decide(Question(question), evidence())
+    assert decision.outcome == outcome
+    assert bool(decision.reply) == (outcome != "answered")
+    if outcome == "unanswerable":
+        assert decision.reply.startswith("I could not find this in the 5 passages. I looked for: ")
+        assert decision.make_answer().trace["decision"]["signals"]["confidence"] <= decision.level
+
+
+def test_a_model_decides_by_its_reply() -> None:
+    assert not Decider(Says(), None, None, "often").decide(Question("Who is Dr. No?"), evidence()).reply
+
+
+def test_a_level_that_is_none() -> None:
+    for name in ("sometimes", "2", "nan"):
+        with pytest.raises(ConfigError, match="choose never, rarely, balanced, often, or a number"):
+            parse_level(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Thanks!", True), ("hello", True), ("Hi, how do I log in?", False), ("ok", True), ("Why?", False)],
+)
+def test_courtesies(text: str, expected: bool) -> None:
+    assert is_courtesy(text) is expected
