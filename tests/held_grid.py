@@ -10,14 +10,9 @@ from contextlib import contextmanager
 
 from killing import Grid
 
-PLAIN = [
-    "generator=direct",
-    "tracker=none",
-    "report=false",
-    "limit=1",
-    "metrics.ranking.measures=[nDCG@5]",
-    "workers=1",
-]
+PLAIN = (
+    *("generator=direct", "tracker=none", "report=false", "limit=1", "metrics.ranking.measures=[nDCG@5]", "workers=1"),
+)
 """Overrides of a grid that is about its cells alone."""
 
 

@@ -5,12 +5,10 @@ import doctest
 import importlib
 import inspect
 import re
-import sys
 from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 
 import pytest
 
@@ -85,26 +83,3 @@ def test_helpers_that_plugins_import_are_public(builder: ModuleType) -> None:
     assert len(used) > 20
     hidden = {module: names - {*builder.list_public_names(import_module(module))} for module, names in used.items()}
     assert {module: names for module, names in hidden.items() if names} == {}
-
-
-def test_a_signature_is_shown_in_full(builder: ModuleType) -> None:
-    assert "def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]" in PAGE
-
-    def rank(query: str, /, *, k: int = 5, weights: dict[str, float] | None = None) -> list[tuple[str, float]]: ...
-
-    shown = sys.modules["page_parts"].format_signature(rank)
-    assert shown == (
-        "rank(\n    query: str,\n    /,\n    *,\n    k: int = 5,\n    weights: dict[str, float] | None = None,\n"
-        ") -> list[tuple[str, float]]"
-    )
-
-
-def test_a_field_without_a_word_is_refused(builder: ModuleType) -> None:
-    class Untold(NamedTuple):
-        """Nothing is said of its fields."""
-
-        start: int
-        end: int
-
-    with pytest.raises(LookupError, match="does not say under Args: what start, end is"):
-        list(builder.list_fields(Untold))

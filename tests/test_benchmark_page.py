@@ -50,19 +50,6 @@ def test_a_new_result_changes_its_block_alone(run: Any) -> None:
         run.fill_page(before, {"c": "new"})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"), [(["speed"], "no part 'speed'"), (["--mtrag", "nowhere"], "no such folder")]
-)
-def test_a_mistake_is_named(
-    run: Any, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["run.py", *arguments])
-    with pytest.raises(SystemExit) as left:
-        run.main()
-    assert left.value.code == 2
-    assert said in capsys.readouterr().err
-
-
 def test_every_environment_is_pinned(run: Any) -> None:
     environments = import_module("environments")
     for path in environments.PINNED.glob("*.txt"):

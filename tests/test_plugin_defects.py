@@ -118,25 +118,13 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
     assert f"Mine.complete returned a str, which is no Completion (acme, {environment.site}" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("group", "body", "choice", "message"),
-    [
-        (
-            "ranker",
-            "def __init__(self, *, embedder: Embedder): self.embedder = embedder\n"
-            "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n",
-            "reranker=mine",
-            "too many positional arguments",
-        )
-    ],
-)
-def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(
-    environment: Environment, group: str, body: str, choice: str, message: str
-) -> None:
-    install(environment, f"    {body}", group)
-    done = environment.convrag(choice, "limit=1", "generator=none")
-    assert message in done.stderr, done.stderr
-    assert f"({choice}, plugin 'acme' of acme-dist" in done.stderr, done.stderr
+def test_a_call_with_wrong_arguments_names_the_stage_and_the_plugin(environment: Environment) -> None:
+    score = "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n"
+    body = f"    def __init__(self, *, embedder: Embedder): self.embedder = embedder\n{score}"
+    install(environment, body, "ranker")
+    done = environment.convrag("reranker=mine", "limit=1", "generator=none")
+    assert "too many positional arguments" in done.stderr, done.stderr
+    assert "(reranker=mine, plugin 'acme' of acme-dist" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -163,51 +151,3 @@ def test_a_hook_that_does_not_exist_marks_the_plugin_s_options(environment: Envi
     check_place(mine["message"], environment, 20)
     shown = " ".join(environment.convrag("task=plugins").stdout.split())
     assert "(acme:Mine) ready, its plugin failed in part" in shown
-
-
-VARIANTS = {
-    "mine_a": (
-        "# A variant.\ndefaults: [mine, _self_]\nlenght: 3\n",
-        "mine_a.yaml, line 3: rewriter=mine: parameter 'lenght' does not exist",
-    ),
-    "mine_b": (
-        "length: 3\n",
-        "mine_b.yaml: it extends no option of rewriter. Its first line is defaults: [OPTION, _self_]",
-    ),
-    "mine_c": ("defaults: [mine\nlength: 3\n", "mine_c.yaml, line 2: it is no YAML"),
-    "mine_d": ("defaults: [mien, _self_]\n", "mine_d.yaml, line 1: it extends mien, which does not exist"),
-    "mine_e": ("defaults: [mine, _self_]\n", ""),
-    "mine_f": ("# @package _global_.rewriter\ndefaults: [mine]\n", ""),
-}
-"""Variant -> its file, and why it is broken; empty where it is not."""
-
-
-def test_a_variant_that_cannot_be_chosen_is_listed_as_broken(environment: Environment) -> None:
-    body = "    def __init__(self, *, length: int = 3):\n        pass\n"
-    code = HEAD.format(base="Rewriter", body=body + REWRITE, group="rewriter")
-    files = {f"acme/conf/rewriter/{name}.yaml": yaml for name, (yaml, _) in VARIANTS.items()}
-    environment.install("acme", {"acme/__init__.py": code, "acme/conf/__init__.py": "", **files})
-    listed = entries(environment)
-    for name, (_, message) in VARIANTS.items():
-        assert listed[name]["state"] == ("broken" if message else "ready")
-        assert message in listed[name].get("message", "")
-
-
-def test_a_forgotten_entry_point_is_pointed_out(environment: Environment) -> None:
-    code = HEAD.format(base="Rewriter", body=REWRITE, group="rewriter").partition("@hookimpl")[0]
-    for name, group, requirement in (
-        ("wrong", "convrags", "convrag>=0.1"),
-        ("none", "", "Convrag"),
-        ("extra", "", 'convrag; extra == "dev"'),
-        ("other", "", "convrag-other"),
-    ):
-        environment.install(name, {f"{name}/__init__.py": code}, group=group, requires=(requirement,))
-    told = " ".join(str(each["message"]) for each in entries(environment)["failures"])
-    assert "its entry points are in the group 'convrags', which must be 'convrag'" in told
-    assert "it has no entry point in the group 'convrag'" in told
-    doctor = " ".join(environment.convrag("task=doctor").stdout.split())
-    for said in (told, doctor):
-        assert "wrong-dist depends on convrag and registers nothing" in said
-        assert "none-dist depends on convrag and registers nothing" in said
-        assert "extra-dist" not in said
-        assert "other-dist" not in said

@@ -40,9 +40,6 @@ FILES = {
 
 OVERRIDES: list[tuple[str, tuple[str, ...]]] = [
     ("llm.api_base", (*SERVER, f"llm.api_base={URL}")),
-    ("llm.api_base", (*SERVER, f"llm.api_base=http://bob:{PASSWORD}/x@127.0.0.1:9/v1")),
-    ("llm.api_base", (*SERVER, f"llm.api_base='http://127.0.0.1:9/v1?v=1&sig={PASSWORD}'")),
-    ("llm.api_base", (*SERVER, f"++llm.api_base={URL}")),
     ("llm.apibase", (*SERVER, f"llm.apibase={URL}")),
     ("llm.api_base", (*SERVER, f"llm.api_base={URL}", "nonsense==,")),
     ("llm.api_base", (*SERVER, f"llm.api_base={{{URL}")),

@@ -1,10 +1,7 @@
 """Two hosts with addresses of their own, in network namespaces, and servers on a third: one grid over both.
 
-    sudo python tests/two_hosts.py
-
-It prints how long a grid takes on one host, and on two that are given the same command, and how many requests the LLM's
-server had, and how many distinct ones. It needs root, `ip`, PostgreSQL's programs and psycopg, and removes all that it
-made. The hosts have no folder in common but that of the programs: each has outputs, store and indexes of its own.
+It needs root, `ip`, PostgreSQL's programs and psycopg, and removes all that it made. The hosts have no folder in common
+but that of the programs: each has outputs, store and indexes of its own.
 """
 
 import json
@@ -14,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -188,34 +184,3 @@ def two_hosts(seconds: float = 0.05) -> Iterator[Network]:
         yield network
     finally:
         network.remove()
-
-
-def measure(network: Network, hosts: Sequence[Host], title: str) -> None:
-    """Run the grid on hosts, which begin with nothing, and print a line of the table."""
-    network.begin_anew()
-    start = time.monotonic()
-    processes = network.start_grids(hosts, network.make_database())
-    statuses = [process.wait() for process in processes]
-    seconds = time.monotonic() - start
-    assert not any(statuses), (hosts[0].folder / "out.txt").read_text(encoding="utf-8")
-    requests, distinct = network.count_requests()
-    asking = network.measure_requests()
-    sys.stdout.write(f"| {title} | {asking:.1f} | {seconds:.1f} | {requests} | {distinct} |\n")
-    sys.stdout.flush()
-
-
-def main() -> None:
-    """Print a table of the grid on one host, and on two."""
-    if obstacle := find_obstacle():
-        raise SystemExit(obstacle)
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 0.5
-    with two_hosts(seconds) as network:
-        heads = ("hosts", "first to last request, s", "in all, s", "requests", "distinct")
-        sys.stdout.write(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|\n")
-        for _ in range(3):
-            measure(network, network.hosts[:1], "one")
-            measure(network, network.hosts, "two, the same command")
-
-
-if __name__ == "__main__":
-    main()

@@ -170,6 +170,12 @@ class ElasticsearchRetriever(Retriever):
         self._lock = threading.Lock()
         self._aliases: dict[str, str] = {}
 
+    @classmethod
+    def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
+        """The embedder for vectors alone."""
+        searched = parameters["second"] if parameters["mode"] == "hybrid" else parameters["mode"]
+        return name != "embedder" or searched == "dense"
+
     def check(self) -> Iterator[str]:
         for domain in self.dataset.domains():
             try:

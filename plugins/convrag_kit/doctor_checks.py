@@ -3,12 +3,10 @@
 import os
 import platform
 import re
-import shutil
-import sqlite3
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 from convrag import ConvragError, __version__
 from convrag.sdk.groups import GROUPS, SEVERAL
 from convrag.sdk.secrets import redact_address
-from convrag.sdk.storage import FILE
 from convrag.sdk.tasks.options import plugins, variants_of
 from convrag.sdk.tasks.turns import Stages, Wiring
 from convrag_kit.inventory import find_version
@@ -139,75 +136,20 @@ def _get_extra(requirement: object) -> str:
     return found[1] if found else ""
 
 
-_LOW_SPACE = 1 << 30  # bytes
-
-
 def check_store(path: Path, url: str = "") -> Iterator[Finding]:
-    """Whether the store can be written to, and what it holds can be read; whether its server answers."""
+    """Whether the store can be written to, and whether its server answers."""
     if url:  # nothing is made on its server
         try:
             found = plugins.open_database(url, "store.url").check()
             yield Finding("ok", f"store.url={redact_address(url)}", f"answers: {found}")
         except ConvragError as error:
             yield Finding("fail", "store.url", str(error))
-    subject, place = f"store.path={path}", _find_nearest_existing(path)
-    if not _is_writable(place):
-        yield Finding("fail", subject, f"{place} cannot be written to: choose another folder, store.path=...")
-        return
-    if (free := shutil.disk_usage(place).free) < _LOW_SPACE:
-        yield Finding("warn", subject, f"only {_format_size(free)} are free there")
-    if not path.exists():
-        yield Finding("ok", subject, "is not there yet: the first run makes it")
-        return
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    if not (path / FILE).exists():
-        yield Finding("ok", subject, f"has {_format_size(size)}, and remembers nothing yet")
-    elif problem := _find_damage(path / FILE):
-        yield Finding("warn", subject, f"{problem}: the next run renames it, and begins anew")
-    else:
-        count = _count_results(path / FILE)
-        yield Finding("ok", subject, f"has {_format_size(size)}, remembers {count} results, and can be read")
-
-
-def _find_damage(file: Path) -> str:
-    """What is wrong with a database; empty where nothing is."""
-    if not os.access(file, os.R_OK | os.W_OK):
-        return f"{file} cannot be read and written"
+    subject, place = f"store.path={path}", path.absolute()
+    while not place.exists():
+        place = place.parent
     try:
-        with closing(_open_read_only(file)) as connection:
-            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as error:
-        return f"{file.name} is damaged ({error})"
-    return "" if answer == "ok" else f"{file.name} is damaged ({answer})"
-
-
-def _count_results(file: Path) -> int:
-    with closing(_open_read_only(file)) as connection:
-        return int(connection.execute("SELECT count(*) FROM entries").fetchone()[0])
-
-
-def _open_read_only(file: Path) -> sqlite3.Connection:
-    """A connection that creates no file beside the database, unless another process has it open."""
-    in_use = file.with_name(f"{file.name}-wal").exists()
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro{'' if in_use else '&immutable=1'}", uri=True, timeout=2)
-
-
-def _find_nearest_existing(path: Path) -> Path:
-    """The path itself, or the nearest folder above it that exists."""
-    path = path.absolute()
-    while not path.exists():
-        path = path.parent
-    return path
-
-
-def _is_writable(place: Path) -> bool:
-    """Whether a file can be made in a folder. A temporary file is made there, since permissions do not tell all."""
-    try:
-        tempfile.TemporaryFile(dir=place).close()
+        tempfile.TemporaryFile(dir=place).close()  # permissions do not tell all
     except OSError:
-        return False
-    return True
-
-
-def _format_size(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
+        yield Finding("fail", subject, f"{place} cannot be written to: choose another folder, store.path=...")
+    else:
+        yield Finding("ok", subject, "can be written to")

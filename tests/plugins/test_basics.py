@@ -149,11 +149,12 @@ def test_what_the_llm_raises_is_raised() -> None:
     ],
 )
 def test_citations(reply: str, text: str, citations: tuple[str, ...], removed: int) -> None:
-    assert check_citations(reply, {item.number: item.passage.id for item in evidence().items}) == (
+    expected = (
         text,
         citations,
         removed,
     )
+    assert check_citations(reply, {item.number: item.passage.id for item in evidence().items}) == expected
 
 
 def test_citations_follow_the_numbers_of_the_evidence_not_its_order() -> None:

@@ -15,24 +15,7 @@ from convrag_conversations.sqlite import SqliteTransactions
 from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline
 
-STRANGE_IDS = [
-    "",
-    "..",
-    "../../x",
-    "nul",
-    "Tea",
-    "tea",
-    "a/b ü",
-    "a\\0b",
-    "a\0b",
-    "\\u0041",
-    "\ud83d\ude00",  # two halves, which are no character
-    "😀",
-    "\udcff",
-    "'; DROP TABLE convrag_turns; --",
-    "x" * 10_000,
-    "x" * 9_999 + "y",
-]
+STRANGE_IDS = ["", "../../x", "Tea", "tea", "a\\0b", "a\0b", "\ud83d\ude00", "😀", "\udcff", "x" * 10_000]
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.cluster)])

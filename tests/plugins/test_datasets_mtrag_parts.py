@@ -70,11 +70,8 @@ def test_mtrag_un(clone: Path) -> None:
     dataset = MtragDataset(path=clone, part="un")
     assert list(dataset.check()) == []
     assert dataset.domains() == ["clapnq", "cloud"]
-    assert [(each.id, each.domain, len(each.history), len(each.turns)) for each in dataset.conversations()] == [
-        ("a", "clapnq", 2, 1),
-        ("b", "cloud", 0, 1),
-        ("u", "clapnq", 1, 1),
-    ]
+    expected = [("a", "clapnq", 2, 1), ("b", "cloud", 0, 1), ("u", "clapnq", 1, 1)]
+    assert [(each.id, each.domain, len(each.history), len(each.turns)) for each in dataset.conversations()] == expected
     assert dataset.qrels() == {"a<::>3": {"clapnq-p1": 1}, "b<::>1": {"cloud-p1": 1}}
     first = next(dataset.conversations())
     (asked,) = first.turns

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import zipfile
 
 import pytest
 
@@ -18,15 +17,6 @@ def test_fields_of_an_object_in_an_object(tmp_path):
     assert found == {"dmv": ({"a b": 1}, "doc_data.dmv"), "ssa": ({}, "doc_data.ssa")}
     with pytest.raises(DataError, match="must hold an object in 'dial_data'"):
         list(read_json_fields(path, "dial_data"))
-
-
-def test_packed_files_and_a_byte_order_mark(tmp_path):
-    text = b"\xef\xbb\xbf [{}]"
-    (tmp_path / "a.json.gz").write_bytes(gzip.compress(text))
-    with zipfile.ZipFile(tmp_path / "b.json.zip", "w") as archive:
-        archive.writestr("b.json", text)
-    for name in ("a.json.gz", "b.json.zip"):
-        assert [(row.value, row.place) for row in read_json_rows(tmp_path / name)] == [({}, "[0]")]
 
 
 def test_numbers_are_as_json_has_them(tmp_path):

@@ -15,12 +15,6 @@ CORPUS = {str(number): {"text": f"What document {number} says."} for number in r
 
 
 class TestState:
-    def test_a_new_one_is_empty(self) -> None:
-        state = ConversationState("c")
-        assert (state.conversation_id, state.turn_count) == ("c", 0)
-        assert (len(state.retrieved_history), len(state.messages)) == (0, 0)
-        assert state.get_stats()["deduplication_rate"] == 0.0
-
     def test_messages_and_history(self) -> None:
         state = ConversationState("c")
         state.add_message("user", "Hello!")
@@ -92,11 +86,6 @@ class TestManager:
         assert "refer to" not in context
         assert manager.deduplicate_context("c", [4], CORPUS)[2]["num_deduplicated"] == 1
         assert manager.get_conversation("c").turn_count == 3
-
-    def test_conversations_know_nothing_of_each_other(self) -> None:
-        manager = MultiTurnManager()
-        manager.deduplicate_context("a", [1, 2, 3], CORPUS)
-        assert manager.deduplicate_context("b", [1, 2, 3], CORPUS)[1] == [1, 2, 3]
 
     def test_statistics(self) -> None:
         manager = MultiTurnManager()

@@ -116,12 +116,8 @@ def test_the_draft_from_spans_cites_passages_and_names_its_spans() -> None:
     trace = found.trace
     assert (trace["outcome"], trace["query"], trace["failures"]) == ("answered", "How far away is the Moon?", {})
     assert trace["spans"][0] == {"passage": 4, "start": 0, "end": 28, "text": "The Moon is 384,400 km away."}
-    assert trace["answerability"] == {
-        "decision": "answerable",
-        "verdict": 1.0,
-        "coverage": pytest.approx(2 / 3),
-        "passages": 1.0,
-    }
+    expected = {"decision": "answerable", "verdict": 1.0, "coverage": pytest.approx(2 / 3), "passages": 1.0}
+    assert trace["answerability"] == expected
     assert [(each["from"], each["text"], each["chosen"]) for each in trace["drafts"]] == [
         ("spans", found.text, True),
         ("passages", "384,400 km. [4]", False),

@@ -69,17 +69,11 @@ def test_an_ensemble_in_an_ensemble_names_both() -> None:
 
 def test_one_that_fails_falls_back_by_itself() -> None:
     rewrite = join(Given(error=LLMError("no reply")), Given(Query(" ")), Given(Query("a"))).rewrite(ASKED)
-    assert [(query.source, query.text) for query in rewrite.queries] == [
-        ("first", "Where is it?"),
-        ("second", "Where is it?"),
-        ("third", "a"),
-    ]
+    expected = [("first", "Where is it?"), ("second", "Where is it?"), ("third", "a")]
+    assert [(query.source, query.text) for query in rewrite.queries] == expected
     assert rewrite.trace["of"]["first"]["fallback"] == "LLMError: no reply"
-    assert rewrite.trace["of"]["second"] == {
-        "queries": ["Where is it?"],
-        "trace": {"made": 1},
-        "fallback": "the rewriter gave no query",
-    }
+    wanted = {"queries": ["Where is it?"], "trace": {"made": 1}, "fallback": "the rewriter gave no query"}
+    assert rewrite.trace["of"]["second"] == wanted
     assert not rewrite.fallback
 
 
@@ -121,12 +115,8 @@ def test_a_command_chooses_up_to_five_and_leaves_out_what_it_does_not_want() -> 
     usual = {"first": "FullHistoryRewriter", "second": "MMRRewriter", "third": "BlendRewriter"}
     assert choose() == usual
     assert choose("rewriter.third=null") == {place: usual[place] for place in ("first", "second")}
-    assert choose("rewriter.first=none", "rewriter.fifth=last_n", "rewriter.fifth.n=1") == {
-        "first": "NoRewriter",
-        "second": "MMRRewriter",
-        "third": "BlendRewriter",
-        "fifth": "LastNRewriter",
-    }
+    expected = {"first": "NoRewriter", "second": "MMRRewriter", "third": "BlendRewriter", "fifth": "LastNRewriter"}
+    assert choose("rewriter.first=none", "rewriter.fifth=last_n", "rewriter.fifth.n=1") == expected
     five = Wiring(compose("rewriter=five_rewrites")).get("rewriter")
     assert [each.kind for each in five.of.values()] == list(KINDS)
     with pytest.raises(UnknownName, match="rewriter=ensemble: parameter 'of' does not exist"):

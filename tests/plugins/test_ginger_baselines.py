@@ -39,7 +39,7 @@ def test_chain_of_thought_ends_with_the_answer() -> None:
     assert text("1. Pieces: many. [1]\nAnswer: no\n\n4. Then\n**Answer:** Ann does. [1]") == "Ann does. [1]"
     for label in (
         *("4. Answer:", "**4. Answer:**", "4) Answer:", "(4) Answer:", "4. **Answer**:", "Final answer:"),
-        *("### Answer\n",),
+        "### Answer\n",
         *("**Final Answer:**", "Step 4: Answer:", "The answer:", "4. Answer\n", "Answer\n\n", "> Answer:", "_Answer:_"),
     ):
         assert text(f"1. Pieces: many. [1]\n2. Groups: ...\n{label} Ann does. [1]") == "Ann does. [1]", label

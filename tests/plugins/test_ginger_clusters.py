@@ -38,11 +38,8 @@ def test_an_outlier_like_nothing_else_stays_alone() -> None:
 
 def test_the_trace_names_outliers() -> None:
     found = answer(ginger(), TEA, ODD)
-    assert [(c["nuggets"], c["outlier"]) for c in found.trace["clusters"]] == [
-        ([0, 1, 2], False),
-        ([3], True),
-        ([4], True),
-    ]
+    expected = [([0, 1, 2], False), ([3], True), ([4], True)]
+    assert [(c["nuggets"], c["outlier"]) for c in found.trace["clusters"]] == expected
     assert len(answer(ginger(outliers="own"), TEA, ODD).trace["clusters"]) == 2
 
 

@@ -33,11 +33,8 @@ def test_the_title_and_the_sentence_before_count_for_a_part() -> None:
     whole = "The kettle was patented in Chicago. Then it was taken home by train. Nobody came by train."
     assert found(query, whole, lead=False, best=0.4) == [whole[:35], whole[36:68]]
     assert found(query, whole, context=0, lead=False, best=0.4) == [whole[:35]]
-    assert found(query, whole, "Whistling kettle in Chicago", lead=False, best=0.4) == [
-        whole[:35],
-        whole[36:68],
-        whole[69:],
-    ]
+    expected = [whole[:35], whole[36:68], whole[69:]]
+    assert found(query, whole, "Whistling kettle in Chicago", lead=False, best=0.4) == expected
 
 
 def test_what_a_text_says_first_counts_more() -> None:

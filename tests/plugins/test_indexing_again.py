@@ -151,7 +151,7 @@ def test_what_happened_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture)
     assert embedded == ["a new one", "another"]
     assert index_densely(tmp_path, texts[:10])[0] == "default: 10 passages: 10 kept, 989 removed"
     assert caplog.messages[-1] == "Index built of default: 10 passages: 10 kept, 989 removed"
-    assert index_words(tmp_path, texts) == "default: 1,000 passages: 1,000 indexed"
+    assert index_words(tmp_path, texts) == "default: 1,000 passages: 1,000 indexed (english)"
     assert index_words(tmp_path, texts) == "default: 1,000 passages are in the index already"
 
 
@@ -254,7 +254,7 @@ def test_a_file_that_changes_leaves_one_index(retriever: str, here: Path) -> Non
     write_corpus(here / "corpus.jsonl", LIBRARY[1:])
     said = index(here, "corpus.jsonl", f"retriever={retriever}")
     # LSA learns from the corpus: with another one it is another embedder.
-    assert said.endswith("119 indexed" if retriever == "bm25" else "119 embedded, 1 removed")
+    assert said.endswith("119 indexed (english)" if retriever == "bm25" else "119 embedded, 1 removed")
     assert len(list((here / "store/indexes").iterdir())) == 1
 
 

@@ -194,12 +194,8 @@ def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_p
     assert list(measured) == ["t<::>2"]
     report = report_of(measured)
     assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
-    assert report.numbers["nuggets"]["left_out"] == {
-        "few": 1,
-        "no_passages": 1,
-        "no_nuggets": 0,
-        "not_judged": 0,
-    }
+    expected = {"few": 1, "no_passages": 1, "no_nuggets": 0, "not_judged": 0}
+    assert report.numbers["nuggets"]["left_out"] == expected
     assert list(metric(store, model()).measure(records)) == ["t<::>1", "t<::>2"]
     assert list(metric(store, model(), min_nuggets=1).measure(records)) == ["t<::>1", "t<::>2"]
 

@@ -73,13 +73,8 @@ def test_a_worked_example() -> None:
 
 
 def test_scores_without_vital_nuggets_and_without_nuggets() -> None:
-    assert scores(["okay"], ["support"]) == {
-        "strict_vital": 0.0,
-        "vital": 0.0,
-        "strict_all": 1.0,
-        "all": 1.0,
-        "weighted": 1.0,
-    }
+    expected = {"strict_vital": 0.0, "vital": 0.0, "strict_all": 1.0, "all": 1.0, "weighted": 1.0}
+    assert scores(["okay"], ["support"]) == expected
     assert set(scores([], []).values()) == {0.0}
 
 

@@ -1,7 +1,9 @@
 """Every way in which a server can fail, with the exact number of requests that each one takes."""
 
 import re
+import threading
 import time
+from collections import Counter
 from email.utils import formatdate
 from pathlib import Path
 from typing import ClassVar
@@ -128,11 +130,11 @@ def test_a_whole_turn_says_it_within_three_seconds(
     pipeline = Pipeline.compose(*system, *chosen)
     pipeline.turn("c", "What is a dog?")
     server.stop_listening()
-    waited: list[float] = []
-    monkeypatch.setattr(call, "sleep", waited.append)
+    waited = Counter[str]()  # by thread: GINGER's calls go out together
+    monkeypatch.setattr(call, "sleep", lambda seconds: waited.update({threading.current_thread().name: seconds}))
     record = pipeline.turn("c", "How old can it be?")
     assert "connection refused" in record.error
-    assert 0 < sum(waited) < 3
+    assert 0 < max(waited.values()) < 3
 
 
 def test_a_model_without_a_provider() -> None:

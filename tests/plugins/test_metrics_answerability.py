@@ -64,17 +64,11 @@ def test_scores_are_conditioned_as_mtrag_does() -> None:
 
 def test_conditioning_case_by_case() -> None:
     for label in ("UNANSWERABLE", "CONVERSATIONAL"):
-        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [
-            1.0,
-            0.0,
-            0.0,
-        ]
+        expected = [1.0, 0.0, 0.0]
+        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == expected
     for label in ("ANSWERABLE", "PARTIAL"):
-        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [
-            0.0,
-            0.3,
-            0.3,
-        ]
+        wanted = [0.0, 0.3, 0.3]
+        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == wanted
     assert condition_on_answerability(0.3, "", "yes") == 0.3
     assert condition_on_answerability(0.3, "UNDERSPECIFIED", "no") is None
 

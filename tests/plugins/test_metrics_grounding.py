@@ -75,11 +75,8 @@ def test_turns_that_need_no_citation_are_left_out() -> None:
     assert overall(record("I do not know.")) == {}
     assert overall(record("")) == {}
     assert overall(record("It is far.")) == {"cited_sentences": 0.0, "grounded_sentences": 0.0}
-    assert overall(record("It is far [3].")) == {
-        "cited_sentences": 1.0,
-        "existing_citations": 0.0,
-        "grounded_sentences": 0.0,
-    }
+    expected = {"cited_sentences": 1.0, "existing_citations": 0.0, "grounded_sentences": 0.0}
+    assert overall(record("It is far [3].")) == expected
     unknown = {"evaluate": {"given": ["answer"]}}
     assert overall(record("It is far [3].", trace=unknown)) == {}
 

@@ -43,11 +43,8 @@ def test_answers_are_measured_by_their_evidence() -> None:
         record("", "tea<::>3"),
     ]
     values = metric.measure(records)
-    assert {turn: each["answered"] for turn, each in values.items()} == {
-        "tea<::>1": 1.0,
-        "tea<::>2": 0.0,
-        "tea<::>3": 0.0,
-    }
+    expected = {"tea<::>1": 1.0, "tea<::>2": 0.0, "tea<::>3": 0.0}
+    assert {turn: each["answered"] for turn, each in values.items()} == expected
     assert values["tea<::>1"]["grounded_sentences"] == 0.5
     assert "grounded_sentences" not in values["tea<::>2"]
     assert metric.list_measures()[0] == "grounded_sentences"

@@ -96,11 +96,8 @@ def test_user_turns_stay_whole_and_answers_are_split() -> None:
 
 def test_short_units_go_and_repeated_ones_are_taken_once() -> None:
     turns = [Turn("1", "The moon?", "It is old. Very old."), Turn("2", "Is it old?", "It is old. It shines at night.")]
-    assert extracted(*turns) == [
-        ("It is old.", "agent", 1),
-        ("Is it old?", "user", 2),
-        ("It shines at night.", "agent", 2),
-    ]
+    expected = [("It is old.", "agent", 1), ("Is it old?", "user", 2), ("It shines at night.", "agent", 2)]
+    assert extracted(*turns) == expected
     assert len(extracted(*turns, min_words=1)) == 5
 
 
@@ -332,11 +329,12 @@ def test_the_published_choices() -> None:
     assert (preset.rewriter.representatives, preset.rewriter.lambda_, preset.rewriter.question_weight) == (3, 0.7, 0)
     assert (preset.embedder.model, preset.embedder.query_prefix) == ("BAAI/bge-base-en-v1.5", "")
     assert (preset.rewriter.last_exchange, compose("rewriter=mmr").rewriter.last_exchange) == (False, True)
-    assert (preset.generator._option_, preset.generator.temperature, preset.generator.max_tokens) == (
+    expected = (
         "direct",
         0.7,
         512,
     )
+    assert (preset.generator._option_, preset.generator.temperature, preset.generator.max_tokens) == expected
     assert preset.retriever._option_ == "elser"
     assert compose("+system=mmr", "llm=extractive", "rewriter=mmr_k10").rewriter.num_sentences == 10
     assert compose("+system=mmr", "llm=extractive", "rewriter=none").rewriter._option_ == "none"

@@ -72,7 +72,7 @@ def test_what_is_missing_is_said(tiny: Path, without_vectors: Path, tmp_path: Pa
     assert list(SpacyEmbedder(pipeline=str(tiny)).check()) == []
     for pipeline, problem in {
         "en_core_web_nosuch": "is not installed: python -m spacy download en_core_web_nosuch",
-        "pipelines/nosuch": "there is no folder pipelines/nosuch: give that of a spaCy pipeline, or the name of",
+        "pipelines/nosuch": "there is no folder pipelines/nosuch: give a spaCy pipeline's, or the name of",
         str(tmp_path): "holds no spaCy pipeline",
         str(without_vectors): "has no word vectors: choose one that has, such as en_core_web_md",
         "json": "is not installed",

@@ -17,12 +17,12 @@ def folders(here: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), ["retriever: default: 119 passages: 119 indexed"]),
+        ((), ["retriever: default: 119 passages: 119 indexed (english)"]),
         (("retriever=dense",), ["retriever: default: 119 passages: 119 embedded"]),
         (
             ("retriever=hybrid",),
             [
-                "retriever.lexical: default: 119 passages: 119 indexed",
+                "retriever.lexical: default: 119 passages: 119 indexed (english)",
                 "retriever.dense: default: 119 passages: 119 embedded",
                 "retriever: it is ready",
             ],

@@ -52,12 +52,8 @@ def option() -> Option:
 
 def test_stages_are_told_from_values(option: Option) -> None:
     parameters = option.parameters
-    assert {name: p.group for name, p in parameters.items() if p.group} == {
-        "llm": "llm",
-        "reranker": "reranker",
-        "second": "llm",
-        "clusterer": "clusterer",
-    }
+    expected = {"llm": "llm", "reranker": "reranker", "second": "llm", "clusterer": "clusterer"}
+    assert {name: p.group for name, p in parameters.items() if p.group} == expected
     assert parameters["store"].injects_store
     assert parameters["clusterer"].default == Use("kmeans")
     assert [name for name, p in parameters.items() if p.operational] == ["workers"]

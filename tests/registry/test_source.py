@@ -117,11 +117,8 @@ def test_the_signature_is_read_as_it_is_written() -> None:
     parameters = found("First").parameters
     assert parameters is not None
     assert list(parameters) == ["llm", "clusterer", "second", "n", "folder", "measures", "text", "choose"]
-    assert {name: p.group for name, p in parameters.items() if p.group} == {
-        "llm": "llm",
-        "clusterer": "clusterer",
-        "second": "llm",
-    }
+    expected = {"llm": "llm", "clusterer": "clusterer", "second": "llm"}
+    assert {name: p.group for name, p in parameters.items() if p.group} == expected
     assert parameters["clusterer"].used_option == "kmeans"
     values = {name: "???" if p.required else p.default for name, p in parameters.items() if not p.group}
     assert values == {

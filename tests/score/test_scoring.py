@@ -66,11 +66,8 @@ def test_means_are_over_the_turns_that_have_the_measure() -> None:
 def test_slices_are_turn_positions_in_order_and_the_values_of_labels() -> None:
     found = scores(Given({record.turn_id: {"m": float(record.number)} for record in RECORDS})).score_slices()
     assert list(found) == ["turn", "kind", "many"]
-    assert [(value, part.turns, part.scores["m"]) for value, part in found["turn"].items()] == [
-        ("1", 2, 1.0),
-        ("2", 2, 2.0),
-        ("10", 1, 10.0),
-    ]
+    expected = [("1", 2, 1.0), ("2", 2, 2.0), ("10", 1, 10.0)]
+    assert [(value, part.turns, part.scores["m"]) for value, part in found["turn"].items()] == expected
     assert {value: part.turns for value, part in found["kind"].items()} == {"easy": 2, "hard": 2}
     assert {value: part.turns for value, part in found["many"].items()} == {"1": 3, "2": 3}
 

@@ -46,11 +46,8 @@ def test_what_is_searched_for_is_named_in_a_line_and_counted_as_it_is_listed() -
     answer = Query("An earlier answer " * 40, 0.1)
     queries = (WORDS, MEANING, Query("tea"), answer, Query("kettle", 0.25, source="mmr"))
     listed = list_queries(queries)
-    assert listed[:3] == [
-        "kettle (weight 0.5, for words, from blend; weight 0.25, from mmr)",
-        "tea maker (for vectors)",
-        "tea",
-    ]
+    expected = ["kettle (weight 0.5, for words, from blend; weight 0.25, from mmr)", "tea maker (for vectors)", "tea"]
+    assert listed[:3] == expected
     assert len(listed[3]) < 200
     assert summarise_queries(queries) == "kettle and 3 more"
     assert summarise_queries([Query("tea")]) == "tea"

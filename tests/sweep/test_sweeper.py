@@ -244,11 +244,9 @@ def test_an_interrupted_grid_is_closed_and_goes_on(watcher: Watcher) -> None:
     assert watcher.heard == ["started 3", "finished ['ok', 'ok', ''] False True"]
     again = make_grid(*reversed(overrides))
     run_grid(again)
-    assert [ending["state"] for ending in map(endings(again).get, ("none", "last_n", "full_history")) if ending] == [
-        "reused",
-        "reused",
-        "ok",
-    ]
+    expected = ["reused", "reused", "ok"]
+    ended = endings(again)
+    assert [ended[name]["state"] for name in ("none", "last_n", "full_history")] == expected
     assert watcher.heard[-1] == "finished ['reused', 'reused', 'ok'] True False"
 
 

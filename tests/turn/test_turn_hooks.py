@@ -84,11 +84,8 @@ def test_a_turn_is_told_of_with_its_stages_and_the_history_that_it_saw(pipeline:
     assert [told.ends for told in log.turns] == [[first], [second], [again]]
     assert [told.stages for told in log.turns] == [STAGES] * 3
     assert [event.stage for event in heard if isinstance(event, StageFinished)] == STAGES
-    assert [[turn.question for turn in told.question.history] for told in log.turns] == [
-        [],
-        ["How far is the Moon?"],
-        ["How far is the Moon?"],
-    ]
+    expected = [[], ["How far is the Moon?"], ["How far is the Moon?"]]
+    assert [[turn.question for turn in told.question.history] for told in log.turns] == expected
     assert again.attempt == 1
     assert log.models == ["mine"] * 3
 

@@ -1,9 +1,6 @@
-"""Clients that people have: openai, litellm, llm, and convrag itself, against a real server."""
+"""The client that most others are made of, openai, against a real server."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +14,6 @@ from served import QUESTION, RunningServer, serve  # noqa: E402
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the clients
-    pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
-    pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # litellm's own
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -63,30 +58,3 @@ def test_openai_streams(client: openai.OpenAI, answer: str) -> None:
     (annotations,) = [delta.annotations for delta in deltas if "annotations" in delta.model_extra]
     assert annotations[0]["url_citation"]["title"]
     assert chunks[-2].convrag["citations"]
-
-
-def test_litellm(server: RunningServer, answer: str) -> None:
-    litellm = pytest.importorskip("litellm")
-    given = {"model": "openai/convrag", "api_base": f"{server.address}/v1", "api_key": "none", "messages": [QUESTION]}
-    reply = litellm.completion(**given)
-    assert reply.choices[0].message.content == answer
-    assert reply.choices[0].message.annotations[0]["url_citation"]["title"]
-    pieces = list(litellm.completion(**given, stream=True))
-    assert "".join(piece.choices[0].delta.content or "" for piece in pieces) == answer
-
-
-LLM_MODELS = """\
-- model_id: local-convrag
-  model_name: convrag
-  api_base: {address}/v1
-"""
-
-
-def test_llm(server: RunningServer, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("llm")
-    (tmp_path / "extra-openai-models.yaml").write_text(LLM_MODELS.format(address=server.address))
-    monkeypatch.setenv("LLM_USER_PATH", str(tmp_path))
-    for options in ([], ["--no-stream"], ["-s", "Be brief."]):
-        command = [sys.executable, "-m", "llm", "-m", "local-convrag", *options, str(QUESTION["content"])]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert done.stdout.strip() == answer, done.stderr
