@@ -88,9 +88,9 @@ def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_leaves_nothing_half_written(tmp_path: Path) -> None:
-    turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
+    turns = [{"question": f"what is kettle {n}?", "answer": "it"} for n in range(400)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
-    (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
+    (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A kettle boils water."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl"]
     stages = ["rewriter=none", "generator=none", "tracker=none"]
     process = StartedCommand([*files, *stages], tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

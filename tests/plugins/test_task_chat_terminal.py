@@ -1,6 +1,7 @@
 """A whole chat on a pseudo-terminal: what a person types, and what is seen."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -86,13 +87,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def test_a_conversation(start: Start, columns: int) -> None:
     terminal = start("task.suggestions=0", columns=columns)
     terminal.ask("How far is the Moon?")
-    assert "> How far is the Moon?\nSearching for: How far is the Moon?\n\nThe far side" in terminal.text
-    assert "[4] Far side of the Moon - moon-farside-1 2 more are" in " ".join(terminal.text.split())
+    assert "> How far is the Moon?\nSearching for: How far is the Moon?\n\nBy chance the Sun" in terminal.text
+    number = re.search(r"^\[(\d)\] ", terminal.text, re.MULTILINE)
+    assert number
     assert "..." not in terminal.text  # the spinner
     assert max(map(len, terminal.text.splitlines())) <= min(columns, 100)
-    terminal.ask("/passage 4")
+    terminal.ask(f"/passage {number[1]}")
     marked = [line[column] for line in terminal.screen.buffer.values() for column in line if line[column].reverse]
-    assert "".join(each.data for each in marked).startswith("The far side of the Moon is often wrongly called")
+    assert "".join(each.data for each in marked).startswith("By chance the Sun")
     terminal.ask("/why")
     assert "Query    How far is the Moon?" in terminal.text
     assert not terminal.screen.cursor.hidden
@@ -103,7 +105,7 @@ def test_a_conversation(start: Start, columns: int) -> None:
 def test_editing_history_completion_and_leaving(start: Start) -> None:
     terminal = start("task.suggestions=0")
     terminal.type("/so")
-    terminal.wait_for("the passages that the last answer was generated from")
+    terminal.wait_for("/sources")
     terminal.type("\t\r")
     terminal.wait_for("Ask a question first.")
     terminal.wait_for_prompt()
@@ -149,7 +151,7 @@ def test_nobody_waits_for_suggestions(start: Start) -> None:
     terminal.type("a question")
     terminal.wait_for("  /1 How old is it?\n\n> a question", 9)  # above what is typed, which stays
     terminal.type("\x15d e f\r")
-    terminal.wait_for("\nd e f\n\n>", 2.5)
+    terminal.wait_for("lists all\n\n>", 2.5)
     terminal.ask("x y z")  # gives up the call for suggestions in progress
     terminal.wait_for("x y z\n\n  /1 How old is it?\n\n>", 9)
     terminal.ask("/1")

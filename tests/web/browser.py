@@ -77,7 +77,7 @@ def serve(folder: Path, *arguments: str, port: int = 0, token: str = "") -> Iter
     """
     pytest.importorskip("fastapi", reason="serves: pip install convrag[serve]")
     command = ["task=serve", f"task.port={port}", f"plugins=[{SCRIPTED}]"]
-    command += ["llm=scripted", "rewriter=condense", "generator=direct", *arguments]
+    command += ["llm=scripted", "rewriter=condense", "generator=direct", "generator.refuse=never", *arguments]
     variables = {name: value for name, value in os.environ.items() if name != "CONVRAG_TOKEN"}
     if token:
         variables["CONVRAG_TOKEN"] = token
