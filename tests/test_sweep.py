@@ -78,7 +78,7 @@ def test_a_grid_that_is_killed_while_it_reports_does_so_again(calm: Grid, tmp_pa
 
 def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:
     """Four rows of the same nDCG@5 say nothing: the answers differ, and it is said that the rankings cannot."""
-    grid = ("clusterer=lsa,kmeans", "ranker=bm25,embedding", "history=gold", "limit=5")
+    grid = ("clusterer=lsa,kmeans", "ranker=bm25,embedding", "history=gold")
     done = convrag(*grid, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "clusterer, ranker: no difference in nDCG@5, evidence_nDCG; they move ROUGE-L, " in done.stderr
