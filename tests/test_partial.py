@@ -87,7 +87,7 @@ def test_a_rewriter_that_gives_a_text_makes_the_run_partial(tmp_path: Path) -> N
     assert f"* {ending}" in page.read_text()
 
 
-GRID = ("-m", "rewriter=none,last_n,condense", "generator=direct", "limit=1", "workers=2")
+GRID = ("-m", "rewriter=none,last_n,full_history", "generator=direct", "limit=1", "workers=2")
 
 
 def cells(folder: Path) -> dict[str, str]:
@@ -112,7 +112,7 @@ def test_a_grid_asks_again_exactly_what_a_server_refused(server: Unwell, tmp_pat
     server.refuses = lambda request: hash_text(request)[0] % 3 == 0
     ill = tmp_path / "ill"
     done = convrag(*GRID, folder=ill, server=server, status=3)
-    assert cells(ill) == dict.fromkeys(("rewriter=none", "rewriter=last_n", "rewriter=condense"), "partial")
+    assert cells(ill) == dict.fromkeys(("rewriter=none", "rewriter=last_n", "rewriter=full_history"), "partial")
     assert "convrag: 3 of 3 cells partial: see " in done.stderr.splitlines()[-1]
     assert "No cell had to be run" not in done.stderr
     assert f"({len(server.refused)} of them failed)" in done.stderr
