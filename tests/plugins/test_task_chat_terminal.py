@@ -105,7 +105,7 @@ def test_a_conversation(start: Start, columns: int) -> None:
 def test_editing_history_completion_and_leaving(start: Start) -> None:
     terminal = start("task.suggestions=0")
     terminal.type("/so")
-    terminal.wait_for("/sources")
+    terminal.wait_for("the passages that the last answer was generated from")
     terminal.type("\t\r")
     terminal.wait_for("Ask a question first.")
     terminal.wait_for_prompt()
@@ -151,7 +151,7 @@ def test_nobody_waits_for_suggestions(start: Start) -> None:
     terminal.type("a question")
     terminal.wait_for("  /1 How old is it?\n\n> a question", 9)  # above what is typed, which stays
     terminal.type("\x15d e f\r")
-    terminal.wait_for("lists all\n\n>", 2.5)
+    terminal.wait_for("\nd e f\n\n  No passage is cited: /sources lists all\n\n>", 2.5)
     terminal.ask("x y z")  # gives up the call for suggestions in progress
     terminal.wait_for("x y z\n\n  /1 How old is it?\n\n>", 9)
     terminal.ask("/1")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
-from prompt_toolkit.completion import Completer, WordCompleter
+from prompt_toolkit.completion import Completer, DynamicCompleter, WordCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -152,12 +152,13 @@ def _make_key_bindings() -> KeyBindings:
 def make_completer(list_commands: Callable[[], Mapping[str, Command]]) -> Completer:
     """Make what completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question is not completed."""
 
-    def list_words() -> list[str]:
+    def complete() -> Completer:
         commands = list_commands().values()
+        help_texts = {f"/{command.name}": command.help for command in commands}
         values = (f"/{command.name} {value}" for command in commands for value in command.list_values())
-        return [*(f"/{command.name}" for command in commands), *values]
+        return WordCompleter([*help_texts, *values], sentence=True, meta_dict=help_texts)
 
-    return WordCompleter(list_words, sentence=True)
+    return DynamicCompleter(complete)
 
 
 class QuestionHistory(FileHistory):
