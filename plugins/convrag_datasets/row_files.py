@@ -2,11 +2,13 @@
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, time
 from decimal import Decimal
+from itertools import accumulate
 from math import isfinite
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +28,13 @@ Columns = Mapping[str, str]
 
 _MARK = b"\xef\xbb\xbf"  # of UTF-8
 _BLOCK = 1024  # bytes that tell whether a file is an array
+
+_ONE = rb"\\(?:[^u]|u[^dD]...|u[dD](?:[0-7]..|[89abAB]..\\u[dD][c-fC-F]..))"
+_ESCAPES = re.compile(_ONE + b"(?:" + _ONE + b")*", re.DOTALL)  # whole surrogate pairs, no halves
+_PAIR = len(rb"\ud83d\ude00")
+_PLAIN = bytes(set(range(256)) - set(b'[]{}"'))
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_DEEPEST = 100
 
 
 def read_rows(path: Path, columns: Columns | None = None) -> Iterator[Row]:
@@ -60,7 +69,7 @@ def read_json_rows(path: Path) -> Iterator[Row]:
     """Stream the JSON objects of a file, one a line or the items of one array. Raises DataError."""
     with _open_json(path) as file:
         if file.peek(_BLOCK).lstrip()[:1] == b"[":
-            for number, value in enumerate(ijson.items(file, "item", use_float=True)):
+            for number, value in enumerate(ijson.items(_CheckedJson(file, path), "item", use_float=True)):
                 yield Row(value, path, place=f"[{number}]")
             return
     for line in read_lines(path):
@@ -71,11 +80,43 @@ def read_json_fields(path: Path, name: str) -> Iterator[tuple[str, Row]]:
     """Stream the fields of the object in a field of a file: {name: {field: value}}. Raises DataError."""
     empty = True
     with _open_json(path) as file:
-        for key, value in ijson.kvitems(file, name, use_float=True):
+        for key, value in ijson.kvitems(_CheckedJson(file, path), name, use_float=True):
             empty = False
             yield key, Row(value, path, place=f"{name}.{key}")
     if empty:
         raise DataError(f"this file must hold an object in {name!r}", path=path)
+
+
+class _CheckedJson:
+    """The blocks of a JSON file, checked for what ijson lets pass.
+
+    For each level of nesting, ijson keeps the names of all levels above: 100,000 levels are 25 GB. It reads half of a
+    surrogate pair as "?".
+    """
+
+    def __init__(self, file: io.BufferedReader, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._depth = 0
+        self._in_text = 0
+        self._rest = b""  # an escape that the end of the last block cut
+
+    def read(self, size: int) -> bytes:
+        """Read a block. Raises DataError where a text has half of a surrogate pair, or lists and objects nest deep."""
+        block = self._file.read(size)
+        text = _ESCAPES.sub(b"", self._rest + block)
+        end = text.find(b"\\") if b"\\" in text else len(text)
+        if len(text) - end >= (_PAIR if block else _PAIR // 2):
+            raise DataError("half of a surrogate pair is no character", path=self._path)
+        self._rest = text[end:]
+        parts = text[:end].translate(None, _PLAIN).split(b'"')
+        brackets = b"".join(parts[self._in_text :: 2]).replace(b"{}", b"").replace(b"[]", b"")
+        depths = list(accumulate(map(_STEPS.__getitem__, brackets), initial=self._depth))
+        if max(depths) > _DEEPEST:
+            raise DataError(f"lists and objects are nested more than {_DEEPEST} deep", path=self._path)
+        self._depth = depths[-1]
+        self._in_text = (self._in_text + len(parts) - 1) % 2
+        return block
 
 
 @contextmanager
@@ -94,7 +135,7 @@ def _open_json(path: Path) -> Iterator[io.BufferedReader]:
         near = f", near {quoted}" if (quoted := "".join(lines[1:2]).strip()) else ""
         raise DataError(f"this is not JSON: {lines[0].rstrip('.')}{near}", path=path) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"this is not UTF-8 ({error.reason})", path=path) from error
+        raise DataError(f"this is not UTF-8, or half of a surrogate pair ({error.reason})", path=path) from error
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path) from error
 

@@ -9,7 +9,7 @@ import pytest
 
 from convrag.api.errors import DataError
 from convrag_datasets.jsonl import JsonlDataset
-from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.row_files import _CheckedJson, read_json_rows
 
 ROWS = [{"id": str(n), "text": 'a"]}[{\\,' * (n % 4) + "ü\n", "deep": [{"x": [1, 2]}, "]"]} for n in range(3000)]
 
@@ -36,8 +36,12 @@ def test_lines_and_arrays_give_the_same_rows(tmp_path: Path, form: str) -> None:
         ('[{"_id": "p", "text": NaN}]', "invalid char in json text, near [{"),
         (f'[{{"_id": {"9" * 5000}, "text": ""}}]', "integer overflow"),
         ('[{"_id": "p\udcff"}]', "invalid bytes in UTF8 string"),
+        ("[" * 100_000, "lists and objects are nested more than 100 deep"),
+        ('[{"a":' * 100_000, "lists and objects are nested more than 100 deep"),
+        ('[{"_id": "p", "text": "\\ud800"}]', "half of a surrogate pair is no character"),
+        ('["\\udc00"]', "half of a surrogate pair"),
     ],
-    ids=range(8),
+    ids=range(12),
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "corpus.json"
@@ -46,6 +50,16 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
         list(JsonlDataset(corpus=path).corpus("default"))
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
+
+
+def test_texts_with_brackets_and_escapes_at_the_ends_of_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    rows = [{"text": "[{\\" * 30 + '"' + "\N{GRINNING FACE}ü\\" * n} for n in range(300)]
+    path.write_text(json.dumps(rows))
+    with path.open("rb") as file:
+        checked = _CheckedJson(file, path)
+        assert b"".join(iter(lambda: checked.read(7), b"")) == path.read_bytes()
+    assert [row.value for row in read_json_rows(path)] == rows
 
 
 def test_an_array_on_one_line_is_read_by_pieces(tmp_path: Path) -> None:
