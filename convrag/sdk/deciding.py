@@ -32,66 +32,12 @@ three are.
 """
 
 _COURTESY = re.compile(r"\b(?:thanks?|thx|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome|cheers)\b")
-_POLITE = frozenset(
-    [
-        "a",
-        "again",
-        "all",
-        "and",
-        "are",
-        "at",
-        "awesome",
-        "bye",
-        "cheers",
-        "cool",
-        "day",
-        "do",
-        "for",
-        "good",
-        "goodbye",
-        "got",
-        "great",
-        "have",
-        "hello",
-        "help",
-        "helpful",
-        "hey",
-        "hi",
-        "how",
-        "i",
-        "information",
-        "is",
-        "it",
-        "it's",
-        "lot",
-        "many",
-        "me",
-        "morning",
-        "much",
-        "nice",
-        "now",
-        "ok",
-        "okay",
-        "perfect",
-        "see",
-        "so",
-        "thank",
-        "thanks",
-        "that",
-        "that's",
-        "the",
-        "then",
-        "there",
-        "this",
-        "thx",
-        "tomorrow",
-        "very",
-        "was",
-        "wonderful",
-        "you",
-        "your",
-    ]
-)
+_POLITE_WORDS = """
+a again all and are at awesome bye cheers cool day do for good goodbye got great have hello help helpful hey hi how i
+information is it it's lot many me morning much nice now ok okay perfect see so thank thanks that that's the then there
+this thx tomorrow very was wonderful you your
+"""
+_POLITE = frozenset(_POLITE_WORDS.split())
 
 
 def parse_level(name: str) -> float:

@@ -7,23 +7,18 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from rapidfuzz import fuzz, process
-
 from convrag.api.stages import Dataset
 from convrag.sdk.corpus import Corpus
+from convrag.sdk.spelling import find_nearest
 from convrag.sdk.words import find_content_words, find_stems
 from convrag.store.fingerprint import digest
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 
-LIBRARIES = ("rapidfuzz",)
-"""Their versions are part of the fingerprints of stages that use this module."""
-
-_LEAST_SPELT, _SIMILAR = 5, 85.0  # letters of a word that may be misspelt; how alike the right one is, in per cent
 _FILE = "frequencies.json"
 _SAMPLE = 50_000  # passages of a corpus that are counted, at even distances
 
@@ -41,6 +36,7 @@ class DocumentFrequencies:
         self.counts = counts or {}
         self.passages = passages
         self.size = size
+        self._find_nearest = lru_cache(1024)(partial(find_nearest, words=self.counts))
 
     def idf(self, stem: str) -> float:
         """Return the inverse document frequency: higher for rare words, 0 for one that no passage has."""
@@ -50,11 +46,8 @@ class DocumentFrequencies:
         return math.log((self.passages + 1) / count) if count else 0.0
 
     def find_known(self, stem: str) -> str:
-        """Return the stem itself where a passage has it or none is alike, else the most similar one."""
-        if stem in self.counts or len(stem) < _LEAST_SPELT:
-            return stem
-        found = process.extractOne(stem, self.counts.keys(), scorer=fuzz.ratio, score_cutoff=_SIMILAR)
-        return str(found[0]) if found else stem
+        """Return the stem itself where a passage has it or none is near, else the nearest one."""
+        return stem if stem in self.counts else self._find_nearest(stem) or stem
 
     def weigh_question(self, stems: Iterable[str]) -> dict[str, float]:
         """Return stem -> weight of a question's words.

@@ -4,11 +4,11 @@ The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 """
 
 import json
-import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
+from convrag.sdk.spelling import find_nearest
 from convrag.sdk.words import is_known
 from convrag_retrieval.bm25_settings import BM25Settings
 
@@ -31,9 +32,6 @@ _ROUNDING = 1e-9
 _ALL = slice(None)
 _MANY = 100
 """The fewest passages of a file that is not to rule how rare words are, such as a table."""
-_NO_DIGITS = re.compile(r"\D+")
-_NEAR = 0.88
-"""The least similarity of a word to the one that is searched for in its place."""
 _FEW = 8
 """Looking a passage up in the list of a word takes as long as adding up so many passages of the list."""
 
@@ -54,7 +52,8 @@ class BM25Index:
         self.languages: tuple[str, ...] = tuple(saved["languages"])
         self._analysis = replace(settings.analysis, languages=self.languages)
         self._numbers = {word: number for number, word in enumerate(saved["words"])}
-        self._nearest: dict[str, str] = {}
+        spelt = self._numbers if self._analysis.form == "auto" else ()  # plain words are taken as they are
+        self._find_nearest = lru_cache(1024)(partial(find_nearest, words=spelt))
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
         """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
@@ -67,44 +66,18 @@ class BM25Index:
     def _weigh_words(self, texts: Sequence[str], weights: Sequence[float]) -> dict[int, float]:
         """Add up the weights of the words of queries: number -> weight."""
         words: dict[int, float] = {}
-        replacements = self.find_replacements(texts)
         for text, weight in zip(texts, weights, strict=True):
             for word in self._analysis.split(text, question=True):
-                if (number := self._numbers.get(replacements.get(word, word))) is not None:
+                if (number := self._numbers.get(word)) is None:
+                    number = self._numbers.get(self._find_nearest(word))
+                if number is not None:
                     words[number] = words.get(number, 0.0) + weight
         return words
 
     def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
         """Find the words of queries that the index lacks: word -> the nearest one that it has, where one is near."""
         unknown = {word for text in texts for word in self._analysis.split(text, question=True)} - self._numbers.keys()
-        if self._analysis.form == "plain":
-            return {}
-        for word in unknown - self._nearest.keys():
-            self._nearest[word] = find_nearest(word, self._numbers)
-        return {word: self._nearest[word] for word in sorted(unknown) if self._nearest[word]}
-
-
-def find_nearest(word: str, words: Iterable[str]) -> str:
-    """Find the word that a misspelt or shortened one stands for; empty where none is near.
-
-    It begins with the same letter ("3.2" is near to "v3.2"), has the same digits, and begins with the whole word, or a
-    letter in four is another. Of several, the most similar one is taken (Winkler 1990).
-    """
-    from rapidfuzz.distance import OSA, JaroWinkler
-
-    digits = _NO_DIGITS.sub("", word)
-    most = len(word) // 4
-    near = (
-        (JaroWinkler.similarity(word, other), other)
-        for other in words
-        if other[0] in word[:2] and (OSA.distance(word, other, score_cutoff=most) <= most or _begins(other, word))
-    )
-    best, found = max((each for each in near if _NO_DIGITS.sub("", each[1]) == digits), default=(0.0, ""))
-    return found if best >= _NEAR else ""
-
-
-def _begins(text: str, word: str) -> bool:
-    return len(word) > 2 and text.startswith(word)
+        return {word: near for word in sorted(unknown) if (near := self._find_nearest(word))}
 
 
 class _Term(NamedTuple):
