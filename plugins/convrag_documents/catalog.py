@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -87,10 +88,13 @@ class CatalogReader:
         return Catalog(tuple(files), tuple(sorted(unread)))
 
     def load(self, read: ReadFile, part: str, document_id: str) -> Document:
-        """Load a document of a file. Raises DataError where the store has lost it."""
+        """Load a document of a file. Raises DataError where the store has lost it and the file has changed."""
         found = self._documents.get(read.key, part, document_id)
+        if found is None:  # the store has lost it
+            self._read_again(read)
+            found = self._documents.get(read.key, part, document_id)
         if found is None:
-            raise DataError("the store has lost the text of this file: start again", path=read.file.path)
+            raise DataError("this file has changed since it was read: start again", path=read.file.path)
         return found
 
     def _read_wanted(
@@ -137,6 +141,15 @@ class CatalogReader:
         key = reader.make_key(times.content)
         known = self._documents.get_outcomes([key]).get(key)
         return times, known or _parse(content, reader, key, file.id, self._documents)
+
+    def _read_again(self, read: ReadFile) -> None:
+        """Read a file again, if it has not changed."""
+        with suppress(Unreadable):
+            content, _ = read_bytes(read.file.path, self._limit)
+            if _hash(content) == read.content:
+                documents = DocumentStore(self._store)  # of its own: several threads may be here
+                _parse(content, read.reader, read.key, read.file.id, documents)
+                documents.flush()
 
 
 def _hash(content: bytes) -> str:

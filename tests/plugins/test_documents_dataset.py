@@ -255,6 +255,14 @@ class TestReadingAgain:
             readers._identify.cache_clear()
         assert "PDF" in parsed
 
+    def test_what_the_store_has_lost_is_read_again(self, folder, store, parsed):
+        dataset = make(folder, store)
+        expected = passage_ids(dataset)
+        parsed.clear()
+        store.entries._execute("DELETE FROM entries")
+        assert passage_ids(dataset) == expected
+        assert len(parsed) >= 5
+
     def test_an_interruption_keeps_what_was_read(self, folder, store, parsed, monkeypatch):
         read = Reader.read
 
