@@ -1,30 +1,12 @@
 """A data set and an embedder for the tests of the retrievers on a cluster."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from convrag.api.stage import Embedder
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Passage
-
-
-class Corpora(Dataset):
-    """Passages by domain."""
-
-    def __init__(self, **domains: Sequence[Passage]) -> None:
-        self.passages = domains
-
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def domains(self) -> Sequence[str]:
-        return list(self.passages)
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        return iter(self.passages[domain])
 
 
 class Hashed(Embedder):

@@ -27,7 +27,8 @@ from convrag_elasticsearch.retriever import ElasticsearchRetriever, ElserRetriev
 from convrag_tasks.run import IndexTask
 from elasticsearch_engine import Engine
 from elasticsearch_server import Server, expand, read_specification, running_server
-from elasticsearch_toys import Corpora, Hashed
+from elasticsearch_toys import Hashed
+from toys import Corpora
 
 pytestmark = pytest.mark.integration
 

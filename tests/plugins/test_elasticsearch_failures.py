@@ -33,7 +33,8 @@ from convrag_elasticsearch.retriever import ElasticsearchRetriever, ElserRetriev
 from convrag_elasticsearch.search import Batcher
 from convrag_tasks.run import IndexTask
 from elasticsearch_server import Fault, Server, read_specification, running_server
-from elasticsearch_toys import Corpora, Hashed
+from elasticsearch_toys import Hashed
+from toys import Corpora
 
 pytestmark = pytest.mark.integration
 
