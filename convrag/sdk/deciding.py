@@ -1,4 +1,4 @@
-"""Whether a question is answered, refused or asked back: one decision for all generators, from named signals."""
+"""Whether a question is answered: one decision for generators where no model speaks, from named signals."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from convrag.sdk.printable import format_line
 from convrag.sdk.words import find_content_words, find_stems
 from convrag.store.store import Store
 
-Outcome = Literal["answered", "partial", "unanswerable", "asked", "conversational"]
+Outcome = Literal["answered", "unanswerable", "conversational"]
 
 LEVELS = {"never": 0.0, "rarely": 0.4, "balanced": 0.55, "often": 0.7}
 """The share of what a question asks that a sentence must say, by name.

@@ -58,8 +58,8 @@ class DirectGenerator(Generator):
         temperature: 0 gives the likeliest answer, higher values more varied ones; None leaves it to the llm.
         dataset: its corpus tells rare words of a question from common ones.
         store: keeps the document frequencies.
-        refuse: when the passages count as no answer, see docs/stages.md: never, rarely, balanced, often, or the least
-            share of what the question asks that they must say.
+        refuse: when the passages count as no answer, if no language model speaks (one decides by its reply): never,
+            rarely, balanced, often, or the least share of what the question asks that they must say (docs/stages.md).
         prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`, `history` (a list of
             `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text`, `title` and `hint`, which
             says whether the text is a hint at an earlier message).

@@ -79,8 +79,8 @@ class GingerGenerator(Generator):
             GINGER, which does not check). The trace has the number of sentences that were reduced and left out.
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording where the new one is
             too long, is several sentences, or loses its support.
-        refuse: when the passages count as no answer, see docs/stages.md: never, rarely, balanced, often, or the least
-            share of what the question asks that they must say.
+        refuse: when the passages count as no answer, if no language model speaks (one decides by its reply): never,
+            rarely, balanced, often, or the least share of what the question asks that they must say (docs/stages.md).
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question` and `text` (a
             sentence on each line).
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the llm.
