@@ -35,6 +35,9 @@ class CountingLLM(LLM):
         words = text.split()
         if prompt.task == "rewrite":  # another rewrite would be rejected, and the run partial
             return Completion(prompt.inputs["question"], len(words), 8, cost_usd=0.001)
+        if prompt.task == "nuggets":  # so would it be without tags
+            text = f"<IN>{prompt.inputs['passage']}</IN>"
+            return Completion(text, len(words), len(text.split()), cost_usd=0.001)
         return Completion(" ".join(words[byte % len(words)] for byte in seed), len(words), 8, cost_usd=0.001)
     def count_tokens(self, text):
         return len(text.split())

@@ -19,6 +19,7 @@
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
 * `sentences`: the sentences of texts of any script and what they do, also shortened by whole clauses.
+* `spelling`: the word that a misspelt one stands for.
 * `frequencies`: in how many passages each word is, and what a question's words weigh.
 * `matching`: how much of what a question asks the sentences of passages say.
 * `deciding`: whether a question is answered or refused, from named signals.

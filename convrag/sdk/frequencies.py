@@ -36,7 +36,7 @@ class DocumentFrequencies:
         self.counts = counts or {}
         self.passages = passages
         self.size = size
-        self._find_nearest = lru_cache(1024)(partial(find_nearest, words=self.counts))
+        self._find_nearest = lru_cache(1024)(partial(find_nearest, words=self.counts, shortened=False))
 
     def idf(self, stem: str) -> float:
         """Return the inverse document frequency: higher for rare words, 0 for one that no passage has."""

@@ -13,18 +13,24 @@ _NEAR = 0.88
 """The least similarity of a word to the one that it stands for."""
 
 
-def find_nearest(word: str, words: Iterable[str]) -> str:
+def find_nearest(word: str, words: Iterable[str], *, shortened: bool = True) -> str:
     """Find the word that a misspelt or shortened one stands for; empty where none is near.
 
     It begins with the same letter ("3.2" is near to "v3.2"), has the same digits, and begins with the whole word, or a
     letter in four is another. Of several, the most similar one is taken (Winkler 1990).
+
+    Args:
+        word: that the words lack.
+        words: to choose from.
+        shortened: whether a word that begins with the whole word counts: "sev" for "severity".
     """
     digits = _NO_DIGITS.sub("", word)
     most = len(word) // 4
+    likely = (other for other in words if other[0] in word[:2])
     near = (
         (JaroWinkler.similarity(word, other), other)
-        for other in words
-        if other[0] in word[:2] and (OSA.distance(word, other, score_cutoff=most) <= most or _begins(other, word))
+        for other in likely
+        if OSA.distance(word, other, score_cutoff=most) <= most or (shortened and _begins(other, word))
     )
     best, found = max((each for each in near if _NO_DIGITS.sub("", each[1]) == digits), default=(0.0, ""))
     return found if best >= _NEAR else ""
