@@ -13,6 +13,7 @@ import sys
 import typing
 from collections import abc
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.machinery import ModuleSpec
@@ -31,6 +32,8 @@ _LONGEST_CHAIN = 8
 
 
 _SUMMARY = re.compile(r'^class (\w+)[^:]*:\n\s+r?"""(.*?)(?:"""|\n)', re.MULTILINE)
+_BODY = re.compile(r"^( *)((?:async )?def \w+\((?:.*|\n(?:\1    .*\n)+\1.*):)\n(?:(?:\1 +.*)?\n)+", re.MULTILINE)
+"""A function: its indentation, its head, and its body, which nobody here reads and which takes long to parse."""
 _MADE_NAMES = re.compile(r"\b__getattr__\b|\bimport \*|\bglobals\(\)")
 """A module with one of these may have classes whose names do not stand in it."""
 
@@ -148,9 +151,11 @@ def read_names(module: str) -> Mapping[str, ast.ClassDef | ast.expr | tuple[str,
     spec = find_module(module)
     package = module if spec and spec.submodule_search_locations is not None else module.rpartition(".")[0]
     names: dict[str, ast.ClassDef | ast.expr | tuple[str, str]] = {}
-    try:
-        statements = ast.parse(read_module(module) or "").body
-    except SyntaxError:
+    for text in (_BODY.sub(r"\1\2 ...\n", read_module(module) or ""), read_module(module) or ""):
+        with suppress(SyntaxError):
+            statements = ast.parse(text).body
+            break
+    else:
         return {}
     for statement in statements:
         match statement:
