@@ -81,6 +81,21 @@ def test_a_conversation_with_the_keyboard_alone(browser, server: Server):
         assert focused(page) == "Question"
 
 
+def test_a_panel_that_closes_takes_no_focus_later(browser, server: Server):
+    with open_page(browser, server.address) as page:
+        chat = ChatPage(page)
+        chat.ask(PHASES)
+        chat.last.locator(".citation").first.click()
+        chat.panel.get_by_role("heading", level=2).wait_for()
+        went_on = """async () => {
+            document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+            document.querySelector("textarea").focus();
+            await new Promise((resolve) => setTimeout(resolve, 50));
+            return document.activeElement.tagName;
+        }"""
+        assert page.evaluate(went_on) == "TEXTAREA"
+
+
 def test_the_conversations_are_a_drawer_on_a_narrow_screen(browser, server: Server):
     with open_page(browser, server.address, width=360, height=740) as page:
         chat = ChatPage(page)

@@ -11,7 +11,11 @@ export class Sheet {
     this.body = make("div", { class: "sheet-body" });
     this.dialog = make("dialog", { class: "sheet", "aria-label": name });
     this.dialog.append(button("Close", () => this.close(), { icon: "close", iconOnly: true, class: "button close" }), this.body);
-    this.dialog.addEventListener("close", () => this.giveFocusBack());
+    // Not on "close": that event comes later, and would take the focus from where the reader has gone meanwhile.
+    this.dialog.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      this.close();
+    });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.dialog.open && !document.querySelector("dialog:modal")) this.close();
     });
@@ -31,10 +35,8 @@ export class Sheet {
   }
 
   close() {
-    if (this.dialog.open) this.dialog.close();
-  }
-
-  giveFocusBack() {
+    if (!this.dialog.open) return;
+    this.dialog.close();
     if (this.opener?.isConnected) this.opener.focus({ preventScroll: true });
     this.opener = null;
   }
