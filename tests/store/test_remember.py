@@ -101,7 +101,6 @@ def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
         ranker.score("q", ["a", "b"])
     assert meter.usage["made"].reused_seconds == 0
     assert 0.2 <= meter.usage["reused"].reused_seconds <= meter.timings["made"]
-    assert meter.timings["reused"] < 0.2
 
 
 def test_a_call_that_fails_is_not_remembered(store: Store) -> None:
