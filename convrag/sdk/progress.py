@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import TYPE_CHECKING, TypeVar
 
 from convrag.sdk.printable import format_duration
@@ -81,12 +82,23 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
 def count_parts(description: str, total: int | None) -> Iterator[Callable[[float], None]]:
     """Show how many parts of a step are done, for parts that are done several at once; yields a function to add some.
 
-    The log has a line now and then while it runs, and one with its seconds at the end (see
+    The log has a line now and then while it runs and no inner step does, and one with its seconds at the end (see
     `tell_now_and_then`); standard error has the former, too, where it is no terminal.
     """
-    step = StepProgress(description, total)
+    step, ended = StepProgress(description, total), threading.Event()
+    steps: list[StepProgress] = _open.__dict__.setdefault("steps", [])
+
+    def tell_if_innermost(line: str) -> None:
+        if steps[-1:] == [step]:
+            _tell(line)
+
+    teller = threading.Thread(
+        target=tell_now_and_then, args=(step, tell_if_innermost, ended.wait), name="progress", daemon=True
+    )
+    steps.append(step)
+    teller.start()
     try:
-        with tell_progress(step, _tell), _row(description, total=total) as advance_row:
+        with _row(description, total=total) as advance_row:
 
             def advance(parts: float) -> None:
                 step.done += parts
@@ -94,6 +106,8 @@ def count_parts(description: str, total: int | None) -> Iterator[Callable[[float
 
             yield advance
     finally:
+        ended.set()
+        steps.remove(step)
         if (seconds := time.monotonic() - step.started) >= _LOGGED:
             log.info("%s: %.1f s", description, seconds)
 
@@ -109,15 +123,13 @@ def show_step(description: str) -> Iterator[None]:
 def turn_progress(total: int) -> Iterator[Callable[[], None]]:
     """Show the progress of a run; yields a function to call after each turn."""
     cell = _cell
-    step = StepProgress("Turns", total)
-    with tell_progress(step, _tell), _row("Turns", total=total) as advance_turns:
+    with count_parts("Turns", total) as advance_turns:
 
         def advance() -> None:
             with _lock:
-                step.done += 1
+                advance_turns(1)
                 if cell:
                     cell.advance(1 / total)
-            advance_turns(1)
 
         yield advance
 
@@ -233,28 +245,6 @@ _open = threading.local()
 """The steps in which a thread is, outer ones first: only the innermost is told of."""
 
 
-@contextmanager
-def tell_progress(step: StepProgress, tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell of a step now and then, from another thread, as long as the block runs and no inner step does."""
-    steps: list[StepProgress] = _open.__dict__.setdefault("steps", [])
-    ended = threading.Event()
-
-    def tell_if_innermost(line: str) -> None:
-        if steps and steps[-1] is step:
-            tell(line)
-
-    teller = threading.Thread(
-        target=tell_now_and_then, args=(step, tell_if_innermost, ended.wait), name="progress", daemon=True
-    )
-    steps.append(step)
-    teller.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        steps.remove(step)
-
-
 def tell_now_and_then(
     step: StepProgress,
     tell: Callable[[str], None],
@@ -269,8 +259,7 @@ def tell_now_and_then(
         wait: waits some seconds; True where the step has ended.
         clock: the time, in seconds.
     """
-    due = list(_TIMES)
-    while not wait(max(0.0, step.started + due[0] - clock())):
+    for due in chain(_TIMES, count(_TIMES[-1] + _PAUSE, _PAUSE)):
+        if wait(max(0.0, step.started + due - clock())):
+            return
         tell(step.describe(clock()))
-        due.append(due[-1] + _PAUSE)
-        del due[0]
