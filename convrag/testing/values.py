@@ -1,17 +1,13 @@
 """Copies of arguments and results as texts, in which a test can see what has changed."""
 
 import math
-from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from convrag.api.errors import ConvragError
 from convrag.api.stage import Stage
-from convrag.api.types import Conversation, Passage, Turn
-
-_SHARED = (Passage, Turn, Conversation)
-"""Rows of a data set: stages hand on the objects that they were given, and change none."""
 
 _RAISED = "raised"
 _LONGEST = 200
@@ -95,35 +91,6 @@ def find_difference(
             if difference := describe_difference(*pair, "result", labels, tolerance):
                 return f"conversation {number}, turn {turn}: {difference}"
     return ""
-
-
-def overwrite(value: Any) -> None:
-    """Write into the lists, dictionaries, sets and arrays of a result, as its receiver may.
-
-    Passages, turns and conversations are left alone: they are shared, and nobody changes them.
-    """
-    if isinstance(value, _SHARED):
-        return
-    if is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            overwrite(getattr(value, each.name))
-    elif hasattr(value, "dtype") and hasattr(value, "flags"):
-        if value.flags.writeable:
-            value.fill(7)
-    elif isinstance(value, MutableMapping):
-        for each in value.values():
-            overwrite(each)
-        value.clear()
-        value["overwritten"] = {}
-    elif isinstance(value, MutableSequence):
-        for each in value:
-            overwrite(each)
-        value[:] = ["overwritten"]
-    elif isinstance(value, MutableSet):
-        value.clear()
-    elif isinstance(value, tuple):
-        for each in value:
-            overwrite(each)
 
 
 def _are_close(one: str, other: str, tolerance: float) -> bool:

@@ -1,12 +1,11 @@
 """Stages that break what the calls of every stage promise: threads, order, unchanged arguments and results."""
 
 import time
-from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 from broken.noting import breaks
-from convrag import Answer, Evidence, Hit, Rewrite
+from convrag import Answer, Evidence, Rewrite
 from sound import (
     SoundChunker,
     SoundClusterer,
@@ -141,38 +140,3 @@ class Dropping(SoundMetrics):
         for record in [record for record in records if record.error]:
             records.remove(record)
         return super().measure(records)
-
-
-@breaks("test_its_results_are_given_away")
-class CachedScores(SoundRanker):
-    """Returns the array that it keeps."""
-
-    def __init__(self) -> None:
-        self.known: dict[Any, Any] = {}
-
-    def score(self, query: str, texts: Any) -> Any:
-        key = (query, *texts)
-        return self.known.setdefault(key, super().score(query, texts))
-
-
-@breaks("test_its_results_are_given_away")
-class CachedHits(SoundRetriever):
-    """Returns the list that it keeps."""
-
-    def __init__(self) -> None:
-        self.known: dict[Any, Any] = {}
-
-    def retrieve(self, queries: Any, k: int) -> list[Hit]:
-        found: list[Hit] = self.known.setdefault((*queries, k), super().retrieve(queries, k))
-        return found
-
-
-@breaks("test_its_results_are_given_away")
-class SharedTrace(SoundRewriter):
-    """Returns the dictionary of its settings as its trace."""
-
-    def __init__(self) -> None:
-        self.settings = {"words": "all"}
-
-    def rewrite(self, question: Any) -> Rewrite:
-        return replace(super().rewrite(question), trace=self.settings)

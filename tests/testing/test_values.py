@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag import Hit, Nugget, Passage, Query, Rewrite
-from convrag.testing.values import describe_difference, freeze, overwrite
+from convrag import Nugget
+from convrag.testing.values import describe_difference, freeze
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,3 @@ def test_rounding_is_forgiven_where_asked() -> None:
     pair = freeze([0.1 + 0.2]), freeze([0.3])
     assert describe_difference(*pair, "x", ("here", "there"))
     assert not describe_difference(*pair, "x", ("here", "there"), tolerance=1e-9)
-
-
-def test_a_result_is_overwritten_except_for_passages() -> None:
-    passage = Passage("a", "text", metadata={"year": 1999})
-    hits, rewrite, array = [Hit(passage, 1.0)], Rewrite((Query("q"),), {"kept": [1]}), np.ones(2)
-    kept = rewrite.trace["kept"]
-    for value in (hits, rewrite, array):
-        overwrite(value)
-    assert hits == ["overwritten"]
-    assert (rewrite.trace, kept, array.tolist()) == ({"overwritten": {}}, ["overwritten"], [7, 7])
-    assert passage.metadata == {"year": 1999}
