@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from chat_toys import SUGGESTIONS, Chat
+from chat_toys import SUGGESTIONS, Adds, Chat
+from convrag import Rewrite
 from convrag.api.errors import ConversationsUnusable, LLMError
-from convrag.sdk.streaming import Stream
-from convrag.store.cancellation import Cancelled, sleep
-from convrag_tasks.chat.conversation import Tell, wait_for
+from convrag.store.cancellation import sleep
+from convrag_tasks.chat.answer_display import PlainDisplay
 from toys import Says
 
 Output = pytest.CaptureFixture[str]
@@ -163,54 +163,29 @@ def test_a_conversation_is_taken_up_again(chat: Chat, tmp_path: Path) -> None:
     assert again.questions == ["tea?", "why?"]
 
 
-# The turn in the background --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("hears", [True, False])
+def test_ctrl_c_ends_the_waits_of_a_turn_and_waits_for_none(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, capsys: Output, hears: bool
+) -> None:
+    """A fit in C code, say, hears of nothing."""
+    ended, hang = threading.Event(), threading.Event()
 
-
-def test_ctrl_c_does_not_wait_for_a_turn_that_hangs() -> None:
-    """A fit in C code, say, which hears of nothing."""
-    hang, shown = threading.Event(), list[str]()
-
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    def run(tell: Tell) -> str:
-        hang.wait(30)
-        tell(lambda: shown.append("too late"))
-        return "too late"
-
-    with pytest.raises(KeyboardInterrupt):
-        wait_for(Stream(run), interrupt)
-    hang.set()
-    assert shown == []
-
-
-def test_ctrl_c_ends_the_waits_of_a_turn() -> None:
-    ended = threading.Event()
-
-    def run(_: Tell) -> None:
+    def rewrite(*_: object) -> Rewrite:
         try:
-            sleep(60)
-        except Cancelled:
+            if hears:
+                sleep(60)
+            hang.wait(60)
+        finally:
             ended.set()
-            raise
+        return Rewrite.of("too late")
 
-    def interrupt() -> None:
+    def interrupt(_: PlainDisplay) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        wait_for(Stream(run), interrupt)
-    assert ended.wait(60)
-
-
-def test_the_main_thread_alone_prints() -> None:
-    threads = list[str]()
-
-    def note() -> None:
-        threads.append(threading.current_thread().name)
-
-    def run(tell: Tell) -> str:
-        tell(note)
-        return "done"
-
-    assert wait_for(Stream(run), lambda: None) == "done"
-    assert threads == [threading.main_thread().name]
+    monkeypatch.setattr(Adds, "rewrite", rewrite)
+    monkeypatch.setattr(PlainDisplay, "tick", interrupt)
+    chat.type("tea?")
+    assert ended.wait(60) if hears else not ended.is_set()
+    hang.set()
+    assert chat.questions == []
+    assert "Interrupted; this turn is not kept." in capsys.readouterr().out

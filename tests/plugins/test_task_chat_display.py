@@ -1,5 +1,6 @@
 """How an answer looks on a terminal while it grows, and afterwards: on the screen of a terminal emulator."""
 
+import io
 import logging
 import time
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from convrag_tasks.chat.answer_display import AnswerDisplay, print_markdown, split_finished_blocks
-from convrag_tasks.chat.conversation import show_log_lines
+from convrag_tasks.chat.conversation import hold_log_lines
 from terminal_screen import TerminalConsole
 
 ANSWER = """# The Moon
@@ -150,24 +151,16 @@ def test_nothing_of_an_answer_is_obeyed(now: list[float]) -> None:
         assert forbidden not in terminal.written
 
 
-def test_log_lines_are_shown_above_and_failures_of_stages_are_not() -> None:
-    root, said, shown = logging.getLogger(), list[str](), list[str]()
-
-    class Stream:
-        def write(self, text: str) -> None:
-            said.append(text)
-
-        def flush(self) -> None:
-            pass
-
-    handler = logging.StreamHandler(Stream())
+def test_log_lines_come_behind_the_answer_and_failures_of_stages_do_not() -> None:
+    root, said = logging.getLogger(), io.StringIO()
+    handler = logging.StreamHandler(said)
     root.addHandler(handler)
     try:
-        with show_log_lines(shown.append):
+        with hold_log_lines():
             logging.getLogger("convrag.x").warning("a key is missing")
             logging.getLogger("convrag.turn.logs").warning("turn 1: rewriter failed")
+            assert not said.getvalue()
         logging.getLogger("convrag.x").warning("later")
     finally:
         root.removeHandler(handler)
-    assert shown == ["a key is missing"]
-    assert "".join(said) == "later\n"
+    assert said.getvalue() == "a key is missing\nlater\n"

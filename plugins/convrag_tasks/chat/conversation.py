@@ -1,14 +1,12 @@
 """The conversation of a chat: asking and asking again in the background, and going on with another conversation."""
 
-import atexit
 import logging
 import secrets
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from logging.handlers import MemoryHandler
 
 from convrag import Pipeline, Query, TurnRecord
 from convrag.sdk.queries import summarise_queries
@@ -83,16 +81,27 @@ class ChatConversation:
         self.screen.show_end_of_answer(turns, shown)
 
     def _answer(self, turn: Callable[..., TurnRecord]) -> tuple[TurnRecord, str]:
-        """Carry out a turn in the background; return its record, and the text that was shown meanwhile.
+        """Carry out a turn in a thread, and show what it tells; return its record, and the text that was shown.
+
+        An exception of this thread, such as KeyboardInterrupt, cancels the turn: its waits end, what it does after that
+        is not shown, and nobody waits for it.
 
         Args:
             turn: `Pipeline.turn` or `regenerate`, with all arguments given but `listener` and `stages`.
         """
-
-        def run(tell: Tell, display: PlainDisplay) -> TurnRecord:
-            return turn(listener=lambda event: tell(partial(self._show, display, event)), stages=True)
-
-        return carry_out(self.screen, DOING[Stages._fields[0]], run)
+        display = self.screen.start_answer()
+        display.show_doing(DOING[Stages._fields[0]])
+        stream = Stream[str | StageFinished, TurnRecord](lambda tell: turn(listener=tell, stages=True))
+        with hold_log_lines(), closing(display):
+            try:
+                for event in stream.tick(TICK_SECONDS):
+                    if event is not None:
+                        self._show(display, event)
+                    display.tick()
+            except BaseException:
+                stream.cancel()
+                raise
+        return stream.record, display.text
 
     def _show(self, display: PlainDisplay, event: str | StageFinished) -> None:
         """Show a piece of the answer; or what a stage has done, and which one goes on."""
@@ -116,123 +125,31 @@ def make_conversation_id() -> str:
     return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-T = TypeVar("T")
-
-Tell = Callable[[Callable[[], object]], None]
-"""Has the main thread, which alone prints and reads, call a function soon. Called by the thread of the call."""
+_MOST_LINES = 1_000
+"""Of the log, that wait for the end of an answer."""
 
 TICK_SECONDS = 0.08
 """From one tick of the display to the next while nothing is told."""
 
 
-def carry_out(screen: Screen, doing: str, function: Callable[[Tell, PlainDisplay], T]) -> tuple[T, str]:
-    """Call a function in a thread, and show on the screen what it tells. Raises what it raises.
-
-    Args:
-        screen: where it is shown.
-        doing: what goes on at first ("Searching").
-        function: is given what has the main thread print, and the display.
-
-    Returns:
-        Its result, and the text that the display has shown.
-    """
-    display = screen.start_answer()
-    display.show_doing(doing)
-    call = Stream[Callable[[], object], T](lambda tell: function(tell, display))
-    with ExitStack() as stack:
-        if not screen.is_plain:
-            show = lambda line: call.events.append(partial(display.print_line, line, "yellow"))  # noqa: E731
-            stack.enter_context(show_log_lines(show))
-            stack.enter_context(hide_typing())
-        stack.callback(display.close)
-        return wait_for(call, display.tick), display.text
-
-
-def wait_for(call: Stream[Callable[[], object], T], tick: Callable[[], object]) -> T:
-    """Carry out what a call tells, and return its result. Raises what it raises.
-
-    An exception of this thread, such as KeyboardInterrupt, cancels the call: its waits end, what it does after that is
-    not shown, and this function does not wait for it.
-
-    Args:
-        call: the call.
-        tick: is called several times a second, and after each function that is told.
-    """
-    try:
-        for show in call.tick(TICK_SECONDS):
-            if show:
-                show()
-            tick()
-    except BaseException:
-        call.cancel()
-        raise
-    return call.record
-
-
 @contextmanager
-def hide_typing() -> Iterator[None]:
-    """Turn the echo of the terminal off during the block. Ctrl-C is heard as before.
-
-    Without effect on Windows, and where the input is no terminal.
-    """
-    try:
-        import termios
-    except ImportError:
-        yield
-        return
-    if sys.stdin is None or not sys.stdin.isatty():
-        yield
-        return
-    number = sys.stdin.fileno()
-    before = termios.tcgetattr(number)
-    hidden = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
-
-    def restore() -> None:
-        termios.tcsetattr(number, termios.TCSADRAIN, before)
-
-    atexit.register(restore)  # a second signal ends the process where it is
-    termios.tcsetattr(number, termios.TCSADRAIN, hidden)
-    try:
-        yield
-    finally:
-        restore()
-        atexit.unregister(restore)
-
-
-class _Lines:
-    """A stream for a log handler.
-
-    Args:
-        show: is called with each line, in the thread that logs.
-    """
-
-    def __init__(self, show: Callable[[str], object]) -> None:
-        self._show = show
-
-    def write(self, text: str) -> None:
-        self._show(text.rstrip("\n"))
-
-    def flush(self) -> None:
-        """Nothing: lines are shown at once."""
-
-
-@contextmanager
-def show_log_lines(show: Callable[[str], object]) -> Iterator[None]:
-    """Pass what the log prints on the terminal during the block to a function, which prints it where there is room.
+def hold_log_lines() -> Iterator[None]:
+    """Print what the log says on the terminal after the block, in which an answer is drawn there.
 
     Failures of stages are left out: the record of the turn has them.
     """
-    handlers = [handler for handler in logging.getLogger().handlers if type(handler) is logging.StreamHandler]
-    streams = [handler.setStream(_Lines(show)) for handler in handlers]
-    for handler in handlers:
-        handler.addFilter(_is_no_failure)
+    root = logging.getLogger()
+    printing = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
+    holding = [MemoryHandler(_MOST_LINES, logging.CRITICAL + 1, handler) for handler in printing]
+    for handler, holder in zip(printing, holding, strict=True):
+        holder.setLevel(handler.level)
+        holder.addFilter(lambda record: record.name != logs.__name__)
+        root.removeHandler(handler)
+        root.addHandler(holder)
     try:
         yield
     finally:
-        for handler, stream in zip(handlers, streams, strict=True):
-            handler.removeFilter(_is_no_failure)
-            handler.setStream(stream)
-
-
-def _is_no_failure(record: logging.LogRecord) -> bool:
-    return record.name != logs.__name__
+        for handler, holder in zip(printing, holding, strict=True):
+            root.removeHandler(holder)
+            root.addHandler(handler)
+            holder.close()
