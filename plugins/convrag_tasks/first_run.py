@@ -1,6 +1,6 @@
 """What `python -m convrag` prints where nothing is chosen: a conversation, scores in words, and what to try next."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rich.table import Table
@@ -13,8 +13,8 @@ from convrag.sdk.tasks.scores import ADVICE, make_score_rows, print_summary
 from convrag.sdk.transcript import list_sources, name_passage
 from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
 
-TURNS = 3
-"""Of a conversation, so many are shown."""
+SHOWN, TURNS = "spacesuits", 3
+"""The conversation of the sample whose first turns are shown, and how many: most of its questions need a rewrite."""
 
 MEANINGS = {
     "nDCG@5": "relevant passages among the first five found; 1: all of them, on top",
@@ -42,21 +42,19 @@ class FirstRunDisplay:
 
     def __init__(self) -> None:
         self.console = make_console()
-        self._conversations: dict[str, list[TurnRecord]] = {}
+        self._records: list[TurnRecord] = []
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
-        """Keep the first turns of each conversation."""
-        records = self._conversations.setdefault(record.conversation_id, [])
-        if len(records) < TURNS:
-            records.append(record)
+        """Keep the turns that are shown."""
+        if record.conversation_id == SHOWN and record.number <= TURNS:
+            self._records.append(record)
 
     def show_results(self, run: Run, summary: RunSummary) -> None:
         """Print a conversation, the scores and the remarks of the run."""
-        records = choose_conversation(self._conversations.values())
         self._print_heading(f"One of {run.conversations} conversations about the Moon and spaceflight, its first turns")
-        for place in range(1, len(records) + 1):
-            self._print_turn(records[:place])
+        for place in range(1, len(self._records) + 1):
+            self._print_turn(self._records[:place])
         self._print_heading("Scores of all conversations")
         self.console.print(_make_table(summary), width=text_width(self.console))
         print_summary(
@@ -99,26 +97,10 @@ class FirstRunDisplay:
         print_lines(self.console, render_lines(self.console, grid))
 
 
-def choose_conversation(conversations: Iterable[Sequence[TurnRecord]]) -> Sequence[TurnRecord]:
-    """Choose the conversation that shows best what rewriting is for; of equal ones, the first.
-
-    It is the one with the most questions that were rewritten, and whose answer cites a relevant passage.
-
-    Args:
-        conversations: the records of the first turns of each.
-    """
-    return max(conversations, key=lambda records: sum(map(_was_rewritten_well, records)), default=())
-
-
 def is_rewritten(record: TurnRecord) -> bool:
     """Whether something else was searched for than the question, but for white space and case."""
     before, after = (" ".join(text.casefold().split()) for text in (record.original_query, record.rewritten_query))
     return before != after
-
-
-def _was_rewritten_well(record: TurnRecord) -> bool:
-    relevant = {passage for passage, grade in record.gold.items() if grade > 0}
-    return is_rewritten(record) and not relevant.isdisjoint(record.answer.citations)
 
 
 def _make_table(summary: RunSummary) -> Table:

@@ -10,7 +10,7 @@ import pytest
 from commands import run_convrag
 from convrag import Answer, Evidence, EvidenceItem, Passage, Query, Run, RunSummary, TurnRecord
 from convrag.config.choices import Command
-from convrag_tasks.first_run import MEANINGS, NEXT_STEPS, FirstRunDisplay, choose_conversation, is_first_run
+from convrag_tasks.first_run import MEANINGS, NEXT_STEPS, SHOWN, FirstRunDisplay, is_first_run
 
 Show = Callable[[list[TurnRecord]], str]
 
@@ -19,7 +19,7 @@ KETTLE = Passage("kettle-1", "It whistles when the water boils, and is then take
 LEAVES = Passage("leaves-1", "Green tea is steeped at 70 degrees.", title="Leaves")
 
 
-def turn(number: int, question: str, query: str, *, conversation: str = "tea", cites: str = "kettle-1") -> TurnRecord:
+def turn(number: int, question: str, query: str, *, conversation: str = SHOWN, cites: str = "kettle-1") -> TurnRecord:
     return TurnRecord(
         conversation,
         f"{conversation}<::>{number}",
@@ -69,15 +69,6 @@ def test_it_is_the_run_of_the_sample_with_nothing_chosen() -> None:
     assert not is_first_run(Command())
 
 
-def test_the_conversation_has_the_most_rewritten_questions_that_found_something() -> None:
-    unchanged = [turn(1, "Why?", "why? "), turn(2, "And then?", "AND then?")]
-    nothing_found = [turn(1, "Why?", "Why does it whistle?", cites="leaves-1")]  # judged, and not relevant
-    found = [turn(1, "Why?", "Why?"), turn(2, "And then?", "And then? kettle")]
-    assert choose_conversation([unchanged, nothing_found, found, list(found)]) is found
-    assert choose_conversation([unchanged, nothing_found]) is unchanged
-    assert choose_conversation([]) == ()
-
-
 def test_a_turn_shows_rewrite_sources_and_answer(show: Show) -> None:
     others = [turn(n, "Where?", "Where?", conversation="other") for n in (1, 2)]
     records = [turn(1, "What whistles?", "what whistles?"), turn(2, "Why?", "Why? kettle"), *others]
@@ -117,7 +108,7 @@ def test_the_three_steps_are_commands_of_the_docs() -> None:
 def test_the_first_command(tmp_path: Path) -> None:
     done = run_convrag([], tmp_path)
     assert done.returncode == 0, done.stderr
-    parts = ("Question ", "Answer ", "Rewritten ", "nDCG@5", "45 of 49", "Try next")
+    parts = ("Question   How do astronauts", "Answer ", "Rewritten ", "nDCG@5", "45 of 49", "Try next")
     places = [done.stdout.index(part) for part in parts]
     assert places == sorted(places)
     assert "45 of 49 turns have relevance judgements, 49 reference answers.\n" in done.stdout
