@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from convrag import RunSummary
 from convrag.sdk.types import Usage
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.leaderboard_files import make_run_table
 from convrag_compare.run_result import RunResult
-from convrag_compare.tables import Table, format_number
+from convrag_compare.tables import format_number
 
 _COUNTS = {
     "calls made": "calls",
@@ -40,7 +39,6 @@ def format_costs_files(board: Leaderboard) -> dict[str, str]:
         board, [*_TIMES, *counts, *_COSTS], lambda row: _format_row(row.result, list(counts.values()))
     )
     parts = ["# Times, calls and costs", _EXPLAINED, table.markdown(), _describe_total(total)]
-    parts += ["## Calls by stage", "Made / reused, for each stage of a turn.", _make_stage_table(board).markdown()]
     return {"costs.md": "\n\n".join(parts) + "\n", "costs.csv": table.csv()}
 
 
@@ -82,14 +80,3 @@ def _describe_total(total: Usage) -> str:
         f"All together, as these runs stand here: {total.calls:,} calls made{failed}, {total.reused:,} reused"
         f"{tokens}; ${total.spent_usd:.4f} spent, for what would have cost ${total.cost_usd:.4f} without reuse."
     )
-
-
-def _make_stage_table(board: Leaderboard) -> Table:
-    summaries = [row.result.summary for row in board.rows]
-    stages = list(dict.fromkeys(stage for summary in summaries if summary for stage in summary.usage))
-    return make_run_table(board, stages, lambda row: _format_calls(row.result.summary, stages))
-
-
-def _format_calls(summary: RunSummary | None, stages: Sequence[str]) -> list[str]:
-    usage = summary.usage if summary else {}
-    return [f"{usage[stage].calls} / {usage[stage].reused}" if stage in usage else "" for stage in stages]
