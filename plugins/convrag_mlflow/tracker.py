@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hook
 from convrag.sdk.files import writing
 from convrag.sdk.types import Sweep
 from convrag_mlflow.connection import MODULES, Connection, find_problem, make_folder, redact_uri, resolve_uri
-from convrag_mlflow.turn_trace import SUFFIX, ConversationTraces, RunTurns, TraceWriter, TurnTrace
+from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, TurnTrace, describe_options
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class MlflowTracker(Tracker):
         self._conversations = TraceWriter(Connection(uri, experiment + SUFFIX, traces=True))
         self._started: dict[Path, int] = {}
         self._turns: dict[Path, RunTurns] = {}
-        self._logs: dict[int, ConversationTraces | RunTurns] = {}
-        self._running: dict[int, tuple[ConversationTraces | RunTurns, TurnTrace]] = {}
+        self._takers: dict[int, Callable[[TurnTrace, TurnRecord], None]] = {}
+        self._running: dict[int, TurnTrace] = {}
 
     @cached_property
     def _problem(self) -> str:
@@ -71,7 +71,9 @@ class MlflowTracker(Tracker):
         """Make the turns of a pipeline traces; a server is connected to at once, a database in a thread."""
         if self.traces and not self._problem:
             self._check_address(self._conversations.connection)
-            self._logs[id(config)] = ConversationTraces(self._conversations, config, model)
+            self._conversations.start()  # MLflow is imported while the first question is typed
+            tags = {"convrag.configuration": describe_options(config), "convrag.model": model}
+            self._takers[id(config)] = lambda turn, record: self._conversations.add(turn.make(record, tags))
 
     @hookimpl
     def convrag_conversations_ended(self, seconds: float) -> str | None:
@@ -84,21 +86,22 @@ class MlflowTracker(Tracker):
     @hookimpl
     def convrag_turn_started(self, question: Question, config: Mapping[str, Any]) -> None:
         """Begin to note a turn, where it becomes a trace."""
-        if turns := self._logs.get(id(config)):
-            self._running[id(question)] = turns, turns.begin_turn(question)
+        if id(config) in self._takers:
+            self._running[id(question)] = TurnTrace(config, question)
 
     @hookimpl
     def convrag_stage_finished(self, question: Question, stage: str, record: TurnRecord) -> None:
         """Note that a stage has ended."""
         if id(question) in self._running:
-            self._running[id(question)][1].end_stage(stage, record)
+            self._running[id(question)].end_stage(stage, record)
 
     @hookimpl
     def convrag_turn_ended(self, question: Question, record: TurnRecord) -> None:
         """Note that a turn has ended; one of a conversation is written."""
-        if running := self._running.pop(id(question), None):
-            turns, turn = running
-            turns.end_turn(turn, record)
+        if turn := self._running.pop(id(question), None):
+            turn.end()
+            if take := self._takers.get(id(turn.config)):
+                take(turn, record)
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
@@ -107,7 +110,8 @@ class MlflowTracker(Tracker):
             self._check_address(self._connection)
             self._started[run.folder] = _now()
             if self.traces:
-                self._logs[id(run.config)] = self._turns[run.folder] = RunTurns(run.config)
+                turns = self._turns[run.folder] = RunTurns()
+                self._takers[id(run.config)] = turns.note
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
@@ -168,7 +172,7 @@ class MlflowTracker(Tracker):
         run_id = experiment.start_run(run, self._started.pop(run.folder))
         if turns := self._turns.get(run.folder):
             try:
-                experiment.traces.write(turns.take(), run_id)
+                experiment.traces.write(turns.make(), run_id)
             except Exception as error:  # no trace is worth a run
                 reason = self._connection.explain(error)
                 log.warning("the traces of the run %s are not in MLflow, or not all: %s", run_id, reason)
@@ -176,9 +180,8 @@ class MlflowTracker(Tracker):
         return run_id
 
     def _forget_turns(self, run: Run) -> None:
-        if turns := self._turns.pop(run.folder, None):
-            del self._logs[id(run.config)]
-            turns.close()
+        if self._turns.pop(run.folder, None):
+            del self._takers[id(run.config)]
 
     def _check_address(self, connection: Connection) -> None:
         """Raise ConfigError where the address cannot be used; a server is connected to."""

@@ -1,15 +1,12 @@
 """A turn as a trace: noted while it runs, kept for the run's end or, in conversations, written in a thread."""
 
 import atexit
-import json
 import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from queue import Full, Queue
-from tempfile import TemporaryFile
 from typing import Any
 
 from convrag import Question, TurnRecord
@@ -41,7 +38,7 @@ class TurnTrace:
     """
 
     def __init__(self, config: Mapping[str, Any], question: Question) -> None:
-        self._config = config
+        self.config = config
         self._history: Sequence[Exchange] = [
             {"question": turn.question, "answer": turn.answer} for turn in question.history
         ]
@@ -58,67 +55,35 @@ class TurnTrace:
         """Note that the turn has ended."""
         self._end = time.time_ns()
 
-    def make(self, record: TurnRecord) -> Row:
-        """Return the trace as plain data, which `TraceLog.write` understands."""
-        history = None if self._config.get("history") == "none" else self._history
-        stages = make_stage_spans(record, self._stages, self._start, history, self._config)
-        return _make_trace(record, self._start, self._end, stages)
+    def make(self, record: TurnRecord, tags: Mapping[str, str] | None = None) -> Row:
+        """Return the trace as plain data, which `TraceLog.write` understands, with further tags."""
+        history = None if self.config.get("history") == "none" else self._history
+        stages = make_stage_spans(record, self._stages, self._start, history, self.config)
+        return _make_trace(record, self._start, self._end, stages, tags or {})
 
 
 class RunTurns:
-    """The traces of a run's turns, in a file without a name: a run is logged when it has ended.
+    """The turns of a run that become traces; they wait here, since a run is logged when it has ended."""
 
-    Args:
-        config: of the run.
-    """
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
+    def __init__(self) -> None:
         self._ended: dict[tuple[str, str], TurnTrace] = {}
-        self._file: Any = TemporaryFile("w+b")  # noqa: SIM115
+        self._finished: list[tuple[TurnTrace, TurnRecord]] = []
 
-    def begin_turn(self, question: Question) -> TurnTrace:
-        """Note that a turn begins; from any thread."""
-        return TurnTrace(self._config, question)
-
-    def end_turn(self, turn: TurnTrace, record: TurnRecord) -> None:
-        """Note that a turn has ended; from any thread."""
-        turn.end()
-        self._ended[_identify(record)] = turn
+    def note(self, turn: TurnTrace, record: TurnRecord) -> None:
+        """Note a turn that has ended; from any thread."""
+        self._ended[record.conversation_id, record.turn_id] = turn
 
     def add(self, record: TurnRecord) -> None:
         """Keep a turn with all that its record says now; one that this run has not asked is left out."""
-        if turn := self._ended.pop(_identify(record), None):
-            self._keep(turn.make(record))
+        if turn := self._ended.pop((record.conversation_id, record.turn_id), None):
+            self._finished.append((turn, record))
 
-    def take(self) -> Iterator[Row]:
-        """Yield the turns, and forget them then."""
-        if not self._file.closed:
-            self._file.seek(0)
-            yield from map(json.loads, self._file)
-        self.close()
-
-    def close(self) -> None:
-        """Forget the turns."""
-        with suppress(OSError):  # the rest of a turn, where the disk is full
-            self._file.close()
-
-    def _keep(self, trace: Row) -> None:
-        if self._file.closed:
-            return
-        try:
-            self._file.write(json.dumps(trace).encode() + b"\n")  # in ASCII: half a surrogate pair has no UTF-8
-            self._file.flush()
-        except OSError as error:
-            log.warning("the turns of this run are not all noted, so that their traces are missing: %s", error)
-            self.close()
+    def make(self) -> Iterator[Row]:
+        """Yield the turns as traces."""
+        return (turn.make(record) for turn, record in self._finished)
 
 
-def _identify(record: TurnRecord) -> tuple[str, str]:
-    return record.conversation_id, record.turn_id
-
-
-def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row]) -> Row:
+def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row], further_tags: Mapping[str, str]) -> Row:
     """A turn as plain data: "conversation", "question", "answer", "error", "tags", "tokens", "cost" and "spans"."""
     row = record.to_dict()
     told = {
@@ -146,6 +111,7 @@ def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row]) -> 
         "convrag.attempt": str(record.attempt or ""),
         "convrag.fallbacks": " ".join(record.fallbacks),
         "convrag.error": record.error,
+        **further_tags,
     }
     return {
         "conversation": record.conversation_id,
@@ -233,32 +199,6 @@ class TraceWriter:
         if not self._warned:
             self._warned = True
             log.warning("the traces of turns of conversations are not in MLflow, or not all: %s", reason)
-
-
-class ConversationTraces:
-    """The turns of one pipeline as traces.
-
-    Args:
-        writer: writes them.
-        config: of the pipeline.
-        model: the name that a server gives to it; else empty.
-    """
-
-    def __init__(self, writer: TraceWriter, config: Mapping[str, Any], model: str) -> None:
-        self._writer = writer
-        self._config = config
-        self._tags = {"convrag.configuration": describe_options(config), "convrag.model": model}
-        writer.start()  # MLflow is imported while the first question is typed
-
-    def begin_turn(self, question: Question) -> TurnTrace:
-        """Note that a turn begins."""
-        return TurnTrace(self._config, question)
-
-    def end_turn(self, turn: TurnTrace, record: TurnRecord) -> None:
-        """Have a turn written that has ended."""
-        turn.end()
-        row = turn.make(record)
-        self._writer.add({**row, "tags": {**row["tags"], **self._tags}})
 
 
 def describe_options(config: Mapping[str, Any]) -> str:

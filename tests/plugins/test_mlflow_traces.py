@@ -16,7 +16,6 @@ import pytest
 from commands import LIBRARIES, drop_progress, run_convrag
 from convrag import Question, Run, RunSummary, TurnRecord
 from convrag.testing.running import make_records
-from convrag_mlflow import turn_trace
 from convrag_mlflow.tracker import MlflowTracker
 from llm_server import Server, make_error, make_reply
 from mlflow_database import ENVIRONMENT, copy_database, find_span, name_stages, read_runs, read_traces
@@ -260,17 +259,6 @@ def watch_sample(tracker: MlflowTracker, run: Run) -> Sequence[Any]:
         tracker.convrag_turn_ended(question, record)
         tracker.convrag_turn_finished(run, record)
     return records
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_disk_that_is_full_while_turns_are_noted_costs_one_warning(
-    here: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
-    monkeypatch.setattr(turn_trace, "TemporaryFile", lambda mode: open("/dev/full", "wb"))  # noqa: PTH123, SIM115
-    watch_sample(tracker, run)
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "No space left on device" in caplog.text
 
 
 def test_an_interrupted_run_has_no_traces(here: Path) -> None:
