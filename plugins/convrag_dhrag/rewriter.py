@@ -33,30 +33,6 @@ _MAX_TOKENS = 60  # the prompt asks for twenty words; there is room for long one
 _MAX_CHARACTERS = 300  # of a topic line; a longer reply is not used
 
 
-class TopicSummarizer:
-    """Asks an LLM what exchanges are about. Where there is no usable reply, the trace says why.
-
-    Args:
-        llm: the language model.
-    """
-
-    def __init__(self, llm: LLM) -> None:
-        self.llm = llm
-        self.template = PromptTemplate("topic", package="convrag_dhrag")
-
-    def summarize(self, turns: Sequence[Turn]) -> tuple[str, dict[str, Any]]:
-        """One call of the LLM. Turns, oldest first -> the topic line, maybe empty, and its entries in the trace."""
-        sampling = {"temperature": 0.0, "max_tokens": _MAX_TOKENS}
-        try:
-            reply = self.llm.complete(self.template.render(sampling, history=format_exchanges(turns))).text
-        except LLMError as error:
-            return "", {"topic": "", "topic_missing": str(error)}
-        line = clean_reply(reply)
-        if not line or len(line) > _MAX_CHARACTERS:
-            return "", {"topic": "", "topic_missing": f"the reply is no line: {reply[:_MAX_CHARACTERS]!r}"}
-        return line, {"topic": line}
-
-
 class DHRagRewriter(Rewriter):
     """Ask the LLM for a standalone question, showing it matching exchanges of the history: by cluster, summary, chain.
 
@@ -139,11 +115,10 @@ class DHRagRewriter(Rewriter):
         self.summary_bonus = summary_bonus
         self.chain_bonus = chain_bonus
         self.capacity = capacity if update == "paper" else None
-        self.topic_summarizer = TopicSummarizer(llm) if summarize else None
+        self.topic_template = PromptTemplate("topic", package="convrag_dhrag") if summarize else None
         template = PromptTemplate("rewrite", package="convrag_dhrag", path=prompt)
         self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
-        topic = (self.topic_summarizer.template,) if self.topic_summarizer else ()
-        self.prompt_templates = (template, *topic)
+        self.prompt_templates = (template, self.topic_template) if self.topic_template else (template,)
 
     def load_libraries(self) -> None:
         """Import scikit-learn, in one thread."""
@@ -170,10 +145,22 @@ class DHRagRewriter(Rewriter):
             matched_exchange=self.matched_exchange,
         )
         trace, topic = selection.make_trace(), ""
-        if self.topic_summarizer and (turns := selection.list_summary_turns()):
-            topic, entries = self.topic_summarizer.summarize(turns)
+        if self.topic_template and (turns := selection.list_summary_turns()):
+            topic, entries = self._summarize(self.topic_template, turns)
             trace |= entries
         return self.llm_rewriter.rewrite(question, trace, history=format_exchanges(selection.turns), topic=topic)
+
+    def _summarize(self, template: PromptTemplate, turns: Sequence[Turn]) -> tuple[str, dict[str, Any]]:
+        """One call of the LLM: what turns are about, in a line that may be empty, and its entries in the trace."""
+        sampling = {"temperature": 0.0, "max_tokens": _MAX_TOKENS}
+        try:
+            reply = self.llm_rewriter.llm.complete(template.render(sampling, history=format_exchanges(turns))).text
+        except LLMError as error:
+            return "", {"topic": "", "topic_missing": str(error)}
+        line = clean_reply(reply)
+        if not line or len(line) > _MAX_CHARACTERS:
+            return "", {"topic": "", "topic_missing": f"the reply is no line: {reply[:_MAX_CHARACTERS]!r}"}
+        return line, {"topic": line}
 
     def _update_database(self, question: Question) -> HistoryDatabase:
         """The conversation's database with all turns until now; it is built again where the history has changed."""

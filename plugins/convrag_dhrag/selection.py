@@ -18,18 +18,15 @@ _GROUP_DIGITS = 9  # more than a triple's: the mean of many triples is less simi
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The positions of its triples in the database, in order, and the position of the one nearest to their mean."""
+    """The best group of a tier.
 
-    members: tuple[int, ...]
-    representative: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMatch:
-    """The best group of a tier: its number among the tier's groups, and the question's similarity with its mean."""
+    Its number among the tier's groups, the positions of its triples in the database, in order, the position of the one
+    nearest to their mean, and the question's similarity with that mean.
+    """
 
     number: int
-    group: Group
+    members: tuple[int, ...]
+    representative: int
     similarity: float
 
 
@@ -40,18 +37,10 @@ class Match:
     `triple` is a position in the database, and `similarity` is the question's with that triple.
     """
 
-    cluster: GroupMatch | None
-    summary: GroupMatch | None
+    cluster: Group | None
+    summary: Group | None
     triple: int
     similarity: float
-
-    def in_cluster(self, position: int) -> bool:
-        """Whether the triple at this position is in the matched cluster."""
-        return self.cluster is not None and position in self.cluster.group.members
-
-    def in_summary(self, position: int) -> bool:
-        """Whether the triple at this position is in the matched summary."""
-        return self.summary is not None and position in self.summary.group.members
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,52 +59,32 @@ def match_question(question: str, database: HistoryDatabase, sizes: TierSizes) -
     if not similarities.any():
         return None
     cluster = summary = None
-    if len(similarities) >= sizes.min_triples:
-        cluster = _match_group(build_clusters(rows, sizes.max_clusters), rows, similarities)
-        summary = _match_group(build_summaries(rows, cluster.group, sizes.summaries), rows, similarities)
-    positions = summary.group.members if summary else range(len(similarities))
+    n = len(similarities)
+    if n >= sizes.min_triples:
+        cluster = _match_group(rows, range(n), min(sizes.max_clusters, max(2, isqrt(n))), similarities)
+        summary = _match_group(rows, cluster.members, sizes.summaries, similarities)
+    positions = summary.members if summary else range(n)
     triple = max(positions, key=lambda position: (similarities[position], position))
     return Match(cluster, summary, triple, float(similarities[triple]))
 
 
-def build_clusters(rows: csr_matrix, most: int) -> list[Group]:
-    """Group triples by topic, into at most min(most, max(2, sqrt n)) clusters. A zero row is in no cluster.
+def _match_group(rows: csr_matrix, positions: Sequence[int], k: int, similarities: NDArray[np.float64]) -> Group:
+    """Divide triples into at most k groups: the one whose mean is most similar to the question, of equals the first.
 
-    Args:
-        rows: (n, d) unit or zero rows, which alone determine the result.
-        most: the most clusters.
+    A zero row is in no group.
     """
-    n = rows.shape[0]
-    return _build_groups(rows, range(n), min(most, max(2, isqrt(n))))
-
-
-def build_summaries(rows: csr_matrix, cluster: Group, most: int) -> list[Group]:
-    """Divide a cluster into at most `most` groups; a representative triple summarises each."""
-    return _build_groups(rows, cluster.members, most)
-
-
-def _build_groups(rows: csr_matrix, positions: range | tuple[int, ...], k: int) -> list[Group]:
-    groups = cluster_rows(rows[list(positions)], k)
-    return [_build_group(rows, tuple(positions[index] for index in found)) for found in groups]
-
-
-def _build_group(rows: csr_matrix, members: tuple[int, ...]) -> Group:
-    inside = rows[list(members)]
+    groups = [[positions[index] for index in found] for found in cluster_rows(rows[list(positions)], k)]
+    nearness = [_compute_similarity(rows[members], similarities[members]) for members in groups]
+    number = nearness.index(max(nearness))
+    members, inside = groups[number], rows[groups[number]]
     closeness = np.round(inside @ np.asarray(inside.sum(axis=0)).ravel(), _GROUP_DIGITS)
-    return Group(members, members[int(np.argmax(closeness))])
+    return Group(number, tuple(members), members[int(np.argmax(closeness))], nearness[number])
 
 
-def _match_group(groups: Sequence[Group], rows: csr_matrix, similarities: NDArray[np.float64]) -> GroupMatch:
-    """The group whose mean is most similar to the question; of equals the first."""
-    matches = [GroupMatch(number, group, _similarity(group, rows, similarities)) for number, group in enumerate(groups)]
-    return max(matches, key=lambda match: (match.similarity, -match.number))
-
-
-def _similarity(group: Group, rows: csr_matrix, similarities: NDArray[np.float64]) -> float:
-    """The cosine of the question with the mean of the group's rows."""
-    members = list(group.members)
-    length = float(np.sqrt(np.square(np.asarray(rows[members].sum(axis=0))).sum()))
-    return round(float(similarities[members].sum()) / length, _GROUP_DIGITS)
+def _compute_similarity(rows: csr_matrix, similarities: NDArray[np.float64]) -> float:
+    """The cosine of the question with the mean of rows, from its similarities with them."""
+    length = float(np.sqrt(np.square(np.asarray(rows.sum(axis=0))).sum()))
+    return round(float(similarities.sum()) / length, _GROUP_DIGITS)
 
 
 _DIGITS = 6
@@ -148,30 +117,6 @@ class Score:
         return round(self.base + self.cluster_bonus + self.summary_bonus + self.chain_bonus, _DIGITS)
 
 
-def score_exchange(
-    weights: Weights, similarity: float, recency: float, *, cluster: bool, summary: bool, chain: bool
-) -> Score:
-    """Score one exchange.
-
-    Args:
-        weights: of the terms.
-        similarity: cosine with the question; a negative one counts as 0.
-        recency: from 0 to 1.
-        cluster: whether the exchange is in the matched cluster.
-        summary: whether it is in the matched summary.
-        chain: whether it is in the chain that the question continues.
-    """
-    relevance = min(max(similarity, 0.0), 1.0)
-    return Score(
-        relevance=round(relevance, _DIGITS),
-        recency=round(recency, _DIGITS),
-        base=round(weights.alpha * relevance + (1 - weights.alpha) * recency, _DIGITS),
-        cluster_bonus=weights.cluster * cluster,
-        summary_bonus=weights.summary * summary,
-        chain_bonus=weights.chain * chain,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The selected triples by position in the database, oldest first, with their scores; and the question's match."""
@@ -200,7 +145,7 @@ class Selection:
 
     def list_summary_turns(self) -> list[Turn]:
         """The turns of the matched summary, oldest first; none where nothing matched."""
-        positions = self.match.summary.group.members if self.match and self.match.summary else ()
+        positions = self.match.summary.members if self.match and self.match.summary else ()
         return [self.database.triples[position].turn for position in positions]
 
     def _trace_reason(self, position: int, terms: Score) -> dict[str, Any]:
@@ -221,8 +166,8 @@ class Selection:
         return {
             tier: {
                 "number": found.number,
-                "turns": [triples[member].turn.id for member in found.group.members],
-                "representative": triples[found.group.representative].turn.id,
+                "turns": [triples[member].turn.id for member in found.members],
+                "representative": triples[found.representative].turn.id,
                 "similarity": found.similarity,
             }
             for tier, found in (("cluster", self.match.cluster), ("summary", self.match.summary))
@@ -269,16 +214,20 @@ def select_exchanges(
 def _score_all(
     similarities: NDArray[np.float64], chain: int, match: Match | None, database: HistoryDatabase, weights: Weights
 ) -> list[Score]:
-    """The scores of all triples."""
+    """The scores of all triples. A similarity below 0 counts as 0."""
+    in_cluster = match.cluster.members if match and match.cluster else ()
+    in_summary = match.summary.members if match and match.summary else ()
     recencies = compute_recencies([triple.number for triple in database.triples])
-    return [
-        score_exchange(
-            weights,
-            float(similarities[position]),
-            recencies[position],
-            cluster=match is not None and match.in_cluster(position),
-            summary=match is not None and match.in_summary(position),
-            chain=triple.chain == chain,
+    scores = []
+    for position, (triple, recency) in enumerate(zip(database.triples, recencies, strict=True)):
+        relevance = min(max(float(similarities[position]), 0.0), 1.0)
+        score = Score(
+            relevance=round(relevance, _DIGITS),
+            recency=round(recency, _DIGITS),
+            base=round(weights.alpha * relevance + (1 - weights.alpha) * recency, _DIGITS),
+            cluster_bonus=weights.cluster * (position in in_cluster),
+            summary_bonus=weights.summary * (position in in_summary),
+            chain_bonus=weights.chain * (triple.chain == chain),
         )
-        for position, triple in enumerate(database.triples)
-    ]
+        scores.append(score)
+    return scores
