@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import DataError, UnknownName
-from convrag.sdk.identity import digest
 from convrag_datasets.conversations import read_queries
-from convrag_datasets.corpus import Qrels, hash_content
+from convrag_datasets.corpus import read_qrels
 from convrag_datasets.file_dataset import Contents, FileDataset, find_file
 
 _PACKED = ("", ".gz", ".zip")
@@ -35,10 +34,6 @@ class BeirDataset(FileDataset):
         names = ("corpus.jsonl", "queries.jsonl", f"qrels/{self.split}.tsv")
         return [self.path / f"{name}{packed}" for name in names for packed in _PACKED]
 
-    def content_hash(self) -> str:
-        """A hash of all files."""
-        return digest([hash_content(path) for path in self.list_files()])
-
     def domains(self) -> Sequence[str]:
         """The one domain, called as the folder is. Raises DataError where there is no folder."""
         if not self.path.is_dir():
@@ -54,11 +49,11 @@ class BeirDataset(FileDataset):
         splits = {path.name.partition(".")[0] for path in (self.path / "qrels").glob("*.tsv*")}
         if splits and self.split not in splits:
             raise UnknownName("dataset.split", self.split, splits)
-        qrels = Qrels(self._find(f"qrels/{self.split}.tsv"))
+        qrels = self._find(f"qrels/{self.split}.tsv")
         found = read_queries(self._find("queries.jsonl"), self.domains()[0])
-        qrels.require_turns({turn.id for conversation in found for turn in conversation.turns})
-        judged = tuple(each for each in found if any(turn.id in qrels.grades for turn in each.turns))
-        return Contents(judged, qrels.grades)
+        grades = read_qrels(qrels, found)
+        judged = tuple(each for each in found if any(turn.id in grades for turn in each.turns))
+        return Contents(judged, grades)
 
     def _find(self, name: str) -> Path:
         """A file of the folder, packed or not. Raises DataError where it is missing."""

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from convrag import ConfigError, Conversation, Passage, Turn
 from convrag.sdk.jsonl import read_lines
 from convrag_datasets.conversations import pair_turns
-from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts, read_grades
+from convrag_datasets.corpus import read_qrels
+from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row, with_ids
 
-MANUAL, AUTOMATIC = "manual", "automatic"
 _CANONICAL = "canonical_result_id"
 
 
@@ -176,46 +176,45 @@ def _make_exchange(topic: str, question: TreeTurn, replies: Sequence[TreeTurn]) 
     )
 
 
-_RESOLVED = "resolved"
-
-
 @dataclass(frozen=True)
 class _Year:
-    """The names of a year's files: topics by canonical results, rewrites by kind, and judgements."""
+    """The names of a year's files: topics (`{kind}` of canonical results), rewrites by kind, and judgements."""
 
-    topics: Mapping[str, str]
+    topics: str
     rewrites: Mapping[str, str]
     qrels: tuple[str, ...]
     passages: str
 
 
+_2020 = "2020_{kind}_evaluation_topics_v1.0.json"
+_2021 = "2021_{kind}_evaluation_topics_v1.0.json"
+_2022 = "2022_evaluation_topics_tree_v1.0.json"
 _YEARS = {
     2019: _Year(
-        dict.fromkeys((MANUAL, AUTOMATIC), "evaluation_topics_v1.0.json"),
-        {_RESOLVED: "evaluation_topics_annotated_resolved_v1.0.tsv"},
+        "evaluation_topics_v1.0.json",
+        {"resolved": "evaluation_topics_annotated_resolved_v1.0.tsv"},
         ("2019qrels.txt",),
         "MS MARCO passages and TREC CAR paragraphs",
     ),
     2020: _Year(
-        {kind: f"2020_{kind}_evaluation_topics_v1.0.json" for kind in (MANUAL, AUTOMATIC)},
-        {kind: f"2020_{kind}_evaluation_topics_v1.0.json" for kind in (MANUAL, AUTOMATIC)},
+        _2020,
+        {"manual": _2020, "automatic": _2020},
         ("2020qrels.txt",),
         "MS MARCO passages and TREC CAR paragraphs",
     ),
     2021: _Year(
-        {kind: f"2021_{kind}_evaluation_topics_v1.0.json" for kind in (MANUAL, AUTOMATIC)},
-        {kind: f"2021_{kind}_evaluation_topics_v1.0.json" for kind in (MANUAL, AUTOMATIC)},
+        _2021,
+        {"manual": _2021, "automatic": _2021},
         ("trec-cast-qrels-docs.2021.qrel",),
         "MS MARCO documents, KILT's Wikipedia and the Washington Post; the judgements are of whole documents",
     ),
     2022: _Year(
-        dict.fromkeys((MANUAL, AUTOMATIC), "2022_evaluation_topics_tree_v1.0.json"),
-        {MANUAL: "2022_evaluation_topics_tree_v1.0.json", AUTOMATIC: "2022_automatic_evaluation_topics_tree_v1.0.json"},
+        _2022,
+        {"manual": _2022, "automatic": "2022_automatic_evaluation_topics_tree_v1.0.json"},
         ("cast2022.qrel", "2022qrels.txt"),
         "MS MARCO V2, KILT's Wikipedia and the Washington Post",
     ),
 }
-"""The same file of topics for both kinds of canonical results where a year does not tell them apart."""
 
 
 class CastDataset(PublishedDataset):
@@ -249,37 +248,37 @@ class CastDataset(PublishedDataset):
         below = (path / str(year) / each for each in ("data", "data/evaluation"))
         super().__init__(folders=[path / str(year), *below, path], corpus=corpus)
         self._year = year
+        self._files = _YEARS[year]
+        self._topics = self._files.topics.format(kind=canonical)
+        self._rewrites = {kind: name.format(kind=kind) for kind, name in self._files.rewrites.items()}
         self._canonical = canonical
 
     def explain_missing_corpus(self, domain: str) -> str:
         """What this year's passages are."""
-        passages = _YEARS[self._year].passages
+        passages = self._files.passages
         return f"TREC CAsT {self._year} searches {passages}, which are not published with it: {self.no_corpus}"
 
     def list_files(self) -> Iterable[Path | None]:
         """The topics, the rewrites and the qrels of the year."""
-        year = _YEARS[self._year]
-        names = dict.fromkeys([year.topics[self._canonical], *year.rewrites.values()])
-        return [*map(self.find, names), self._find_qrels()]
+        names = dict.fromkeys([self._topics, *self._rewrites.values()])
+        return [*map(self.find, names), self.find(*self._files.qrels)]
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
-        year = _YEARS[self._year]
-        topics = self.require(year.topics[self._canonical])
+        topics = self.require(self._topics)
         read = read_trees(topics) if self._year == 2022 else read_topics(topics, self._canonical)
         found = tuple(read)
         conversations = tuple(add_texts(found, self.corpus("default"))) if self._corpus else found
-        grades = read_grades(qrels := self._find_qrels(), conversations)
-        note = "" if qrels else f"TREC CAsT {self._year} was read without judgements: there is no {year.qrels[0]}."
+        grades = read_qrels(qrels := self.find(*self._files.qrels), conversations)
+        note = (
+            "" if qrels else f"TREC CAsT {self._year} was read without judgements: there is no {self._files.qrels[0]}."
+        )
         return Contents(conversations, grades, self._read_rewrites(), note)
-
-    def _find_qrels(self) -> Path | None:
-        return self.find(*_YEARS[self._year].qrels)
 
     def _read_rewrites(self) -> dict[str, dict[str, str]]:
         rewrites = {}
-        for kind, name in _YEARS[self._year].rewrites.items():
+        for kind, name in self._rewrites.items():
             if path := self.find(name):
-                texts = read_resolved(path) if kind == _RESOLVED else read_field(path, f"{kind}_rewritten_utterance")
+                texts = read_resolved(path) if kind == "resolved" else read_field(path, f"{kind}_rewritten_utterance")
                 rewrites[kind] = {name: text for name, text in texts.items() if text.strip()}
         return rewrites

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from convrag import Conversation, Passage, Turn
 from convrag_datasets.conversations import pair_turns
-from convrag_datasets.file_dataset import Contents, PublishedDataset, choose_domains, grade_passages
+from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages, split_names
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
 
@@ -54,7 +54,7 @@ class ChatragDataset(PublishedDataset):
     corpus_code = (__name__,)
 
     def __init__(self, *, path: Path, part: str) -> None:
-        self._parts = choose_domains(part, list(_FILES), "dataset.part")
+        self._parts = split_names(part, list(_FILES), "dataset.part")
         super().__init__(folders=[path / "data", path], domain=self._parts[0])
 
     def list_files(self) -> Iterable[Path | None]:

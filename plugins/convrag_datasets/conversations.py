@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,7 +34,7 @@ class TurnRow:
     conversation_id: str
     number: int
     turn: Turn
-    domain: str
+    domain: str = "default"
     history: tuple[Exchange, ...] = ()
 
 
@@ -106,6 +107,36 @@ def group_turns(rows: Iterable[TurnRow]) -> tuple[Conversation, ...]:
             raise each.row.error(f"the turn {each.turn.id!r} occurs twice (first in {first.row.where})")
         group[each.number] = each
     return tuple(_make_conversation([group[number] for number in sorted(group)]) for group in groups.values())
+
+
+def format_row_id(conversation: str, number: int) -> str:
+    """The id of a turn as published sets write it: "74_2"."""
+    return f"{conversation}_{number}"
+
+
+def group_rows(rows: Iterable[TurnRow]) -> Iterator[Conversation]:
+    """Yield conversations as `group_turns` does; what comes before the first turn's is their history, and not asked.
+
+    It is in the first turn's `Context`, questions and answers in turn. All rows are read first, and only the contexts
+    of first turns are kept.
+
+    Raises:
+        DataError: a turn occurs twice.
+    """
+    groups: dict[str, dict[int, Turn]] = {}
+    contexts: dict[str, list[str]] = {}
+    for each in rows:
+        turns = groups.setdefault(each.conversation_id, {})
+        if each.number in turns:
+            raise each.row.error(f"the turn {each.turn.id!r} occurs twice")
+        if all(each.number < number for number in turns):
+            contexts[each.conversation_id] = [text.read_text() for text in each.row.optional_items("Context")]
+        turns[each.number] = each.turn
+    for name, turns in groups.items():
+        pairs = list(zip_longest(contexts[name][::2], contexts[name][1::2], fillvalue=""))
+        first = min(turns) - len(pairs)
+        history = (Turn(format_row_id(name, number), *pair) for number, pair in enumerate(pairs, first))
+        yield Conversation(name, tuple(turns[number] for number in sorted(turns)), history=tuple(history))
 
 
 def _make_conversation(rows: list[TurnRow]) -> Conversation:

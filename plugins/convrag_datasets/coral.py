@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import Conversation, Passage, Turn
-from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages, read_grades
+from convrag_datasets.conversations import format_row_id
+from convrag_datasets.corpus import read_qrels
+from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages
 from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, format_row_id, with_ids
+from convrag_datasets.rows import Row, with_ids
 
 _CORPUS = "passage_corpus.json"
 
@@ -46,7 +48,7 @@ class CoralDataset(PublishedDataset):
         """Read the split. Raises DataError."""
         rewrites: dict[str, str] = {}
         conversations = tuple(_read_conversations(self.require(*self._names), rewrites))
-        grades = read_grades(self._qrels, conversations) if self._qrels else grade_passages(conversations)
+        grades = read_qrels(self._qrels, conversations) if self._qrels else grade_passages(conversations)
         return Contents(conversations, grades, {"golden": rewrites} if rewrites else {})
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:

@@ -1,12 +1,12 @@
 """Files of passages, as BEIR's corpus.jsonl or in another format of rows, their fingerprints; and files of qrels."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from reprlib import repr as brief
 
-from convrag import DataError, Passage
+from convrag import Conversation, DataError, Passage
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.jsonl import Line, check_is_file, read_lines
@@ -20,56 +20,61 @@ _HIGHEST = 1000  # trec_eval takes a second for 10 million, and measures nothing
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-class Qrels:
-    """The qrels of a file.
+def read_qrels(path: Path | None, conversations: Iterable[Conversation]) -> dict[str, dict[str, int]]:
+    """The qrels of a file: turn id -> passage id -> grade of relevance; none where there is no file.
 
     Args:
         path: between tabs or blanks: query-id, corpus-id, score, with or without this heading; or query, 0, passage,
             grade. Ids of the latter, and any between blanks, may be percent-encoded (see `convrag.sdk.trec`).
-
-    Attributes:
-        grades: turn id -> passage id -> grade of relevance.
+        conversations: those whose turns may be judged.
 
     Raises:
-        DataError: a row has other columns, a passage has two grades for one turn, or there is no row.
+        DataError: a row has other columns, a passage has two grades for one turn, a judged turn is in no conversation,
+            or there is no row.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.grades: dict[str, dict[str, int]] = {}
-        self._first_lines: dict[str, Line] = {}
-        columns = 0
-        for line in read_lines(path):
-            row = split_columns(line.text)
-            if not columns and [name.lower().replace("_", "-") for name in row] == _HEADER:
-                columns = len(row)
-                continue
-            columns = columns or (len(row) if len(row) in (3, 4) else 3)
-            if len(row) != columns:
-                names = "query-id, corpus-id, score" if columns == 3 else "query, 0, passage, grade"
-                raise line.error(f"there must be {columns} columns ({names}), not {len(row)}")
-            if columns == 4 or "\t" not in line.text:
-                row = [*map(decode_id, row)]
-            self._add(row[0], row[-2], row[-1], line)
-        if not self.grades:
-            raise DataError("this file holds no judgements", path=path)
-
-    def require_turns(self, turn_ids: Collection[str]) -> None:
-        """Raise DataError where a judged turn is none of these."""
-        unknown = [turn for turn in self.grades if turn not in turn_ids]
-        if unknown:
-            count = f"{len(unknown)} of {len(self.grades)} judged turns"
-            raise self._first_lines[unknown[0]].error(f"{count} are in no conversation, for instance {unknown[0]!r}")
-
-    def _add(self, turn: str, passage: str, score: str, line: Line) -> None:
+    if path is None:
+        return {}
+    grades: dict[str, dict[str, int]] = {}
+    first_lines: dict[str, Line] = {}
+    for line, turn, passage, score in _read_judgements(path):
+        grade = _read_grade(score, line)
         if not turn or not passage:
             raise line.error("an id is empty")
-        if not _INTEGER.fullmatch(score):
-            raise line.error(f"the score must be an integer, not {brief(score)}")
-        if abs(grade := int(score)) > _HIGHEST:
-            raise line.error(f"the score must be between -{_HIGHEST} and {_HIGHEST}, not {grade}")
-        if self.grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
+        if grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
             raise line.error(f"passage {passage!r} is judged twice for {turn!r}, with different scores")
-        self._first_lines.setdefault(turn, line)
+        first_lines.setdefault(turn, line)
+    if not grades:
+        raise DataError("this file holds no judgements", path=path)
+    known = {turn.id for conversation in conversations for turn in conversation.turns}
+    if unknown := [turn for turn in grades if turn not in known]:
+        count = f"{len(unknown)} of {len(grades)} judged turns"
+        raise first_lines[unknown[0]].error(f"{count} are in no conversation, for instance {unknown[0]!r}")
+    return grades
+
+
+def _read_judgements(path: Path) -> Iterator[tuple[Line, str, str, str]]:
+    """Yield the turn, the passage and the score of each line."""
+    columns = 0
+    for line in read_lines(path):
+        row = split_columns(line.text)
+        if not columns and [name.lower().replace("_", "-") for name in row] == _HEADER:
+            columns = len(row)
+            continue
+        columns = columns or (len(row) if len(row) in (3, 4) else 3)
+        if len(row) != columns:
+            names = "query-id, corpus-id, score" if columns == 3 else "query, 0, passage, grade"
+            raise line.error(f"there must be {columns} columns ({names}), not {len(row)}")
+        if columns == 4 or "\t" not in line.text:
+            row = [*map(decode_id, row)]
+        yield line, row[0], row[-2], row[-1]
+
+
+def _read_grade(score: str, line: Line) -> int:
+    if not _INTEGER.fullmatch(score):
+        raise line.error(f"the score must be an integer, not {brief(score)}")
+    if abs(grade := int(score)) > _HIGHEST:
+        raise line.error(f"the score must be between -{_HIGHEST} and {_HIGHEST}, not {grade}")
+    return grade
 
 
 _FIELDS = ("text", "title", "url", "metadata")

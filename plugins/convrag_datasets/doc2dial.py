@@ -11,10 +11,10 @@ from convrag import Conversation, Document, Passage, Turn
 from convrag.sdk.document_passages import cut_passages
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.types import Heading
-from convrag_datasets.conversations import pair_turns
+from convrag_datasets.conversations import format_row_id, pair_turns
 from convrag_datasets.file_dataset import Contents, PublishedDataset, choose_domains, grade_passages
 from convrag_datasets.row_files import read_json_fields
-from convrag_datasets.rows import Row, UniqueIds, format_row_id
+from convrag_datasets.rows import Row, UniqueIds
 
 
 class Doc2dialDataset(PublishedDataset):
@@ -60,10 +60,7 @@ class Doc2dialDataset(PublishedDataset):
 
     def domains(self) -> Sequence[str]:
         """The chosen domains. Raises DataError for a folder without documents, UnknownName for a domain it lacks."""
-        known = sorted({each.domain for each in self._documents().values()})
-        if self._domain == "all":
-            return known
-        return choose_domains(self._domain, known, "dataset.domain", "all")
+        return choose_domains(self._domain, sorted({each.domain for each in self._documents().values()}))
 
     def find_corpus(self, domain: str) -> Path:
         """The file of the documents. Raises DataError where it is missing."""

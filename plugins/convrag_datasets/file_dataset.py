@@ -10,7 +10,7 @@ from typing import ClassVar
 from convrag import Conversation, ConvragError, DataError, Dataset, Passage, Turn, UnknownName
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_datasets.corpus import Qrels, fingerprint_corpus, hash_content, read_passages
+from convrag_datasets.corpus import fingerprint_corpus, hash_content, read_passages
 from convrag_datasets.row_files import Columns
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -56,7 +56,7 @@ class FileDataset(Dataset):
 
     @abstractmethod
     def list_files(self) -> Iterable[Path | None]:
-        """The files that are read, for the hash of their contents; those that are missing do not count."""
+        """The files that are read beside the corpus, for the hash of their contents; each has its place in the list."""
 
     def find_corpus(self, domain: str) -> Path | None:
         """The file of a domain's passages; None where there is none. Raises DataError where it is missing."""
@@ -74,12 +74,12 @@ class FileDataset(Dataset):
         return collect_problems(self.contents, *corpora)
 
     def content_hash(self) -> str:
-        """A hash of all files."""
+        """A hash of all files, whatever they are called and wherever they lie; empty where there is none."""
         try:
-            files = [path for path in (*self.list_files(), self._corpus) if path]
+            files = [*self.list_files(), self._corpus]
         except ConvragError:
             return ""  # check() reports what is wrong
-        return digest([[path.name, hash_content(path)] for path in files])
+        return digest([path and hash_content(path) for path in files]) if any(files) else ""
 
     def note(self) -> str:
         """What is missing, where that bears on scores."""
@@ -128,15 +128,6 @@ class FileDataset(Dataset):
         next(self.corpus(domain), None)
 
 
-def read_grades(path: Path | None, conversations: Iterable[Conversation]) -> Grades:
-    """The qrels of a file; none where there is no file. Raises DataError where they are about other turns."""
-    if path is None:
-        return {}
-    qrels = Qrels(path)
-    qrels.require_turns({turn.id for conversation in conversations for turn in conversation.turns})
-    return qrels.grades
-
-
 def grade_passages(conversations: Iterable[Conversation]) -> Grades:
     """Judge the passages of each turn, those that its answer is based on, as relevant (grade 1)."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
@@ -167,7 +158,12 @@ def find_file(folders: Sequence[Path], *names: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def choose_domains(wanted: str, known: Sequence[str], option: str, *more: str) -> list[str]:
+def choose_domains(wanted: str, known: Sequence[str]) -> Sequence[str]:
+    """The names in "a+b", each once, of `dataset.domain`; all for "all". Raises UnknownName for one that is unknown."""
+    return known if wanted == "all" else split_names(wanted, known, "dataset.domain", "all")
+
+
+def split_names(wanted: str, known: Sequence[str], option: str, *more: str) -> list[str]:
     """The names in "a+b", each once. Raises UnknownName for one that is not known."""
     names = list(dict.fromkeys(name.strip() for name in wanted.split("+")))
     for name in names:

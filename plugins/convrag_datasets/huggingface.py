@@ -7,12 +7,11 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from convrag import ConfigError, ConvragError, DataError, Dataset, Passage, UnknownName
+from convrag import ConfigError, DataError, Dataset, Passage, UnknownName
 from convrag.sdk.errors import MissingExtra
-from convrag.sdk.identity import digest
 from convrag.sdk.jsonl import data_suffix
 from convrag_datasets.conversations import make_conversations
-from convrag_datasets.corpus import hash_content, make_passages
+from convrag_datasets.corpus import make_passages
 from convrag_datasets.file_dataset import Contents, FileDataset
 from convrag_datasets.row_files import SUFFIXES, Columns, read_rows, rename_fields
 from convrag_datasets.rows import Row
@@ -72,14 +71,6 @@ class HuggingfaceDataset(FileDataset):
         if not all(table.is_local for table in tables):
             return []
         return [path for table in tables for path in table.list_files()]
-
-    def content_hash(self) -> str:
-        """A hash of all files."""
-        try:
-            files = list(self.list_files())
-        except ConvragError:
-            return ""  # check() reports what is wrong
-        return digest(list(map(hash_content, files))) if files else ""
 
     def find_corpus(self, domain: str) -> Path | None:
         """The folder of the passages, or their name on the hub; None where no corpus was given."""

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from convrag import ConfigError, Conversation, Passage, Turn
 from convrag_datasets.cast import find_number, format_turn
-from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts, read_grades
+from convrag_datasets.corpus import read_qrels
+from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row, with_ids
 
@@ -72,7 +73,7 @@ class IkatDataset(PublishedDataset):
         conversations = tuple(topic.conversation for topic in topics)
         if self._corpus:
             conversations = tuple(add_texts(conversations, self.corpus("default")))
-        grades = read_grades(qrels := self._find_qrels(), conversations)
+        grades = read_qrels(qrels := self._find_qrels(), conversations)
         resolved = {turn_id: text for topic in topics for turn_id, text in topic.resolved.items()}
         note = "" if qrels else "TREC iKAT was read without judgements: dataset.qrels=FILE names NIST's."
         return Contents(conversations, grades, {"resolved": resolved} if resolved else {}, note)

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, ClassVar
 
 from convrag import ConfigError, Conversation, Dataset, Passage, Turn, UnknownName
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.file_dataset import Contents, FileDataset
-
-_LONGEST_REASON = 200  # characters
 
 
 class IrDatasetsDataset(FileDataset):
@@ -36,10 +35,6 @@ class IrDatasetsDataset(FileDataset):
     def list_files(self) -> Iterable[Path]:
         """None: the id says what the library publishes."""
         return ()
-
-    def content_hash(self) -> str:
-        """Empty: the id says what the library publishes."""
-        return ""
 
     def check(self) -> Iterable[str]:
         """The errors of the queries and qrels. The corpus, which may have many gigabytes, is not asked for here."""
@@ -112,8 +107,9 @@ class IrDatasetsDataset(FileDataset):
         except (OSError, RuntimeError, ValueError, KeyError, EOFError) as error:  # requests' errors are OSErrors
             import ir_datasets
 
+            reason = shorten(str(error), 200)  # the whole may list each address that was tried
             raise ConfigError(
-                f"dataset=ir_datasets: {self.id!r} cannot be read: {_describe(error)}. The files belong into "
+                f"dataset=ir_datasets: {self.id!r} cannot be read: {reason}. The files belong into "
                 f"{ir_datasets.util.home_path()} (IR_DATASETS_HOME); https://ir-datasets.com says where they are from."
             ) from error
 
@@ -128,9 +124,3 @@ def _get_text(query: Any) -> str:
     """The user's own words."""
     text = getattr(query, "text", None)
     return text if isinstance(text, str) else str(query.default_text())
-
-
-def _describe(error: Exception) -> str:
-    """The beginning of an error; the whole may list each address that was tried."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."

@@ -5,10 +5,9 @@ from importlib import resources
 from pathlib import Path
 
 from convrag import ConfigError, Conversation
-from convrag.sdk.identity import digest
 from convrag_datasets.conversations import read_conversations, read_queries
-from convrag_datasets.corpus import hash_content
-from convrag_datasets.file_dataset import Contents, FileDataset, read_grades
+from convrag_datasets.corpus import read_qrels
+from convrag_datasets.file_dataset import Contents, FileDataset
 
 
 class JsonlDataset(FileDataset):
@@ -51,25 +50,23 @@ class JsonlDataset(FileDataset):
             files = "dataset.conversations=FILE, dataset.queries=FILE or dataset.corpus=FILE"
             raise ConfigError(f"dataset=jsonl needs {files}: none is given")
         super().__init__(corpus=corpus, domain=domain, corpus_columns=corpus_columns)
-        self._files = {"conversations": conversations, "queries": queries, "corpus": corpus, "qrels": qrels}
+        self._conversations = conversations
+        self._queries = queries
+        self._qrels = qrels
         self._columns = columns
 
     def list_files(self) -> Iterable[Path | None]:
         """All files."""
-        return self._files.values()
-
-    def content_hash(self) -> str:
-        """A hash of all files by their parameters, wherever they lie."""
-        return digest({name: hash_content(path) for name, path in self._files.items() if path})
+        return (self._conversations, self._queries, self._qrels)
 
     def read_contents(self) -> Contents:
         """Read the conversations and the qrels. Raises DataError."""
         found: tuple[Conversation, ...] = ()
-        if path := self._files["conversations"]:
-            found = read_conversations(path, self._domain, self._columns)
-        elif path := self._files["queries"]:
-            found = read_queries(path, self._domain, self._columns)
-        return Contents(found, read_grades(self._files["qrels"], found))
+        if self._conversations:
+            found = read_conversations(self._conversations, self._domain, self._columns)
+        elif self._queries:
+            found = read_queries(self._queries, self._domain, self._columns)
+        return Contents(found, read_qrels(self._qrels, found))
 
 
 class SampleDataset(JsonlDataset):

@@ -6,13 +6,36 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from convrag import Conversation, ConvragError, DataError, Passage, Turn
-from convrag.sdk.identity import digest
+from convrag import Conversation, DataError, Passage, Turn
 from convrag_datasets.conversations import TurnRow, group_turns, pair_messages, read_queries, split_turn_id
-from convrag_datasets.corpus import Qrels, hash_content
+from convrag_datasets.corpus import read_qrels
 from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
+
+_CORPUS_SUFFIXES = (".jsonl", ".jsonl.zip", ".jsonl.gz")
+
+
+class _Layout(NamedTuple):
+    """Where a part's files are in its folder; `{domain}` stands for a domain."""
+
+    folders: Sequence[str]
+    references: Sequence[str]
+    qrels: str
+    questions: str
+
+
+_REFERENCE = "generation_tasks/reference.jsonl"
+_LAYOUTS: dict[str, _Layout] = {
+    "human": _Layout(
+        ["mtrag-human", "human"],  # the second is the name in the benchmark's first year
+        [_REFERENCE],
+        "retrieval_tasks/{domain}/qrels/dev.tsv",
+        "retrieval_tasks/{domain}/{domain}_questions.jsonl",
+    ),
+    "un": _Layout(["mtragun-human"], [_REFERENCE], "retrieval_tasks/qrels/{domain}.tsv", ""),
+    "synthetic": _Layout(["mtrag-synthetic", "synthetic"], ["generation_tasks/synthetic.jsonl", _REFERENCE], "", ""),
+}
 
 
 class MtragDataset(FileDataset):
@@ -31,53 +54,83 @@ class MtragDataset(FileDataset):
 
     def __init__(self, *, path: Path, domain: str = "all", part: Literal["human", "un", "synthetic"] = "human") -> None:
         super().__init__(corpus=None, domain=domain)
-        self._files = MtragFiles(path, part)
+        self.path = path
+        self.part = part
+        self._layout = _LAYOUTS[part]
+        folders = [path / name for name in self._layout.folders]
+        self._folder = next(filter(Path.is_dir, folders), folders[0])
+        references = self._layout.references
+        self._reference = find_file([self._folder], *references) or self._folder / references[0]
 
     def list_files(self) -> Iterable[Path]:
         """All files of the chosen domains that may be read. Raises what `domains` raises."""
-        return [self._files.reference, *chain.from_iterable(map(self._files.paths, self.domains()))]
-
-    def content_hash(self) -> str:
-        """A hash of all files of the chosen domains."""
-        try:
-            return digest([hash_content(path) for path in self.list_files()])
-        except ConvragError:
-            return ""  # check() reports what is wrong
+        names = filter(None, [self._layout.qrels, self._layout.questions])
+        own = [self._find(name, domain) for name in names for domain in self.domains()]
+        return [self._reference, *own, *chain.from_iterable(map(self._corpus_paths, self.domains()))]
 
     def note(self) -> str:
         """Says where there are no reference answers or no qrels."""
-        if not self._files.has_qrels:
+        if not self._layout.qrels:
             return "The synthetic part of MTRAG has no qrels: no ranking is scored."
-        if self._files.reference.is_file():
+        if self._reference.is_file():
             return ""
         return "MTRAG was read without its generation tasks: the conversations hold questions, and no answers."
 
     def domains(self) -> Sequence[str]:
         """The chosen domains. Raises DataError where the folder is no clone, UnknownName for a domain it lacks."""
-        known = self._files.domains()
-        return known if self._domain == "all" else choose_domains(self._domain, known, "dataset.domain", "all")
+        return choose_domains(self._domain, self._list_domains())
 
     def find_corpus(self, domain: str) -> Path:
-        """The passages of a domain. Raises DataError where they are missing."""
-        return self._files.corpus(domain)
+        """The passages of a domain, packed or not. Raises DataError where they are missing."""
+        paths = self._corpus_paths(domain)
+        if found := next(filter(Path.is_file, paths), None):
+            return found
+        raise DataError(f"the corpus of {domain!r} is missing (nor is there {paths[0].name})", path=paths[1])
 
     def read_contents(self) -> Contents:
         """Read the qrels and the conversations of the chosen domains. Raises DataError."""
-        qrels = [Qrels(self._files.qrels(domain)) for domain in self.domains() if self._files.has_qrels]
         conversations = self._read_conversations()
-        known = {turn.id for conversation in conversations for turn in conversation.turns}
         grades: dict[str, dict[str, int]] = {}
-        for each in qrels:
-            each.require_turns(known)
-            grades |= each.grades
+        if self._layout.qrels:
+            for domain in self.domains():
+                grades |= read_qrels(self._find(self._layout.qrels, domain), conversations)
         return Contents(conversations, grades)
 
     def _read_conversations(self) -> tuple[Conversation, ...]:
-        files = [(path, domain) for domain in self.domains() if (path := self._files.questions(domain))]
-        if self._files.reference.is_file() or not files:
-            given = self._files.part == "un"
-            return read_reference(self._files.reference, self._files.domains(), self.domains(), give_history=given)
+        if self._reference.is_file() or not self._layout.questions:
+            given = self.part == "un"
+            return read_reference(self._reference, self._list_domains(), self.domains(), give_history=given)
+        files = ((self._find(self._layout.questions, domain), domain) for domain in self.domains())
         return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in files))
+
+    def _list_domains(self) -> list[str]:
+        """The domains, sorted: those with qrels, or where a part has none, with a corpus. Raises DataError."""
+        if not self.path.is_dir():
+            raise DataError("this folder does not exist; dataset.path must be a clone of MTRAG", path=self.path)
+        if not self._layout.qrels:
+            return self._list_corpora()
+        wanted = self._layout.qrels.format(domain="*")
+        before, _, after = wanted.partition("*")
+        paths = (path.relative_to(self._folder).as_posix() for path in self._folder.glob(wanted))
+        found = sorted(path.removeprefix(before).removesuffix(after) for path in paths)
+        if not found:
+            message = f"this is no clone of MTRAG: it holds no {self._folder.name}/{wanted}; set dataset.path"
+            raise DataError(message, path=self.path)
+        return found
+
+    def _list_corpora(self) -> list[str]:
+        paths = (self.path / "corpora" / "passage_level").glob("[!.]*.jsonl*")
+        names = {path.name.partition(".jsonl")[0] for path in paths if path.name.endswith(_CORPUS_SUFFIXES)}
+        if not names:
+            message = "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path"
+            raise DataError(message, path=self.path)
+        return sorted(names)
+
+    def _find(self, name: str, domain: str) -> Path:
+        return self._folder / name.format(domain=domain)
+
+    def _corpus_paths(self, domain: str) -> list[Path]:
+        return [self.path / "corpora" / "passage_level" / f"{domain}{suffix}" for suffix in _CORPUS_SUFFIXES]
 
 
 _LABELS = {"answerability": "Answerability", "question_type": "Question Type", "multi_turn": "Multi-Turn"}
@@ -161,99 +214,3 @@ def _read_labels(row: Row) -> dict[str, Any]:
         if values:
             labels[label] = values[0] if len(values) == 1 else values
     return labels
-
-
-Part = Literal["human", "un", "synthetic"]
-
-_CORPUS_SUFFIXES = (".jsonl", ".jsonl.zip", ".jsonl.gz")
-
-
-class _Layout(NamedTuple):
-    """Where a part's files are in its folder; `{domain}` stands for a domain."""
-
-    folders: Sequence[str]
-    references: Sequence[str]
-    qrels: str
-    questions: str
-
-
-_REFERENCE = "generation_tasks/reference.jsonl"
-_LAYOUTS: dict[Part, _Layout] = {
-    "human": _Layout(
-        ["mtrag-human", "human"],  # the second is the name in the benchmark's first year
-        [_REFERENCE],
-        "retrieval_tasks/{domain}/qrels/dev.tsv",
-        "retrieval_tasks/{domain}/{domain}_questions.jsonl",
-    ),
-    "un": _Layout(["mtragun-human"], [_REFERENCE], "retrieval_tasks/qrels/{domain}.tsv", ""),
-    "synthetic": _Layout(["mtrag-synthetic", "synthetic"], ["generation_tasks/synthetic.jsonl", _REFERENCE], "", ""),
-}
-
-
-class MtragFiles:
-    """The files of a clone of github.com/IBM/mt-rag-benchmark, or of a part of it in the same layout.
-
-    Args:
-        path: the folder of the clone.
-        part: human (MTRAG), un (MTRAG-UN) or synthetic.
-    """
-
-    def __init__(self, path: Path, part: Part = "human") -> None:
-        self.path = path
-        self.part = part
-        self._layout = _LAYOUTS[part]
-        folders = [path / name for name in self._layout.folders]
-        self._folder = next(filter(Path.is_dir, folders), folders[0])
-        references = self._layout.references
-        self.reference = find_file([self._folder], *references) or self._folder / references[0]
-
-    @property
-    def has_qrels(self) -> bool:
-        """Whether this part has relevance judgements; the synthetic one has none."""
-        return bool(self._layout.qrels)
-
-    def domains(self) -> list[str]:
-        """The domains, sorted: those with qrels, or where a part has none, with a corpus. Raises DataError."""
-        if not self.path.is_dir():
-            raise DataError("this folder does not exist; dataset.path must be a clone of MTRAG", path=self.path)
-        if not self.has_qrels:
-            return self._list_corpora()
-        wanted = self._layout.qrels.format(domain="*")
-        before, _, after = wanted.partition("*")
-        paths = (path.relative_to(self._folder).as_posix() for path in self._folder.glob(wanted))
-        found = sorted(path.removeprefix(before).removesuffix(after) for path in paths)
-        if not found:
-            message = f"this is no clone of MTRAG: it holds no {self._folder.name}/{wanted}; set dataset.path"
-            raise DataError(message, path=self.path)
-        return found
-
-    def qrels(self, domain: str) -> Path:
-        """The qrels of a domain."""
-        return self._folder / self._layout.qrels.format(domain=domain)
-
-    def questions(self, domain: str) -> Path | None:
-        """The queries of a domain, each with all questions before it; None where a part has no such file."""
-        return self._folder / self._layout.questions.format(domain=domain) if self._layout.questions else None
-
-    def corpus(self, domain: str) -> Path:
-        """The passages of a domain, packed or not. Raises DataError where they are missing."""
-        paths = self._corpus_paths(domain)
-        if found := next(filter(Path.is_file, paths), None):
-            return found
-        raise DataError(f"the corpus of {domain!r} is missing (nor is there {paths[0].name})", path=paths[1])
-
-    def paths(self, domain: str) -> list[Path]:
-        """All files of a domain that may be read, whether they exist or not."""
-        own = [self.qrels(domain) if self.has_qrels else None, self.questions(domain)]
-        return [*filter(None, own), *self._corpus_paths(domain)]
-
-    def _list_corpora(self) -> list[str]:
-        paths = (self.path / "corpora" / "passage_level").glob("[!.]*.jsonl*")
-        names = {path.name.partition(".jsonl")[0] for path in paths if path.name.endswith(_CORPUS_SUFFIXES)}
-        if not names:
-            message = "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path"
-            raise DataError(message, path=self.path)
-        return sorted(names)
-
-    def _corpus_paths(self, domain: str) -> list[Path]:
-        return [self.path / "corpora" / "passage_level" / f"{domain}{suffix}" for suffix in _CORPUS_SUFFIXES]

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag import Turn
+from convrag_datasets.conversations import TurnRow, format_row_id, group_rows
 from convrag_datasets.file_dataset import Contents, PublishedDataset
 from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, TurnNode, format_row_id, group_rows
+from convrag_datasets.rows import Row
 
 _NAMES = {
     "test": ("scai-qrecc21-test-turns.json", "qrecc_test.json"),
@@ -60,7 +61,7 @@ class QreccDataset(PublishedDataset):
         return next(filter(None, map(self.find, self._names)), None)
 
 
-def _read_rows(path: Path, grades: dict[str, dict[str, int]], rewrites: dict[str, str]) -> Iterator[TurnNode]:
+def _read_rows(path: Path, grades: dict[str, dict[str, int]], rewrites: dict[str, str]) -> Iterator[TurnRow]:
     """Yield the turns, and put their relevant passages and rewrites into the dictionaries."""
     for node in read_json_rows(path):
         row = _read_row(node)
@@ -71,11 +72,11 @@ def _read_rows(path: Path, grades: dict[str, dict[str, int]], rewrites: dict[str
         yield row
 
 
-def _read_row(node: Row) -> TurnNode:
+def _read_row(node: Row) -> TurnRow:
     conversation, number = node.require_id("Conversation_no"), node.require_number("Turn_no")
     answer = node.optional_text("Answer", "Truth_answer").strip()
     labels: dict[str, Any] = {"answerability": "ANSWERABLE" if answer else "UNANSWERABLE"}
     if source := node.optional_text("Conversation_source"):
         labels["source"] = source
     turn = Turn(format_row_id(conversation, number), node.require_text("Question"), answer, labels=labels)
-    return TurnNode(conversation, number, turn, node)
+    return TurnRow(node, conversation, number, turn)

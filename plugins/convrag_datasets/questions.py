@@ -12,7 +12,7 @@ from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.sdk.types import CorpusPart
 from convrag_datasets.conversations import read_conversations
-from convrag_datasets.corpus import Qrels, hash_content
+from convrag_datasets.corpus import hash_content, read_qrels
 from convrag_datasets.row_files import read_json_rows
 
 
@@ -48,7 +48,7 @@ class QuestionsDataset(Dataset):
         self.corpus_dataset = corpus
         self._set = Lazy(partial(QuestionSet.read, path))
         self._conversations = Lazy(self._read_conversations)
-        self._judgements = Lazy(self._read_qrels)
+        self._judgements = Lazy(lambda: read_qrels(path / QRELS, self._conversations()))
         self._moved = Lazy(self._find_moved)
 
     def check(self) -> Iterable[str]:
@@ -125,11 +125,6 @@ class QuestionsDataset(Dataset):
                 path=self.path / CONVERSATIONS,
             )
         return found
-
-    def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
-        qrels = Qrels(self.path / QRELS)
-        qrels.require_turns({turn.id for each in self._conversations() for turn in each.turns})
-        return qrels.grades
 
     def _find_moved(self) -> _Moved:
         """Compare the judged passages with the corpus where that has changed. Raises DataError where some are gone."""

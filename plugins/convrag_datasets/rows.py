@@ -7,13 +7,12 @@ Parquet file with the row, "row 7.question".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from convrag import Conversation, DataError, Turn
+from convrag import DataError
 from convrag.sdk.jsonl import json_type
 
 LARGEST_NUMBER = 10**9  # of a turn or a position: larger ones are mistakes
@@ -169,48 +168,3 @@ def with_ids(rows: Iterable[Row], kind: str, find_id: Callable[[Row], str]) -> I
         name = find_id(row)
         ids.add(name, row)
         yield name, row
-
-
-@dataclass(frozen=True)
-class TurnNode:
-    """A turn, where it belongs, and the row that it was read from."""
-
-    conversation: str
-    number: int
-    turn: Turn
-    node: Row
-
-
-def format_row_id(conversation: str, number: int) -> str:
-    """The id of a turn: "74_2"."""
-    return f"{conversation}_{number}"
-
-
-def group_rows(rows: Iterable[TurnNode]) -> Iterator[Conversation]:
-    """Yield conversations in the order in which they first appear, their turns in the order of their numbers.
-
-    What the first turn's `Context` (questions and answers in turn) says of turns before it becomes the history. All
-    rows are read first, but only the contexts of first turns are kept.
-
-    Raises:
-        DataError: a turn occurs twice.
-    """
-    groups: dict[str, dict[int, Turn]] = {}
-    contexts: dict[str, list[str]] = {}
-    for row in rows:
-        turns = groups.setdefault(row.conversation, {})
-        if row.number in turns:
-            raise row.node.error(f"the turn {row.turn.id!r} occurs twice")
-        if all(row.number < number for number in turns):
-            contexts[row.conversation] = [each.read_text() for each in row.node.optional_items("Context")]
-        turns[row.number] = row.turn
-    for name, turns in groups.items():
-        history = tuple(_read_history(name, min(turns), contexts[name]))
-        yield Conversation(name, tuple(turns[number] for number in sorted(turns)), history=history)
-
-
-def _read_history(name: str, first: int, context: Sequence[str]) -> Iterator[Turn]:
-    """The turns before the first one that is asked, whose number is given."""
-    pairs = list(zip_longest(context[::2], context[1::2], fillvalue=""))
-    for number, (question, answer) in enumerate(pairs, first - len(pairs)):
-        yield Turn(format_row_id(name, number), question, answer)

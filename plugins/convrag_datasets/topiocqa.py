@@ -7,9 +7,10 @@ from typing import Literal
 
 from convrag import Conversation, Passage, Turn
 from convrag.sdk.jsonl import data_suffix, read_lines
+from convrag_datasets.conversations import TurnRow, format_row_id, group_rows
 from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages
 from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, TurnNode, format_row_id, group_rows
+from convrag_datasets.rows import Row
 
 _NAMES = {"dev": ("topiocqa_valid", "topiocqa_dev"), "train": ("topiocqa_train",)}
 _UNANSWERABLE = "UNANSWERABLE"
@@ -56,14 +57,14 @@ class TopiocqaDataset(PublishedDataset):
         return _read_table(path) if data_suffix(path) == ".tsv" else super().read_corpus(path, domain)
 
 
-def _read_row(node: Row) -> TurnNode:
+def _read_row(node: Row) -> TurnRow:
     conversation, number = node.require_id("Conversation_no"), node.require_number("Turn_no")
     answer = node.optional_text("Answer").strip()
     answerability = _UNANSWERABLE if answer == _UNANSWERABLE else "ANSWERABLE"
     labels = {"topic": node.optional_text("Topic").strip(), "answerability": answerability}
     turn_id = format_row_id(conversation, number)
     turn = Turn(turn_id, node.require_text("Question"), answer, tuple(_read_passage(node)), labels)
-    return TurnNode(conversation, number, turn, node)
+    return TurnRow(node, conversation, number, turn)
 
 
 def _read_passage(node: Row) -> Iterator[Passage]:

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from convrag import Dataset, PromptTemplate, TurnRecord
+from convrag import Conversation, Dataset, PromptTemplate, Turn, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary
@@ -17,7 +17,7 @@ from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep
 from convrag_compare.run_result import read_scores
 from convrag_datasets.conversations import read_conversations, read_queries
-from convrag_datasets.corpus import Qrels, read_passages
+from convrag_datasets.corpus import read_passages, read_qrels
 from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_datasets.mtrag import read_reference
 from convrag_judging.judgement_files import read_nugget_labels, read_nuggets, read_ratings
@@ -60,6 +60,7 @@ def _read_stored_turn(path: Path) -> Any:
         TurnRecord.from_dict(parse_json(path.read_bytes()))
 
 
+_JUDGED = [Conversation("c", (Turn("c<::>1", "How far?"), Turn("q1", "How far?")))]
 _CONTEXT = {"_id": "p1", "title": "Moon", "text": "The Moon is far.", "score": 1.5}
 _RECORD = {
     "turn_id": "c<::>1",
@@ -156,7 +157,10 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
         lambda path: read_queries(path, "default", with_history=True),
         [_json_lines({"_id": "c<::>1", "text": "|user|: How far?\n|user|: And Mars?"})],
     ),
-    "qrels": (Qrels, [b"query-id\tcorpus-id\tscore\nc<::>1\tp1\t1\n", b"q1 0 p1 2\nq1 0 p2 0\n"]),
+    "qrels": (
+        lambda path: read_qrels(path, _JUDGED),
+        [b"query-id\tcorpus-id\tscore\nc<::>1\tp1\t1\n", b"q1 0 p1 2\nq1 0 p2 0\n"],
+    ),
     "mtrag_reference": (lambda path: read_reference(path, ["clapnq"], ["clapnq"]), [_json_lines(_REFERENCE)]),
     "json_array": (
         lambda path: read_conversations(path, "default"),
