@@ -440,6 +440,7 @@ class Prompt:
         inputs: what the messages were made of, by name.
         sampling: parameters that override the llm's (temperature, max_tokens, ...).
         attempt: counts from 0. A second attempt is a new call, so the remembered reply to the first is not used.
+        room: tokens that the reply needs: a smaller max_tokens of the llm's own is raised to them.
 
     Example:
         >>> from dataclasses import replace
@@ -453,6 +454,7 @@ class Prompt:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     sampling: Mapping[str, Any] = field(default_factory=dict)
     attempt: int = 0
+    room: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,10 @@ class LLMRewriter:
         except LLMError as error:
             return Rewrite.of(question.text, fallback=str(error), **trace)
         text = clean_reply(completion.text)
-        if reason := _find_defect(text, question.text):
+        reason = _find_defect(text, question.text)
+        if completion.finish_reason == "length" and "\n" not in completion.text.strip():
+            reason = "the reply was cut at max_tokens"
+        if reason:
             return Rewrite.of(question.text, fallback=reason, **trace, reply=completion.text)
         return Rewrite.of(text, **trace, model=completion.model)
 

@@ -1,5 +1,7 @@
 """Prompt templates, in Jinja: `<|system|>`, `<|user|>` and `<|assistant|>` lines divide them into messages.
 
+A reply that counts only as a whole is asked for by `complete_whole`.
+
 Personal statements of the user (`Question.profile`) are added to a prompt where there are some.
 """
 
@@ -14,14 +16,15 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from convrag.api.errors import DataError
+from convrag.api.errors import DataError, LLMError
+from convrag.api.stage import LLM
 from convrag.api.types import Message, Prompt, Role
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
-__all__ = ["PromptTemplate", "add_profile", "format_profile"]
+__all__ = ["PromptTemplate", "add_profile", "complete_whole", "format_profile"]
 
 _DIVIDER = re.compile(r"^<\|(system|user|assistant)\|>[ \t]*\n", re.MULTILINE)
 
@@ -108,6 +111,26 @@ class PromptTemplate:
             messages.append(MessageTemplate(cast(Role, role), template, line))
             line += 1 + text.count("\n")
         return messages
+
+
+def complete_whole(llm: LLM, prompt: Prompt, room: int = 0) -> str:
+    """Ask for a reply that counts only as a whole: one that was cut is asked for once more, with four times the room.
+
+    Args:
+        llm: the language model.
+        prompt: what is asked for. Where its sampling has max_tokens, they are kept.
+        room: tokens that the reply needs; the llm's own max_tokens is raised to them.
+
+    Raises:
+        LLMError: the reply was cut again, or there is none.
+    """
+    reply = llm.complete(replace(prompt, room=room))
+    if reply.finish_reason == "length" and "max_tokens" not in prompt.sampling:
+        more = 4 * max(room, reply.completion_tokens)
+        reply = llm.complete(replace(prompt, room=more, attempt=prompt.attempt + 1))
+    if reply.finish_reason == "length":
+        raise LLMError("the reply was cut at max_tokens: raise llm.max_tokens, or the stage's own", model=reply.model)
+    return reply.text
 
 
 INTRODUCTION = "What is known of the user; use it where the question depends on it, and nowhere else:"

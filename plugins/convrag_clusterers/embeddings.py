@@ -78,7 +78,7 @@ each other over so little. The limit holds for the whole process, so that two fi
 class KMeansClusterer(EmbeddingClusterer):
     """Cluster embeddings with k-means; the number of clusters grows with the root of the number of texts.
 
-    Every text that the embedder knows belongs to a cluster. One or two texts, or equal ones, are one cluster.
+    Every text that the embedder knows belongs to a cluster. Equal texts are one cluster.
 
     Args:
         k: the number of clusters, never more than there are different texts; None lets `choose` decide.
@@ -116,14 +116,10 @@ class KMeansClusterer(EmbeddingClusterer):
         self.seed = seed
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        import numpy as np
-
         n, distinct = len(rows), count_distinct_rows(rows)
         if self.k is not None:
             return self._run_kmeans(rows, min(self.k, distinct))
-        if n <= 2:
-            return np.zeros(n, dtype=np.int64)
-        if self.choose == "silhouette":
+        if self.choose == "silhouette" and n > 2:
             return self._choose_by_silhouette(rows, distinct)
         return self._run_kmeans(rows, min(choose_cluster_count(n, self.least, self.most), distinct))
 

@@ -25,7 +25,7 @@ from convrag import (
 from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.streaming import current_listener, listen_with
-from convrag_condense.chat_history import ChatHistory, NewestQuestion, RenderedExchange
+from convrag_condense.chat_history import ChatHistory, EvidenceShown, NewestQuestion, RenderedExchange
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +42,10 @@ class ChatGenerator(Generator):
 
     Args:
         llm: the language model that answers; it also counts tokens.
-        evidence: every_turn gives the passages that were found for a follow-up to the model; first_turn leaves it with
-            those of the first question (the original's first versions, whose users complained), which is then sent
-            whatever the memory shows.
+        evidence: every_turn sends the passages of each question that is sent; newest those of the newest question
+            alone (the seed); first_turn those of the first question alone (the original's first versions, whose users
+            complained), which is then sent whatever the memory shows.
+        labels: of passages: [1], or [Doc_1] as RAGBoost writes, at which hints of context=dedup then point.
         window: tokens that the prompt and the answer may have together. The seed reckons with 8,000 and snippets of 200
             tokens; half the context of Mixtral leaves room for passages of 500.
         evidence_tokens: of the window, kept free for the newest question's evidence: 8 passages of 512 tokens.
@@ -58,7 +59,7 @@ class ChatGenerator(Generator):
             provider does not know, and leaves it out.
         prompt: a Jinja file to use instead of this package's answer.jinja: a <|system|> message, and a <|user|> one
             that is given `question`, `evidence` (a list of `number`, `title`, `authors`, `text` and `hint`, which
-            says whether the text is a hint at an earlier message) and `first`.
+            says whether the text is a hint at an earlier message), `first` and `label` (what stands before numbers).
 
     Raises:
         ConfigError: the window leaves no room.
@@ -71,7 +72,8 @@ class ChatGenerator(Generator):
         self,
         *,
         llm: LLM,
-        evidence: Literal["every_turn", "first_turn"] = "every_turn",
+        evidence: EvidenceShown = "every_turn",
+        labels: Literal["numbers", "documents"] = "numbers",
         window: int = 16_000,
         evidence_tokens: Annotated[int, Ge(0)] = 4096,
         exchanges: Annotated[int, Ge(1)] = 10,
@@ -89,10 +91,11 @@ class ChatGenerator(Generator):
                 f"max_tokens={max_tokens} together"
             )
         self.llm = llm
-        self.every_turn = evidence == "every_turn"
+        self.evidence = evidence
+        self.label = "Doc_" if labels == "documents" else ""
         self.max_exchanges = exchanges
-        sampling = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p}
-        sampling |= {"top_k": top_k, "repeat_penalty": repeat_penalty}
+        sampling = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p, "top_k": top_k}
+        sampling |= {"repeat_penalty": repeat_penalty}
         self.sampling = {name: value for name, value in sampling.items() if value is not None}
         self.template = PromptTemplate("answer", package="convrag_condense", path=prompt)
         self.prompt_templates = (self.template,)
@@ -113,14 +116,16 @@ class ChatGenerator(Generator):
         inputs: dict[str, Any] = {
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
-            "evidence": newest.evidence if newest.evidence or not sent or self.every_turn else sent[0].evidence,
+            "evidence": sent[0].evidence if self.evidence == "first_turn" and sent else newest.evidence,
             "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
         }
         if question.profile:
             inputs["profile"] = list(question.profile)
         prompt = Prompt("answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)
-        checked = check_citations(completion.text, newest.passages)
+        checked = check_citations(
+            completion.text.replace(f"[{self.label}", "[").replace(f", {self.label}", ", "), newest.passages
+        )
         named = dict.fromkeys([*(item.passage.id for item in evidence.items), *checked.citations])
         trace: dict[str, Any] = {
             "prompt": self.template.hash,
@@ -141,7 +146,8 @@ class ChatGenerator(Generator):
             history = memory["history"] = ChatHistory(
                 self.template,
                 self.llm.count_tokens,
-                every_turn=self.every_turn,
+                evidence=self.evidence,
+                label=self.label,
                 max_tokens=self.max_prompt_tokens,
                 max_exchanges=self.max_exchanges,
                 profile=question.profile,

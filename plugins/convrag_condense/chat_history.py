@@ -4,10 +4,12 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from convrag import EvidenceItem, Message, Passage, PromptTemplate, Question, Turn
 from convrag.sdk.prompts import add_profile
+
+EvidenceShown = Literal["every_turn", "newest", "first_turn"]
 
 TOKENS_PER_MESSAGE = 4
 """Tokens that a chat format adds to each message, about."""
@@ -34,12 +36,14 @@ class Exchange:
         items: the evidence that was shown in it.
         first: whether it is the first exchange of the conversation.
         shows_evidence: whether its question is sent with the evidence.
+        label: stands before the numbers of passages.
     """
 
     turn: Turn
     items: tuple[EvidenceItem, ...]
     first: bool
     shows_evidence: bool
+    label: str
     _tokens: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def render(
@@ -55,7 +59,8 @@ class Exchange:
         items = (show_in_full(item) if n in in_full else item for n, item in enumerate(self.items))
         shown = items if self.shows_evidence else ()
         evidence = [format_item(numbers[item.passage.id], item) for item in shown]
-        prompt = template.render(question=self.turn.question, evidence=evidence, first=self.first and not in_full)
+        first = self.first and not in_full
+        prompt = template.render(question=self.turn.question, evidence=evidence, first=first, label=self.label)
         return RenderedExchange(prompt.messages[1], Message("assistant", self.turn.answer), evidence, self.turn)
 
     def count_tokens(
@@ -136,18 +141,20 @@ class ChatHistory:
     Args:
         template: makes the system message, and a user's message from `question`, `evidence` and `first`.
         count_tokens: counts the tokens of a text.
-        every_turn: whether follow-ups show evidence too, and not only the first question.
+        evidence: of which questions it is sent; see ChatGenerator.
         max_tokens: for the system message, the question and the exchanges that are sent.
         max_exchanges: the most exchanges that are sent.
         profile: personal statements of the user, which stand in the system message.
+        label: stands before the numbers of passages.
     """
 
     template: PromptTemplate
     count_tokens: Callable[[str], int]
-    every_turn: bool
+    evidence: EvidenceShown
     max_tokens: int
     max_exchanges: int
     profile: tuple[str, ...] = ()
+    label: str = ""
     exchanges: list[Exchange] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     passages: dict[int, str] = field(default_factory=dict)
@@ -174,7 +181,7 @@ class ChatHistory:
     @cached_property
     def system_message(self) -> Message:
         """The first message of the chat."""
-        prompt = self.template.render(question="", evidence=[], first=True)
+        prompt = self.template.render(question="", evidence=[], first=True, label=self.label)
         return add_profile(prompt, self.profile).messages[0]
 
     def render_newest(self, question: str, items: Iterable[EvidenceItem]) -> NewestQuestion:
@@ -186,7 +193,8 @@ class ChatHistory:
             if (number := self.numbers.get(passage.id)) is None:
                 number = new.setdefault(passage.id, len(self.numbers) + len(new) + 1)
             evidence.append(format_item(number, item))
-        prompt = self.template.render(question=question, evidence=evidence, first=not self.exchanges)
+        first = not self.exchanges
+        prompt = self.template.render(question=question, evidence=evidence, first=first, label=self.label)
         numbers = ChainMap(new, self.numbers)
         passages = ChainMap({number: passage for passage, number in new.items()}, self.passages)
         return NewestQuestion(prompt.messages[1], evidence, numbers, passages, len(new))
@@ -199,7 +207,7 @@ class ChatHistory:
         if question.before_memory is None:
             return self.exchanges
         shown = [self._find_exchange(turn) for turn in question.history if turn.answer.strip()]
-        if not self.every_turn and self.exchanges and self.exchanges[0] not in shown:
+        if self.evidence == "first_turn" and self.exchanges and self.exchanges[0] not in shown:
             shown.insert(0, self.exchanges[0])
         return shown
 
@@ -222,7 +230,8 @@ class ChatHistory:
             number = self.numbers.setdefault(item.passage.id, len(self.numbers) + 1)
             self.passages[number] = item.passage.id
         if turn.answer.strip():
-            exchange = Exchange(turn, items, first=not self.exchanges, shows_evidence=shows_evidence)
+            sent = shows_evidence and self.evidence != "newest"
+            exchange = Exchange(turn, items, first=not self.exchanges, shows_evidence=sent, label=self.label)
             self.exchanges.append(exchange)
             self._by_turn[turn.id] = exchange
 
@@ -233,11 +242,11 @@ class ChatHistory:
             return known
         items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
         numbered = tuple(item for item in items if item.passage.id in self.numbers)
-        return Exchange(turn, numbered, first=False, shows_evidence=self.every_turn)
+        return Exchange(turn, numbered, False, self.evidence == "every_turn", self.label)
 
     def _shows_evidence(self) -> bool:
         """Whether the next question is sent with its evidence."""
-        return self.every_turn or not self.exchanges
+        return self.evidence != "first_turn" or not self.exchanges
 
     @cached_property
     def _system_tokens(self) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
+from convrag.sdk.prompts import complete_whole
 from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster
@@ -150,7 +151,7 @@ class SentenceWriter:
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[str]:
         prompt = self.template.render(self.sampling, question=question, text="\n".join(texts))
-        reply = self.llm.complete(prompt).text
+        reply = complete_whole(self.llm, prompt, 2 * self.llm.count_tokens("\n".join(texts)))
         return [text for line in reply.splitlines() if (text := clean_sentence(line))]
 
     def _replace_text(self, old: CitedSentence, text: str, words: int) -> CitedSentence:

@@ -11,11 +11,14 @@ from rapidfuzz import fuzz
 
 from convrag import LLM, Detector, LLMError, Nugget, Passage, PromptTemplate
 from convrag.sdk.alignment import Aligner, keep_outermost
+from convrag.sdk.prompts import complete_whole
 from convrag.sdk.sentences import find_sentence_spans, get_first_sentence
 
 log = logging.getLogger(__name__)
 
 _GAP = re.compile(r"\s")
+_ROOM = 2
+"""Tokens of a reply for each token of the passage: the copy, its tags, and other tokens than ours."""
 
 
 class Untagged(LLMError):
@@ -37,7 +40,8 @@ class LlmDetector(Detector):
             many models write at most 4,096 tokens: the default leaves room for the tags, and for miscounting.
         prompt: a Jinja file to use instead of this package's nuggets.jinja; it is given `question`, `passage`, `title`.
         temperature: 0 gives the likeliest reply, which suits copying; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None: the llm's, or as many as the copy needs where that is more. A
+            reply that is cut all the same is asked for once more, and then is an error.
 
     Raises:
         DataError: the prompt's file is missing or is no template.
@@ -77,7 +81,7 @@ class LlmDetector(Detector):
         prompt = self.template.render(self.sampling, question=query, passage=part, title=title)
         aligner = Aligner(part, self.fuzzy)
         spans: list[tuple[int, int]] = []
-        reply = self.llm.complete(prompt).text
+        reply = complete_whole(self.llm, prompt, _ROOM * self.llm.count_tokens(part))
         if not _TAG.search(reply) and fuzz.ratio(part, reply) < _COPIED:
             raise Untagged("the reply is neither a copy of the passage nor has it tags")
         tagged = read_tagged_texts(reply)

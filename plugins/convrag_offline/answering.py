@@ -128,7 +128,7 @@ NOT_FOUND = "I could not find this in the passages."
 MIN_SHARE = 0.5
 """The least share of the question's weight that a sentence must cover; with less, it answers another question."""
 
-_NUMBER = re.compile(r"\[(\d+)\]")
+_NUMBER = re.compile(r"\[(?:Doc_)?(\d+)\]")
 
 
 def answer(

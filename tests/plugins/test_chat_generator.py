@@ -113,6 +113,17 @@ def test_evidence_of_the_first_turn_only() -> None:
     assert [item["number"] for item in llm.prompts[-1].inputs["evidence"]] == [1, 2]
 
 
+def test_the_evidence_of_the_newest_question_alone_in_ragboosts_frame() -> None:
+    """As the Perplexity-style seed has it; numbers go on, and [Doc_3] in a reply is [3]."""
+    llm = Says("It is [Doc_4], not [Doc_1, Doc_9].")
+    done = ChatGenerator(llm=llm, evidence="newest", labels="documents").generate(asked(2), evidence(8))
+    newest = later_user("Question 3?", 8).content.replace("[8]", "[Doc_4]:")
+    assert [message.content for message in sent(llm)[1:]] == [
+        "Question 1?", "Answer 1.", "Question 2?", "Answer 2.", newest,
+    ]  # fmt: skip
+    assert (done.text, done.citations) == ("It is [4], not [1].", ("p8", "p1"))
+
+
 def test_a_turn_without_an_answer_is_left_out() -> None:
     llm = Says("Steam does it [1].")
     history = (Turn("c<::>1", "Failed?", "", (passage(7),)), *past(1))

@@ -161,7 +161,7 @@ def test_parameters_that_contradict_each_other_are_named(cls: type[Clusterer], p
 
 
 @pytest.mark.parametrize(
-    ("n", "k"), [(1, 1), (2, 1), (3, 2), (8, 2), (9, 3), (16, 4), (48, 6), (49, 7), (64, 7), (400, 7)]
+    ("n", "k"), [(1, 1), (2, 2), (3, 2), (8, 2), (9, 3), (16, 4), (48, 6), (49, 7), (64, 7), (400, 7)]
 )
 def test_kmeans_follows_the_root_within_its_limits(n: int, k: int) -> None:
     rows = np.random.default_rng(n).normal(size=(n, 12))

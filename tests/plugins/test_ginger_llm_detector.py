@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.testing import DetectorContract
 from convrag_ginger.llm_detector import LlmDetector, Untagged, split_passage
@@ -53,6 +54,31 @@ def test_long_passages_are_marked_in_parts() -> None:
     assert all(text[nugget.start : nugget.end] == nugget.text for nugget in nuggets)
     assert [nugget.start for nugget in nuggets] == sorted({nugget.start for nugget in nuggets})
     assert sum(nugget.text == "whistles loudly" for nugget in nuggets) == 10
+
+
+class Cutting(Scripted):
+    """Writes as many words as llm.max_tokens, here 3, or the prompt's `room` allow."""
+
+    def complete(self, prompt: Prompt) -> Completion:
+        words = super().complete(prompt).text.split()
+        room = min(self.most, max(3, prompt.room))
+        return Completion(" ".join(words[:room]), finish_reason="length" if len(words) > room else "stop")
+
+    most = 1000
+
+
+def test_a_copy_is_never_cut_in_silence() -> None:
+    """It asks for room; a reply that was cut is asked for once more with more, and then is an error."""
+    passage = Passage("p", KETTLE)
+    llm = Cutting(mark("in 1890"))
+    assert [nugget.text for nugget in LlmDetector(llm=llm).detect("When?", passage)] == ["in 1890"]
+    assert len(llm.passages) == 1
+    wordy = Cutting(lambda text: "Let me think. " * 20 + mark("in 1890")(text))
+    assert [nugget.text for nugget in LlmDetector(llm=wordy).detect("When?", passage)] == ["in 1890"]
+    assert len(wordy.passages) == 2
+    wordy.most = 10
+    with pytest.raises(LLMError, match="cut at max_tokens: raise llm.max_tokens"):
+        LlmDetector(llm=wordy).detect("When?", passage)
 
 
 @given(st.text(alphabet="ab. \n", max_size=80), st.integers(1, 6))

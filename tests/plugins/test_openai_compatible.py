@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -58,6 +59,7 @@ class TestRequest:
             "output_cost_per_token": 0,
         }
         stage = make_client(server, max_tokens=99, seed=3, stop=["END"], extra=extra)
+        assert [stage.request(replace(PROMPT, room=room))["max_tokens"] for room in (50, 500)] == [99, 500]
         stage.complete(Prompt("answer", PROMPT.messages, sampling={"temperature": 0.7, "repeat_penalty": 1.1}))
         assert server.requests == [
             {
