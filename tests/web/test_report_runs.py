@@ -44,9 +44,10 @@ def test_each_cell_has_a_report_among_its_files(cells: list[Path]) -> None:
         assert ["generator", "chat"] in facts["stages"]
 
 
-def test_missed_passages_come_with_their_texts(cells: list[Path]) -> None:
+@pytest.mark.parametrize("whose", ["cell", "grid"])
+def test_missed_passages_come_with_their_texts(whose: str, grid: Path, cells: list[Path]) -> None:
     """Their texts are looked up in the copy of the corpus that the store has."""
-    blocks = read_blocks(cells[0] / "report.html")
+    blocks = read_blocks((cells[0] if whose == "cell" else grid) / "report.html")
     missed = [(name, place) for row in blocks["turns-0-0"] for name, place in row.get("missed", {}).items()]
     assert missed
     for name, place in missed:

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from convrag import Report, Run, RunSummary, TurnRecord
+from omegaconf import OmegaConf
+
+from convrag import ConvragError, Report, Run, RunSummary, TurnRecord
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.printable import count
 from convrag.sdk.tasks.grids import find_cell_name
-from convrag.sdk.tasks.runs import read_hydra_config, read_records
+from convrag.sdk.tasks.runs import PassageLookup, read_hydra_config, read_records
 from convrag.sdk.tasks.scores import describe_ending, list_remarks, make_score_rows, make_usage_rows, read_summary
+from convrag.sdk.tasks.turns import Wiring
 from convrag_web.report.page import LIMIT, REPORT, Need, RunTurns, TurnBlocks, pack_turns, write_page
 from convrag_web.report.turn_rows import FindPassages
 
@@ -132,7 +135,10 @@ def write_comparison_report(
     }
     scores = [_read_scores(runs[name]) for name in shown]
     packed = pack_turns(
-        [RunTurns(_FinishedTurns(runs[name]), own) for name, own in zip(shown, scores, strict=True)],
+        [
+            RunTurns(_FinishedTurns(runs[name]), own, _find_lookup(runs[name]))
+            for name, own in zip(shown, scores, strict=True)
+        ],
         rank_by_difference(scores, board.get("metrics", ())),
         room - sum(map(len, plots.values())),
     )
@@ -209,6 +215,15 @@ class _FinishedTurns:
 
     def __iter__(self) -> Iterator[TurnRecord]:
         return read_records(self.folder / "intermediate")
+
+
+def _find_lookup(folder: Path) -> FindPassages:
+    """Find the lookup that a run's own report had; where its data set cannot be had any more, none is known."""
+    try:
+        wiring = Wiring(OmegaConf.create(dict(read_hydra_config(folder))))
+        return PassageLookup(wiring.get("dataset"), wiring.store).find
+    except (ConvragError, KeyError):
+        return lambda domain, ids: ()
 
 
 def _read_scores(folder: Path) -> dict[str, Mapping[str, float]]:
