@@ -148,6 +148,14 @@ class Retriever(Stage):
             k: how many passages are wanted, 0 or more.
         """
 
+    def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
+        """Return passages as `retrieve` does, for the question of a turn. By default, for its queries alone.
+
+        Override it where the encoder of queries reads the whole conversation: make a query of `retrieve`, which is
+        remembered, of what it reads.
+        """
+        return self.retrieve(queries, k)
+
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
         """Say how the queries were read, as plain data for the record: `read_as`, words that others stand for."""
         return {}
@@ -175,6 +183,13 @@ class Ranker(Stage):
             query: the standalone question.
             texts: n texts, title and text of passages or clusters of nuggets; n may be 0.
         """
+
+    def score_for(self, question: Question, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Score n texts as `score` does, for the question of a turn. By default, for its rewrite.
+
+        Override it to read the conversation: make the `query` of `score`, which is remembered, of what is read.
+        """
+        return self.score(question.standalone, texts)
 
 
 class Selector(Stage):

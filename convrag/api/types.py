@@ -472,6 +472,8 @@ class Completion:
         model: that replied, as the provider names it.
         finish_reason: why the model ended it, as OpenAI names it: stop, length (cut at max_tokens), content_filter;
             empty if that is not known.
+        first_words: likely first tokens -> the logarithm of their probability, where `logprobs` was asked for and the
+            server gives them.
 
     Example:
         >>> Completion("How hot should green tea be?", prompt_tokens=31, completion_tokens=7, cost_usd=0.0001).text
@@ -487,6 +489,7 @@ class Completion:
     retries: int = 0
     model: str = ""
     finish_reason: str = ""
+    first_words: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ class TurnInProgress:
     def retrieve(self) -> None:
         """Retrieve passages for the queries."""
         retriever = self.stages.retriever
-        hits = retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k)
+        hits = retriever.retrieve_for(self.question, self.queries, self.options.top_k or self.settings.top_k)
         self.hits = check_result(retriever, "retrieve", hits, [Hit])
         if trace := retriever.explain(self.queries):
             self.trace["retriever"] = dict(trace)
@@ -176,7 +176,7 @@ class TurnInProgress:
     def rerank(self) -> None:
         """Rerank the passages; if that fails, they keep their order."""
         with self._falling_back("reranker"):
-            self.hits = rerank_hits(self.stages.reranker, self.queries[0].text, self.hits)
+            self.hits = rerank_hits(self.stages.reranker, self.question, self.hits)
 
     def select(self) -> None:
         """Choose passages for the evidence; if that fails, take the first ones."""
@@ -284,9 +284,9 @@ def blank_refusals(history: tuple[Turn, ...]) -> tuple[Turn, ...]:
     return tuple(replace(turn, answer="") if turn.answer.startswith(REFUSALS) else turn for turn in history)
 
 
-def rerank_hits(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+def rerank_hits(ranker: Ranker, question: Question, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Sort hits by the ranker's scores. If all scores are equal, the hits keep their order and their own scores."""
-    scores = check_scores(ranker, ranker.score(query, [hit.passage.content for hit in hits]))
+    scores = check_scores(ranker, ranker.score_for(question, [hit.passage.content for hit in hits]))
     if len(scores) != len(hits):
         raise ConvragError(f"{type(ranker).__name__} gave {len(scores)} scores for {len(hits)} texts")
     if len(set(scores)) < 2:

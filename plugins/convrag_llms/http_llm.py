@@ -201,4 +201,5 @@ class HttpLLM(LLM):
             retries=call.tries - 1,
             model=reply.model,
             finish_reason=reply.finish_reason,
+            first_words=reply.first_words,
         )

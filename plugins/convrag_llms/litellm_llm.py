@@ -95,7 +95,9 @@ class LiteLLM(HttpLLM):
         finish_reason = choice.finish_reason if choice else "no choices"
         served_model = getattr(response, "model", None) or model
         tokens = _read_usage(getattr(response, "usage", None))
-        return make_reply(text, finish_reason, tokens, self._compute_cost(response), served_model)
+        logprobs: Any = getattr(choice, "logprobs", None)
+        told = logprobs.model_dump() if hasattr(logprobs, "model_dump") else logprobs
+        return make_reply(text, finish_reason, tokens, self._compute_cost(response), served_model, told)
 
     def _read_stream(self, chunks: Iterable[Any], on_piece: Callable[[str], None]) -> Reply:
         model = self.endpoint.model

@@ -123,7 +123,8 @@ class OpenAICompatible(HttpLLM):
         finish_reason = choice.get("finish_reason") if choice else "no choices"
         tokens = read_usage(data.get("usage"))
         cost = self._compute_cost(tokens, body, text)
-        return make_reply(text, finish_reason, tokens, cost, data.get("model") or self.endpoint.model)
+        logprobs = choice.get("logprobs") if choice else None
+        return make_reply(text, finish_reason, tokens, cost, data.get("model") or self.endpoint.model, logprobs)
 
     def _read_stream(self, response: Response, body: Mapping[str, Any], on_piece: Callable[[str], None]) -> Reply:
 

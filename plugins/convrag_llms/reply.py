@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from unicodedata import category
 
@@ -43,13 +43,24 @@ class Reply:
     cost: float | None
     model: str
     finish_reason: str = ""
+    first_words: Mapping[str, float] = field(default_factory=dict)
 
 
-def make_reply(text: Any, finish_reason: Any, tokens: TokenCounts, cost: float | None, model: Any) -> Reply:
+def make_reply(
+    text: Any, finish_reason: Any, tokens: TokenCounts, cost: float | None, model: Any, logprobs: Any = None
+) -> Reply:
     """Make a reply of what a server sent. Raises EmptyReply where the text is none, or shows nothing."""
     if not isinstance(text, str) or not is_visible(text):
         raise EmptyReply(str(finish_reason), cost)
-    return Reply(text.strip(), tokens, cost, str(model), str(finish_reason or ""))
+    return Reply(text.strip(), tokens, cost, str(model), str(finish_reason or ""), _read_first_words(logprobs))
+
+
+def _read_first_words(logprobs: Any) -> dict[str, float]:
+    """The likely first tokens, of the `logprobs` of a choice; none where they have another form."""
+    try:
+        return {each["token"]: float(each["logprob"]) for each in logprobs["content"][0]["top_logprobs"]}
+    except (TypeError, KeyError, IndexError, ValueError):
+        return {}
 
 
 class Chunk(NamedTuple):

@@ -166,10 +166,11 @@ def test_a_turn_that_fails_is_a_record_and_the_next_goes_on() -> None:
 
 def test_a_reranker_reorders_or_leaves_alone() -> None:
     hits = tuple(Hit(Passage(f"p{n}", "t"), 9.0 - n) for n in range(3))
-    turned = rerank_hits(toys.ReverseRanker(), "q", hits)
+    question = Question("q", standalone="q")
+    turned = rerank_hits(toys.ReverseRanker(), question, hits)
     assert [(hit.passage.id, hit.score) for hit in turned] == [("p2", 2.0), ("p1", 1.0), ("p0", 0.0)]
-    assert rerank_hits(toys.EvenRanker(), "q", hits) == hits
-    assert rerank_hits(toys.ReverseRanker(), "q", ()) == ()
+    assert rerank_hits(toys.EvenRanker(), question, hits) == hits
+    assert rerank_hits(toys.ReverseRanker(), question, ()) == ()
 
 
 def test_a_reranker_that_fails_leaves_the_order() -> None:

@@ -1,0 +1,123 @@
+"""`ranker=llm_listwise`: a language model orders windows of texts, from the end of the ranking to its beginning."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
+
+from convrag import LLM, ConfigError, PromptTemplate, Report, TurnRecord
+from convrag_llm_rankers.conversation_ranker import ConversationRanker
+
+_TASK = "order"
+
+
+class ListwiseRanker(ConversationRanker):
+    """Let a language model put passages in order, a window at a time: it sees them side by side, with the conversation.
+
+    The windows slide from the end of the ranking to its beginning, so that a good passage can rise from the last place
+    to the first (Sun et al. 2023, RankGPT; their window and step). 20 texts are one call, 100 are nine, one after the
+    other. What a reply forgets keeps its place behind what it names; numbers that are repeated or unknown are passed
+    over; the run's report counts both.
+
+    Args:
+        llm: a language model.
+        turns: exchanges before the question that it sees.
+        depth: texts that it orders; the others follow in the order in which they came.
+        window: texts that it sees at once.
+        step: texts by which the window moves.
+        words: of each text that it sees at most.
+        prompt: a Jinja file to use instead of this package's order.jinja; it is given `query` and `passages`.
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+
+    Raises:
+        ConfigError: the step is larger than the window, so that texts between would be left out.
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        turns: Annotated[int, Ge(0)] = 3,
+        depth: Annotated[int, Ge(1)] = 100,
+        window: Annotated[int, Ge(2)] = 20,
+        step: Annotated[int, Ge(1)] = 10,
+        words: Annotated[int, Ge(1)] = 300,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+    ) -> None:
+        if step > window:
+            raise ConfigError(f"step={step} is larger than window={window}: texts between windows would be left out")
+        super().__init__(llm, turns, depth)
+        self.window = window
+        self.step = step
+        self.words = words
+        self.template = PromptTemplate(_TASK, package="convrag_llm_rankers", path=prompt)
+        self.prompt_templates = (self.template,)
+        self.sampling = {"temperature": temperature}
+
+    def score_seen(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The number of texts behind each."""
+        order = list(range(len(texts)))
+        for start, end in list_windows(len(texts), self.window, self.step):
+            if end - start > 1:
+                order[start:end] = self._order(query, texts, order[start:end])
+        behind = {place: len(texts) - 1 - rank for rank, place in enumerate(order)}
+        return [float(behind[place]) for place in range(len(texts))]
+
+    def _order(self, query: str, texts: Sequence[str], places: Sequence[int]) -> list[int]:
+        passages = [" ".join(texts[place].split()[: self.words]) for place in places]
+        reply = self.llm.complete(self.template.render(self.sampling, query=query, passages=passages)).text
+        order, _ = read_order(reply, len(places))
+        return [places[index] for index in order]
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """Count the replies that had to be repaired."""
+        repaired = [
+            read_order(reply.text, len(prompt.inputs["passages"]))[1]
+            for record in records
+            for prompt, reply in record.replies
+            if prompt.task == _TASK
+        ]
+        if not any(repaired):
+            return None
+        line = f"{sum(map(bool, repaired)):,} of {len(repaired):,} orders repeated, invented or forgot passages."
+        return Report("Listwise ranking", (line,), {"replies": len(repaired), "repaired": sum(map(bool, repaired))})
+
+
+_NUMBER = re.compile(r"\d+")
+
+
+def read_order(reply: str, count: int) -> tuple[list[int], int]:
+    """Read an order of passages: "[2] > [1] > [3]".
+
+    Args:
+        reply: of the model.
+        count: the passages that it was shown, numbered from 1.
+
+    Returns:
+        The places of all passages, from 0, the best first: those that the reply forgets come last, in the order in
+        which they were shown. And how many numbers were repeated, unknown or missing.
+
+    Example:
+        >>> read_order("[3] > [1] > [3] > [9]", 4)
+        ([2, 0, 1, 3], 4)
+    """
+    named = [int(number) - 1 for number in _NUMBER.findall(reply)]
+    order = list(dict.fromkeys(place for place in named if 0 <= place < count))
+    missing = [place for place in range(count) if place not in order]
+    return order + missing, len(named) - len(order) + len(missing)
+
+
+def list_windows(count: int, size: int, step: int) -> Sequence[tuple[int, int]]:
+    """The windows (start, end) of a list, from its end to its beginning.
+
+    Example:
+        >>> list_windows(10, size=4, step=2)
+        [(6, 10), (4, 8), (2, 6), (0, 4)]
+    """
+    windows = [(max(0, end - size), end) for end in range(count, 0, -step)]
+    first = next(place for place, (start, _) in enumerate(windows) if start == 0)
+    return windows[: first + 1]

@@ -1,0 +1,106 @@
+"""`ranker=llm`: a language model judges each text by itself."""
+
+from collections.abc import Mapping, Sequence
+from math import exp
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
+
+from convrag import LLM, LLMError, PromptTemplate
+from convrag_llm_rankers.conversation_ranker import ConversationRanker
+
+
+class LLMRanker(ConversationRanker):
+    """Ask a language model about each passage: does it help to answer the last question of the conversation?
+
+    "yes" against "no" as the first word of the reply is a probability, where the server tells how likely its words were
+    (`logprobs`: OpenAI, vLLM, llama.cpp); elsewhere the model gives a grade from 0 to 10 (Liang et al. 2022, HELM, for
+    the first; Zhuang et al. 2024 for grades). One call for each text, side by side, each remembered. A reply that can
+    be read in no way leaves the passages of the turn in the retriever's order, and its record says why.
+
+    Args:
+        llm: a language model.
+        turns: exchanges before the question that it sees.
+        depth: texts that it judges; the others follow in the order in which they came.
+        scale: "probability" or "grade"; "auto" takes grades as soon as a reply comes without probabilities.
+        prompt: a Jinja file to use instead of this package's relevant.jinja; it is given `query` and `passage`.
+        grade_prompt: likewise for grade.jinja.
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+
+    Raises:
+        DataError: a prompt's file is missing or is no template.
+    """
+
+    libraries = ("json-repair", "pydantic")
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        turns: Annotated[int, Ge(0)] = 3,
+        depth: Annotated[int, Ge(1)] = 20,
+        scale: Literal["auto", "probability", "grade"] = "auto",
+        prompt: Path | None = None,
+        grade_prompt: Path | None = None,
+        temperature: float | None = 0.0,
+    ) -> None:
+        super().__init__(llm, turns, depth)
+        self.scale = scale
+        self.yes_or_no = PromptTemplate("relevant", package="convrag_llm_rankers", path=prompt)
+        self.grade = PromptTemplate("grade", package="convrag_llm_rankers", path=grade_prompt)
+        self.prompt_templates = (self.yes_or_no, self.grade)
+        self.temperature = temperature
+        self._has_logprobs = scale != "grade"
+
+    def score_seen(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Probabilities or grades, from 0 to 1; all of one scale."""
+        from convrag.sdk.parallel import map_parallel
+
+        if self._has_logprobs:
+            first = self._find_probability(query, texts[0])  # alone: a server without them is asked once in vain
+            if first is not None:
+                others = list(map_parallel(lambda text: self._find_probability(query, text), texts[1:]))
+                if None not in others:
+                    return [first, *(each for each in others if each is not None)]
+            if self.scale == "probability":
+                raise LLMError("no probabilities came with the reply: ranker.scale=grade needs none")
+            self._has_logprobs = False
+        return list(map_parallel(lambda text: self._find_grade(query, text), texts))
+
+    def _find_probability(self, query: str, text: str) -> float | None:
+        """The share of "yes" among the likely first words of the reply; None where the server tells none."""
+        sampling: dict[str, Any] = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20}
+        prompt = self.yes_or_no.render({"temperature": self.temperature, **sampling}, query=query, passage=text)
+        try:
+            words = self.llm.complete(prompt).first_words
+        except LLMError as error:
+            if error.status is not None and 400 <= error.status < 500 and error.status != 429 and self.scale == "auto":
+                return None  # the server does not know `logprobs`
+            raise
+        return compute_share(words)
+
+    def _find_grade(self, query: str, text: str) -> float:
+        from convrag.sdk.structured_output import ask_json
+        from convrag_llm_rankers.reply_forms import GradeReply
+
+        sampling = {"temperature": self.temperature}
+        return ask_json(self.llm, self.grade.render(sampling, query=query, passage=text), GradeReply).grade / 10
+
+
+def compute_share(words: Mapping[str, float]) -> float | None:
+    """The share of "yes" beside "no"; None where neither is among the words.
+
+    Args:
+        words: likely first words of a reply -> the logarithm of their probability.
+
+    Example:
+        >>> round(compute_share({" Yes": -0.5, "yes": -2.0, "No": -1.5}), 2)
+        0.77
+    """
+    sums = {
+        wanted: sum(exp(value) for word, value in words.items() if word.strip().lower() == wanted)
+        for wanted in ("yes", "no")
+    }
+    total = sums["yes"] + sums["no"]
+    return sums["yes"] / total if total else None
