@@ -81,9 +81,9 @@ def build_page() -> str:
 def _document_types(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         yield f"### {name}"
-        if name in rare_types.__all__:
+        if hasattr(rare_types, name):
             yield f"`from convrag.sdk.types import {name}`"
-        yield from _document_class(getattr(rare_types if name in rare_types.__all__ else convrag, name))
+        yield from _document_class(getattr(rare_types if hasattr(rare_types, name) else convrag, name))
 
 
 def _document_class(cls: type) -> Iterator[str]:
@@ -194,9 +194,9 @@ def _list_attributes(owner: Any) -> str:
 def _document_marks() -> Iterator[str]:
     for name in MARKS:
         yield f"### {name}"
-        if name in rare_types.__all__:
+        if hasattr(rare_types, name):
             yield f"`from convrag.sdk.types import {name}`"
-        thing = getattr(rare_types if name in rare_types.__all__ else convrag, name)
+        thing = getattr(rare_types if hasattr(rare_types, name) else convrag, name)
         if name == "Register":
             yield parts.format_code(parts.format_signature(thing.__call__, "register", bound=True))
             yield from parts.format_docstring(thing.__call__)
@@ -247,7 +247,7 @@ def _document_errors() -> Iterator[str]:
     for name, cls in vars(errors).items():
         if inspect.isclass(cls) and issubclass(cls, Exception):
             yield f"### {name}"
-            if name in rare_errors.__all__:
+            if hasattr(rare_errors, name):
                 yield f"`from convrag.sdk.errors import {name}`"
             base = cls.__bases__[0].__name__
             yield parts.format_code(parts.format_signature(cls) if "__init__" in vars(cls) else f"{name}(message: str)")
@@ -272,13 +272,15 @@ def _document_helpers() -> Iterator[str]:
 
 
 def list_public_names(module: Any) -> list[str]:
-    """The names in a module's `__all__`, else those that it defines: constants, classes, functions."""
+    """The names in a module's `__all__`, else those that it defines (constants, classes, functions) or hands on."""
     if listed := getattr(module, "__all__", None):
         return list(listed)
     body = ast.parse(inspect.getsource(module)).body
     assigned = [each for node in body if isinstance(node, ast.Assign) for each in node.targets]
     defined = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    names = {*defined, *(each.id for each in assigned if isinstance(each, ast.Name))}
+    imported = [each for node in body if isinstance(node, ast.ImportFrom) for each in node.names]
+    handed_on = [each.name for each in imported if each.asname == each.name]
+    names = {*defined, *handed_on, *(each.id for each in assigned if isinstance(each, ast.Name))}
     public = [name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar)]
     return sorted(public, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
@@ -331,7 +333,7 @@ def _document_tests() -> Iterator[str]:
         "Names of `convrag.testing`. A test class subclasses the contract of its stage and says how to make the stage; "
         "pytest runs the rest. [plugins.md](plugins.md#tests) has an example."
     )
-    classes = [each for each in map(vars(testing).get, testing.__all__) if inspect.isclass(each)]
+    classes = [each for each in map(vars(testing).get, list_public_names(testing)) if inspect.isclass(each)]
     for cls in sorted(classes, key=_rank_test_class):
         yield f"### {cls.__name__}"
         if not cls.__name__.endswith("Contract"):
@@ -339,7 +341,7 @@ def _document_tests() -> Iterator[str]:
             continue
         yield from parts.format_docstring(cls)
         yield from _document_contract(cls)
-    for name in testing.__all__:
+    for name in list_public_names(testing):
         if inspect.isfunction(function := getattr(testing, name)):
             yield f"### {name}"
             yield parts.format_code(f"def {parts.format_signature(function)}")

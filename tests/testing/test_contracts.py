@@ -19,7 +19,7 @@ from convrag.testing.libraries import block_network
 
 CONTRACTS: dict[str, type[testing.StageContract]] = {
     contract.group: contract
-    for name in testing.__all__
+    for name in vars(testing)
     if name.endswith("Contract") and hasattr(contract := getattr(testing, name), "group")
 }
 
