@@ -272,14 +272,14 @@ def _document_helpers() -> Iterator[str]:
 
 
 def list_public_names(module: Any) -> list[str]:
-    """The names in a module's `__all__`, else those that it defines (constants, classes, functions) or hands on."""
+    """The names in a module's `__all__`, else those that it defines, or hands on where it defines none."""
     if listed := getattr(module, "__all__", None):
         return list(listed)
     body = ast.parse(inspect.getsource(module)).body
     assigned = [each for node in body if isinstance(node, ast.Assign) for each in node.targets]
     defined = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    imported = [each for node in body if isinstance(node, ast.ImportFrom) for each in node.names]
-    handed_on = [each.name for each in imported if each.asname == each.name]
+    imported = [each.name for node in body if isinstance(node, ast.ImportFrom) for each in node.names]
+    handed_on = [] if defined or assigned else imported
     names = {*defined, *handed_on, *(each.id for each in assigned if isinstance(each, ast.Name))}
     public = [name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar)]
     return sorted(public, key=lambda name: (not name.isupper(), not name[0].isupper(), name))

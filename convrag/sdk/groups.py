@@ -1,5 +1,3 @@
 """The groups of stages that a configuration chooses from."""
 
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL, options_group
-
-__all__ = ["GROUPS", "OPTION_KEY", "SEVERAL", "options_group"]

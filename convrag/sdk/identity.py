@@ -2,5 +2,3 @@
 
 from convrag.store.fingerprint import digest, file_hash, find_version, hash_text
 from convrag.store.source import hash_modules, hash_package
-
-__all__ = ["digest", "file_hash", "find_version", "hash_modules", "hash_package", "hash_text"]

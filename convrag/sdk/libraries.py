@@ -1,5 +1,3 @@
 """Which libraries are installed, and what to install where one is missing."""
 
 from convrag.api.errors import is_installed, missing_extra
-
-__all__ = ["is_installed", "missing_extra"]

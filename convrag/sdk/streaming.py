@@ -2,5 +2,3 @@
 
 from convrag.store.streaming import Stream, current_listener, listen_with
 from convrag.store.values import mend_surrogates
-
-__all__ = ["Stream", "current_listener", "listen_with", "mend_surrogates"]

@@ -1,5 +1,3 @@
 """JSON without NaN and infinities, which are no JSON."""
 
 from convrag.store.json_text import format_json, make_decoder, parse_json
-
-__all__ = ["format_json", "make_decoder", "parse_json"]

@@ -27,29 +27,22 @@ if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails 
     _contracts = "answering calls running searching stage texts"
     _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts.split()))
 
-from convrag.testing.answering import ContextContract as ContextContract
-from convrag.testing.answering import DetectorContract as DetectorContract
-from convrag.testing.answering import GeneratorContract as GeneratorContract
-from convrag.testing.answering import LLMContract as LLMContract
-from convrag.testing.answering import SummarizerContract as SummarizerContract
-from convrag.testing.calls import CallContract as CallContract
-from convrag.testing.running import DatasetContract as DatasetContract
-from convrag.testing.running import MetricsContract as MetricsContract
-from convrag.testing.running import TaskContract as TaskContract
-from convrag.testing.running import TrackerContract as TrackerContract
-from convrag.testing.samples import RecordedLLM as RecordedLLM
-from convrag.testing.samples import TinyDataset as TinyDataset
-from convrag.testing.samples import conversation as conversation
-from convrag.testing.samples import make_prompt as make_prompt
-from convrag.testing.samples import passages as passages
-from convrag.testing.samples import question as question
-from convrag.testing.searching import MemoryContract as MemoryContract
-from convrag.testing.searching import RankerContract as RankerContract
-from convrag.testing.searching import RetrieverContract as RetrieverContract
-from convrag.testing.searching import RewriterContract as RewriterContract
-from convrag.testing.searching import SelectorContract as SelectorContract
-from convrag.testing.stage import StageContract as StageContract
-from convrag.testing.texts import ChunkerContract as ChunkerContract
-from convrag.testing.texts import ClustererContract as ClustererContract
-from convrag.testing.texts import EmbedderContract as EmbedderContract
-from convrag.testing.texts import LetterEmbedder as LetterEmbedder
+from convrag.testing.answering import (
+    ContextContract,
+    DetectorContract,
+    GeneratorContract,
+    LLMContract,
+    SummarizerContract,
+)
+from convrag.testing.calls import CallContract
+from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
+from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
+from convrag.testing.searching import (
+    MemoryContract,
+    RankerContract,
+    RetrieverContract,
+    RewriterContract,
+    SelectorContract,
+)
+from convrag.testing.stage import StageContract
+from convrag.testing.texts import ChunkerContract, ClustererContract, EmbedderContract, LetterEmbedder

@@ -1,9 +1,7 @@
 """The installed plugins and their options."""
 
-from convrag.config.variants import Variant as Variant
-from convrag.config.variants import variants as variants
-from convrag.config.variants import variants_of as variants_of
-from convrag.registry import plugins as plugins
-from convrag.registry.option import Option as Option
-from convrag.registry.plugins import FIRST_PARTY as FIRST_PARTY
-from convrag.registry.registry import describe_option as describe_option
+from convrag.config.variants import Variant, variants, variants_of
+from convrag.registry import plugins
+from convrag.registry.option import Option
+from convrag.registry.plugins import FIRST_PARTY
+from convrag.registry.registry import describe_option

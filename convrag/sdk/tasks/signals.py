@@ -1,5 +1,3 @@
 """Interruptions, for a task that reads a terminal."""
 
 from convrag.cli.signals import keep_watching, resume
-
-__all__ = ["keep_watching", "resume"]
