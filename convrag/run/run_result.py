@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from convrag.api.errors import DataError, MissingExtra
 from convrag.api.printable import format_table, format_text
@@ -43,9 +43,9 @@ class RunResult:
             import pandas as pd
         except ImportError as error:
             raise MissingExtra("pandas", "pandas", "to_dataframe") from error
-        rows = [(row, row["scores"]) for row in _read_scores(self.folder / SCORES_FILE)]
-        measures = dict.fromkeys(measure for _, scores in rows for measure in scores)
-        table = [{name: row[name] for name in _TURN} | scores for row, scores in rows]
+        turns = list(read_scores(self.folder / SCORES_FILE))
+        measures = dict.fromkeys(measure for turn in turns for measure in turn.scores)
+        table = [{name: getattr(turn, name) for name in _TURN} | turn.scores for turn in turns]
         return pd.DataFrame(table, columns=[*_TURN, *measures])
 
     def _repr_html_(self) -> str:
@@ -68,10 +68,17 @@ def read_run(folder: Path | str) -> RunResult:
     return RunResult(path, read_summary(path / METRICS_FILE))
 
 
-def _read_scores(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a run's scores.jsonl. Raises DataError for a broken line."""
-    for line in read_lines(path):
-        row = line.json()
-        if not set(_TURN) <= set(row) or not isinstance(row.get("scores"), dict):
-            raise line.error("this is no line of a run's scores: it lacks the turn or its scores")
-        yield row
+@dataclass(frozen=True)
+class ScoredTurn:
+    """A line of a run's scores.jsonl."""
+
+    turn_id: str
+    conversation_id: str
+    domain: str
+    turn: int
+    scores: dict[str, float]
+
+
+def read_scores(path: Path) -> Iterator[ScoredTurn]:
+    """Yield the turns of a run's scores.jsonl. Raises DataError for a broken line."""
+    return (line.parse(ScoredTurn, "a line of a run's scores") for line in read_lines(path))

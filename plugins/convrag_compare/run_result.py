@@ -10,8 +10,8 @@ from pathlib import Path
 from sys import intern
 
 from convrag import ConfigError, RunSummary
-from convrag.sdk.jsonl import read_lines
 from convrag.sdk.tasks.grids import OPERATIONAL
+from convrag.sdk.tasks.runs import read_scores as read_scored_turns
 from convrag.sdk.tasks.scores import describe_gaps, label_state, read_summary
 from convrag.sdk.types import Usage
 
@@ -131,12 +131,8 @@ def read_run_result(folder: Path, name: str, choices: Mapping[str, str]) -> RunR
 def read_scores(path: Path) -> Scores:
     """Read the scores of a run's turns from its scores.jsonl. Raises DataError for a broken line."""
     scores = Scores()
-    for line in read_lines(path):
-        row = line.json()
-        try:
-            scores.add(row["turn_id"], row["conversation_id"], row["domain"], row["turn"], row["scores"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise line.error(f"these are no scores of a turn ({error!r})") from error
+    for turn in read_scored_turns(path):
+        scores.add(turn.turn_id, turn.conversation_id, turn.domain, turn.turn, turn.scores)
     return scores
 
 

@@ -1,7 +1,7 @@
 """What tasks read: the records and scores of a finished run, and the turns of a data set by id."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -10,8 +10,7 @@ from typing import NamedTuple
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Conversation, DataError, Dataset, Passage, Turn, TurnRecord
-from convrag.sdk.jsonl import read_lines
-from convrag.sdk.tasks.runs import read_records
+from convrag.sdk.tasks.runs import read_records, read_scores
 from convrag.sdk.tasks.scores import read_summary
 
 
@@ -43,20 +42,7 @@ def mark_reused(record: TurnRecord) -> TurnRecord:
 
 def read_run_scores(folder: Path) -> dict[str, dict[str, float]]:
     """Read a run's scores.jsonl: turn id -> measure -> value. Raises DataError where it is missing or broken."""
-    found: dict[str, dict[str, float]] = {}
-    path = folder / "scores.jsonl"
-    if not path.is_file():
-        raise DataError("this is no folder of a finished run: it has no scores.jsonl", path=folder)
-    for line in read_lines(path):
-        row = line.parse(_ScoresRow, "the scores of a turn")
-        found[row.turn_id] = row.scores
-    return found
-
-
-@dataclass(frozen=True)
-class _ScoresRow:
-    turn_id: str
-    scores: dict[str, float]
+    return {turn.turn_id: turn.scores for turn in read_scores(folder / "scores.jsonl")}
 
 
 class DatasetTurn(NamedTuple):

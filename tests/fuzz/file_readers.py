@@ -11,11 +11,11 @@ from typing import Any
 from convrag import Conversation, Dataset, PromptTemplate, Turn, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import read_records
+from convrag.run.run_result import read_scores
 from convrag.score.summary import read_summary
 from convrag.sdk.recording import read_recording
 from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep
-from convrag_compare.run_result import read_scores
 from convrag_datasets.conversations import read_conversations, read_queries
 from convrag_datasets.corpus import read_passages, read_qrels
 from convrag_datasets.huggingface import HuggingfaceDataset
@@ -27,7 +27,6 @@ from convrag_metrics.rewrites import read_reference_rewrites
 from convrag_replay.recorded_files import RecordedRankings, read_rewrites
 from convrag_tasks.export_mtrag import read_tasks
 from convrag_tasks.predictions import read_answers, read_trec_run
-from convrag_tasks.run_records import read_run_scores
 
 Reader = Callable[[Path], Any]
 
@@ -124,9 +123,9 @@ _REFERENCE = {
 
 def _read_finite_scores(path: Path) -> Any:
     """The scores of a run, which are written into other files."""
-    scores = read_run_scores(path.parent)
-    assert all(isfinite(value) for values in scores.values() for value in values.values())
-    return scores
+    turns = list(read_scores(path))
+    assert all(isfinite(value) for turn in turns for value in turn.scores.values())
+    return turns
 
 
 def _read_all(dataset: Dataset) -> Any:
@@ -186,7 +185,6 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "semeval_tasks": (read_tasks, [_json_lines(_REFERENCE)]),
     "recorded_trec": (RecordedRankings, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
     "recorded_records": (RecordedRankings, [_json_lines({"turn_id": "c", "contexts": [{"id": "p", "score": 1.5}]})]),
-    "run_scores": (_read_finite_scores, [_json_lines({"turn_id": "t", "scores": {"nDCG@5": 0.5, "R@5": 1}})]),
     "trec_run": (read_trec_run, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
     "answers": (
         read_answers,
@@ -199,8 +197,8 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "records": (lambda path: list(read_records(path.parent)), [_json_lines(_RECORD)]),
     "metrics": (read_summary, [json.dumps(_METRICS).encode()]),
     "scores": (
-        read_scores,
-        [_json_lines({"turn_id": "t", "conversation_id": "c", "domain": "d", "turn": 1, "scores": {"nDCG@5": 0.5}})],
+        _read_finite_scores,
+        [_json_lines({"turn_id": "t", "conversation_id": "c", "domain": "d", "turn": 1, "scores": {"nDCG@5": 1}})],
     ),
     "stored_turn": (_read_stored_turn, [json.dumps(_STORED_TURN).encode()]),
     "sweep": (

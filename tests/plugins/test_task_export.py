@@ -140,7 +140,8 @@ def folder_of(path: Path, *records: TurnRecord, **scores: float) -> Path:
     (path / "intermediate").mkdir(parents=True)
     lines = "".join(f"{to_json(record)}\n" for record in records)
     (path / "intermediate/default.jsonl").write_text(lines, encoding="utf-8")
-    rows = [{"turn_id": record.turn_id, "scores": scores} for record in records[:1]]
+    place = {"conversation_id": "c", "domain": "default", "turn": 1}
+    rows = [{"turn_id": record.turn_id, **place, "scores": scores} for record in records[:1]]
     (path / "scores.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return path
 

@@ -79,5 +79,5 @@ def test_the_scores_of_turns_are_a_dataframe(grid: Path, tmp_path: Path) -> None
     assert frame["conversation_id"].nunique() == 8
     (tmp_path / "metrics.json").write_bytes((grid / cell.id / "metrics.json").read_bytes())
     (tmp_path / "scores.jsonl").write_text('{"turn_id": "t"}\n', encoding="utf-8")
-    with pytest.raises(DataError, match="line 1: this is no line of a run's scores"):
+    with pytest.raises(DataError, match="line 1: this is not a line of a run's scores: conversation_id"):
         convrag.read_run(tmp_path).to_dataframe()
