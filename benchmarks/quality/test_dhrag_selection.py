@@ -104,7 +104,7 @@ def read_rewrites(path: Path) -> dict[str, str]:
 
 def select(case: Case, embedder: Embedder, top_k: int, *, last: bool, matched: bool) -> list[Turn]:
     database = HistoryDatabase(embedder, 0.4)
-    database.add_history(case.history)
+    database.update(case.history)
     selection = select_exchanges(
         case.question,
         embedder.embed([case.question], query=True)[0],

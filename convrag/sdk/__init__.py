@@ -25,6 +25,7 @@
 * `deciding`: whether a question is answered or refused, from named signals.
 * `alignment`: finds copied texts in the text that they were copied from.
 * `citations`: finds and checks the citations of an answer, and the sentence that each stands behind.
+* `history`: what a stage reads of a conversation's history, turn by turn.
 * `transcript`: a conversation as Markdown, its numbered passages, and what people know them by.
 * `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,7 @@ from convrag import (
     Question,
 )
 from convrag.sdk.citations import check_citations
+from convrag.sdk.history import continue_reading
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.streaming import current_listener, listen_with
 from convrag_condense.chat_history import ChatHistory, EvidenceShown, NewestQuestion, RenderedExchange
@@ -139,21 +141,19 @@ class ChatGenerator(Generator):
         return Answer(checked.text, checked.citations, trace)
 
     def _read_history(self, question: Question) -> ChatHistory:
-        """The conversation's history; read anew where it is not the one read before, continued."""
-        memory = question.state(self)
-        history: ChatHistory | None = memory.get("history")
-        if history is None or history.profile != question.profile or not history.update(question.whole_history):
-            history = memory["history"] = ChatHistory(
-                self.template,
-                self.llm.count_tokens,
-                evidence=self.evidence,
-                label=self.label,
-                max_tokens=self.max_prompt_tokens,
-                max_exchanges=self.max_exchanges,
-                profile=question.profile,
-            )
-            history.update(question.whole_history)
-        return history
+        """The conversation's history for this profile of the user."""
+        make = partial(
+            ChatHistory,
+            self.template,
+            self.llm.count_tokens,
+            evidence=self.evidence,
+            label=self.label,
+            max_tokens=self.max_prompt_tokens,
+            max_exchanges=self.max_exchanges,
+            profile=question.profile,
+        )
+        state = question.state(self).setdefault(repr(question.profile), {})
+        return continue_reading(state, question.whole_history, make)
 
     def _log_turn(self, question: Question, history: ChatHistory, newest: NewestQuestion) -> None:
         if not history.exchanges:

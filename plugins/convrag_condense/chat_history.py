@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from convrag import EvidenceItem, Message, Passage, PromptTemplate, Question, Turn
+from convrag.sdk.history import HistoryReader
 from convrag.sdk.prompts import add_profile
 
 EvidenceShown = Literal["every_turn", "newest", "first_turn"]
@@ -44,7 +45,8 @@ class Exchange:
     first: bool
     shows_evidence: bool
     label: str
-    _tokens: dict[tuple[int, ...], int] = field(default_factory=dict)
+    tokens: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """The tokens of its messages, by the positions of the items whose full text is sent."""
 
     def render(
         self, template: PromptTemplate, numbers: Mapping[str, int], in_full: tuple[int, ...] = ()
@@ -62,20 +64,6 @@ class Exchange:
         first = self.first and not in_full
         prompt = template.render(question=self.turn.question, evidence=evidence, first=first, label=self.label)
         return RenderedExchange(prompt.messages[1], Message("assistant", self.turn.answer), evidence, self.turn)
-
-    def count_tokens(
-        self,
-        template: PromptTemplate,
-        numbers: Mapping[str, int],
-        count_tokens: Callable[[str], int],
-        in_full: tuple[int, ...] = (),
-    ) -> int:
-        """The tokens of both messages, as `render` makes them, with those that a chat format adds."""
-        if in_full not in self._tokens:
-            rendered = self.render(template, numbers, in_full)
-            messages = (rendered.question, rendered.answer)
-            self._tokens[in_full] = sum(count_tokens(message.content) + TOKENS_PER_MESSAGE for message in messages)
-        return self._tokens[in_full]
 
 
 def find_orphaned_hints(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
@@ -127,16 +115,15 @@ class NewestQuestion(NamedTuple):
 
 
 @dataclass(eq=False)
-class ChatHistory:
+class ChatHistory(HistoryReader):
     """The answered exchanges of a history (`exchanges`), and the citation numbers of its passages (`numbers`).
 
     Passages are numbered for the whole conversation, by id and in the order in which they were shown: each keeps its
     number, new ones count on. A turn without an answer is left out, since the messages of a chat alternate; its
     passages keep their numbers all the same.
 
-    It depends on the turns and their order alone, and is continued: `update` adds the turns that are new. It is that of
-    the whole conversation, for an earlier answer cites by its numbers; of the exchanges, those are sent that the memory
-    shows.
+    It depends on the turns and their order alone. It is that of the whole conversation, for an earlier answer cites by
+    its numbers; of the exchanges, those are sent that the memory shows.
 
     Args:
         template: makes the system message, and a user's message from `question`, `evidence` and `first`.
@@ -159,24 +146,7 @@ class ChatHistory:
     numbers: dict[str, int] = field(default_factory=dict)
     passages: dict[int, str] = field(default_factory=dict)
     """Citation number -> passage id."""
-    _turns: tuple[Turn, ...] = ()
     _by_turn: dict[str, Exchange] = field(default_factory=dict)
-
-    def update(self, history: Sequence[Turn]) -> bool:
-        """Add the turns that are new; False where this is another history, which needs a new ChatHistory.
-
-        Turns that are the same objects as before are compared in no time.
-
-        Args:
-            history: all turns of the conversation until now, whatever the memory shows.
-        """
-        turns, known = tuple(history), len(self._turns)
-        if turns[:known] != self._turns:
-            return False
-        for turn in turns[known:]:
-            self._add(turn)
-        self._turns = turns
-        return True
 
     @cached_property
     def system_message(self) -> Message:
@@ -223,7 +193,8 @@ class ChatHistory:
             del selected[1]  # the oldest but the first
         return [each.render(self.template, self.numbers, full) for each, full in find_orphaned_hints(selected)]
 
-    def _add(self, turn: Turn) -> None:
+    def add(self, turn: Turn) -> None:
+        """Number the passages of a turn, and keep the exchange where it has an answer."""
         items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
         shows_evidence = self._shows_evidence()
         for item in items if shows_evidence else ():
@@ -269,7 +240,11 @@ class ChatHistory:
         return [*first, *reversed(newest)]
 
     def _count_exchange(self, exchange: Exchange, in_full: tuple[int, ...] = ()) -> int:
-        return exchange.count_tokens(self.template, self.numbers, self.count_tokens, in_full)
+        """The tokens of both messages of an exchange, counted once."""
+        if in_full not in exchange.tokens:
+            question, answer, *_ = exchange.render(self.template, self.numbers, in_full)
+            exchange.tokens[in_full] = self._count_message(question.content) + self._count_message(answer.content)
+        return exchange.tokens[in_full]
 
     def _count_sent(self, exchanges: Sequence[Exchange]) -> int:
         """The tokens of exchanges as they are sent: with the texts at which hints can no longer point."""

@@ -20,6 +20,7 @@ from convrag import (
     Report,
     TurnRecord,
 )
+from convrag.sdk.history import continue_reading
 from convrag.sdk.ordering import Order, arrange_items
 from convrag_dedup.deduplication import (
     DeduplicatedTurn,
@@ -82,12 +83,13 @@ class DedupContext(Context):
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown; passages without a text are left out."""
-        earlier = self._read_history(question)
+        history = question.whole_history
+        earlier = continue_reading(question.state(self), history, lambda: ShownPassages(self.near_duplicate))
         passages = first_by_id((hit.passage.id, hit.passage) for hit in hits)  # of copies, the best-ranked one
         finder = HintFinder(
             earlier,
             messages,
-            len(question.whole_history),
+            len(history),
             compare_content=self.compare_content,
             only_if_present=self.only_if_present,
         )
@@ -123,15 +125,6 @@ class DedupContext(Context):
             "tokens_sent_again": count_tokens(sent_again),
             "missing": turn.missing,
         }
-
-    def _read_history(self, question: Question) -> ShownPassages:
-        """What the conversation has shown; read anew where the history is not the one read before, continued."""
-        scratch = question.state(self)
-        shown: ShownPassages | None = scratch.get("shown")
-        if shown is None or not shown.update(question.whole_history):
-            shown = scratch["shown"] = ShownPassages(self.near_duplicate)
-            shown.update(question.whole_history)
-        return shown
 
 
 _LABEL = re.compile(r"\[(?:\d+|Doc_[^\[\]\n]+)\]")

@@ -1,11 +1,11 @@
 """Which passages a conversation has shown, under which ids and with which contents, and which are nearly alike."""
 
 import re
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Generic, NamedTuple, TypeVar
 
 from convrag import Passage, Turn
+from convrag.sdk.history import HistoryReader
 from convrag_dedup.deduplication import normalise_id
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class ShownPassage(NamedTuple):
     last: int
 
 
-class ShownPassages:
+class ShownPassages(HistoryReader):
     """The passages that a history has shown, by id and content, by position and, if wanted, by likeness.
 
     Args:
@@ -62,21 +62,14 @@ class ShownPassages:
 
     def __init__(self, likeness: float | None = None) -> None:
         self._near_duplicates = None if likeness is None else NearDuplicates(likeness)
-        self._turns: tuple[Turn, ...] = ()
         self._versions: ShownVersions[ShownPassage] = ShownVersions()
         self._positions: dict[str, int] = {}
 
-    def update(self, history: Sequence[Turn]) -> bool:
-        """Add the turns that are new; False where this is another history, which needs a new ShownPassages."""
-        turns, known = tuple(history), len(self._turns)
-        if turns[:known] != self._turns:
-            return False
-        for number in range(known, len(turns)):
-            for passage in turns[number].passages:
-                if passage.text.strip():
-                    self._add(passage, number)
-        self._turns = turns
-        return True
+    def add(self, turn: Turn) -> None:
+        """Add the passages of a turn."""
+        for passage in turn.passages:
+            if passage.text.strip():
+                self._add(passage, len(self.turns))
 
     def position(self, passage: Passage) -> int | None:
         """The position (from 0) at which the conversation first showed a passage of this id; None for a new one."""

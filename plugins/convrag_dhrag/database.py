@@ -16,6 +16,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer,
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from convrag import Embedder, Turn
+from convrag.sdk.history import HistoryReader
 
 AUXILIARIES = frozenset(
     """
@@ -139,7 +140,7 @@ class Triple:
     chain: int
 
 
-class HistoryDatabase:
+class HistoryDatabase(HistoryReader):
     """The triples of one conversation, oldest first. They depend on the turns and their order alone.
 
     Args:
@@ -168,17 +169,6 @@ class HistoryDatabase:
         self._capacity = capacity
         self._alpha = alpha
         self._vectors = {} if vectors is None else vectors
-        self._turns: tuple[Turn, ...] = ()
-
-    def add_history(self, history: tuple[Turn, ...]) -> bool:
-        """Add the new turns of a history; False where it does not continue the turns that were added before."""
-        known = len(self._turns)
-        if history[:known] != self._turns:
-            return False
-        for turn in history[known:]:
-            self._add(turn)
-            self._turns = (*self._turns, turn)
-        return True
 
     def compute_similarities(self, vector: NDArray[np.float32]) -> NDArray[np.float64]:
         """(n,) cosines of the n triples with a vector."""
@@ -193,10 +183,11 @@ class HistoryDatabase:
         chain = find_continued_chain(similarities, [triple.chain for triple in self.triples], self._threshold)
         return max(self.chains, default=-1) + 1 if chain is None else chain
 
-    def _add(self, turn: Turn) -> None:
+    def add(self, turn: Turn) -> None:
+        """Add a turn, and drop one where there are too many."""
         vector = self._embed(turn)
         chain = self.assign_chain(self.compute_similarities(vector))
-        self.triples.append(Triple(len(self._turns), turn, self.vocabulary.add(_text_of_triple(turn)), vector, chain))
+        self.triples.append(Triple(len(self.turns), turn, self.vocabulary.add(_text_of_triple(turn)), vector, chain))
         self.chains.append(chain)
         if self._capacity and len(self.triples) > self._capacity:
             self._drop_one()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,6 +24,7 @@ from convrag import (
     Turn,
     TurnRecord,
 )
+from convrag.sdk.history import continue_reading
 from convrag.sdk.llm_rewriter import LLMRewriter, clean_reply, format_exchanges
 
 if TYPE_CHECKING:
@@ -166,14 +168,10 @@ class DHRagRewriter(Rewriter):
         """The conversation's database with all turns until now; it is built again where the history has changed."""
         from convrag_dhrag.database import HistoryDatabase
 
-        memory = question.state(self)
-        database: HistoryDatabase | None = memory.get("database")
-        if database is None or not database.add_history(question.history):
-            vectors = memory.setdefault("vectors", {})
-            database = HistoryDatabase(self.embedder, self.chain_threshold, self.capacity, self.alpha, vectors)
-            database.add_history(question.history)
-            memory["database"] = database
-        return database
+        state = question.state(self)
+        vectors = state.setdefault("vectors", {})
+        make = partial(HistoryDatabase, self.embedder, self.chain_threshold, self.capacity, self.alpha, vectors)
+        return continue_reading(state, question.history, make)
 
 
 PAPER = {"chains": 373, "mean_length": 1.73, "per_cent": {"1-2": 32, "2-3": 40, "3-4": 21, "4-5": 6}}

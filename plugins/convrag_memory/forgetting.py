@@ -3,16 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from math import exp, log
-from typing import Annotated, Any
+from typing import Annotated
 
 from annotated_types import Ge, Interval
 
 from convrag import LLM, Memory, MemoryView, Question, Report, Turn, TurnRecord
+from convrag.sdk.history import HistoryReader, continue_reading
 from convrag.sdk.words import stem_content_words
 from convrag_memory.recent import TurnTokens, report_views
 
 
-class Retention:
+class Retention(HistoryReader):
     """The turns of a conversation, oldest first, with the uses of each; it depends on the turns and their order alone.
 
     A later turn uses an earlier one if its question returns to the earlier one's words, or its answer to the passages.
@@ -23,7 +24,6 @@ class Retention:
     """
 
     def __init__(self, overlap: float) -> None:
-        self.turns: tuple[Turn, ...] = ()
         self.uses: list[int] = []
         """How often each turn was used."""
         self.last_used: list[int] = []
@@ -40,7 +40,6 @@ class Retention:
             self.last_used[used] = number
         self.uses.append(0)
         self.last_used.append(number)
-        self.turns = (*self.turns, turn)
         for stem in dict.fromkeys(stem_content_words(f"{turn.question}\n{turn.answer}")):
             self._by_word[stem].append(number)
         for passage_id in dict.fromkeys(passage.id for passage in turn.passages):
@@ -124,7 +123,9 @@ class ForgettingMemory(Memory):
         if not history:
             return MemoryView(())
         tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
-        retention, before = self._remember(history, state, tokens)
+        retention = continue_reading(state, history[:-1], lambda: Retention(self.overlap))
+        before = self._choose(retention, history[-1].question, tokens)  # what the question of the last turn has seen
+        retention.update(history)
         seen = self._choose(retention, question.text, tokens)
         newest = len(history) - 1
         trace = {
@@ -141,23 +142,6 @@ class ForgettingMemory(Memory):
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """How much of the history was seen, and how often turns fell out and came back."""
         return report_views(records)
-
-    def _remember(
-        self, history: tuple[Turn, ...], state: dict[str, Any], tokens: TurnTokens
-    ) -> tuple[Retention, dict[int, float]]:
-        """The retention of all turns, and what the question of the last one has seen.
-
-        The conversation's state is continued; where the history is another one than before, it is made anew.
-        """
-        retention: Retention | None = state.get("retention")
-        if retention is None or history[: len(retention.turns)] != retention.turns:
-            retention = state["retention"] = Retention(self.overlap)
-        for number in range(len(retention.turns), len(history)):
-            if number == len(history) - 1:
-                state["before"] = self._choose(retention, history[number].question, tokens)
-            retention.add(history[number])
-        before: dict[int, float] = state["before"]
-        return retention, before
 
     def _choose(self, retention: Retention, question: str, tokens: TurnTokens) -> dict[int, float]:
         """The numbers of the turns that a question sees, in order, with their weights.

@@ -303,7 +303,7 @@ def test_the_papers_updating_keeps_what_weighs_most() -> None:
     kept = {}
     for alpha in (1.0, 0.0):
         database = HistoryDatabase(Words(), 0.4, 2, alpha)
-        assert database.add_history(turns)
+        assert database.update(turns)
         kept[alpha] = [triple.turn.question for triple in database.triples]
         assert len(database.chains) == 4
     assert kept == {1.0: ["tea", "tea"], 0.0: ["tea kettle", "tea"]}
