@@ -309,6 +309,8 @@ def _advise(argument: str, registry: Registry) -> str:
         return "the key is missing before '='. An override is written key=value"
     if key != key.strip() or value != value.lstrip():
         return f"an override has no blanks beside '=': {key.strip()}={value.strip()}"
+    if value.endswith(","):
+        return f"there are no blanks between values: {key}={value}NAME"
     if any(sign in value for sign in "=;:{}[]()'\"\\~&|<>!^`") and not value.startswith(("[", "{", "'", '"')):
         return f"a value with such signs stands in quotation marks, twice for the shell: '{key}=\"{value}\"'"
     return ""
@@ -316,6 +318,10 @@ def _advise(argument: str, registry: Registry) -> str:
 
 def _advise_on_word(word: str, registry: Registry) -> str:
     """What a word without "=" may stand for."""
+    if word in GROUPS:
+        choices = ",".join([*registry.options(word), *variants(word)])
+        more = f"python -m convrag task=plugins task.stage={word}"
+        return f"write {word}=NAME, or -m {word}=NAME,NAME, without blanks: {choices}. {more} tells of them"
     tasks = {each: f"task={each}" for each in registry.options("task")}
     groups = {each: f"{each}=NAME" for each in GROUPS} | {each: f"+{each}=NAME" for each in PRESETS}
     options = {name: f"{group}={name}" for group in GROUPS for name in [*registry.options(group), *variants(group)]}

@@ -118,7 +118,8 @@ def read_lines(path: Path) -> Iterator[Line]:
                 if text.strip():
                     yield Line(path, number, text)
     except UnicodeDecodeError as error:
-        raise DataError(f"this is not UTF-8 ({error.reason} at byte {error.start})", path=path, line=number) from error
+        message = f"this is not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8"
+        raise DataError(message, path=path, line=number) from error
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path, line=number + 1 if number else None) from error
 

@@ -63,8 +63,8 @@ class PromptTemplate:
         except OSError as error:
             raise DataError(f"this prompt cannot be read ({error.strerror})", path=self.path) from error
         except UnicodeDecodeError as error:
-            line = error.object.count(b"\n", 0, error.start) + 1
-            raise DataError(f"this is not UTF-8 ({error.reason})", path=self.path, line=line) from error
+            at = error.object.count(b"\n", 0, error.start) + 1
+            raise DataError(f"this is not UTF-8 ({error.reason}): save it as UTF-8", path=self.path, line=at) from error
         self.messages = self._compile()
 
     @property

@@ -47,8 +47,9 @@ def read_qrels(path: Path | None, conversations: Iterable[Conversation]) -> dict
         raise DataError("this file holds no judgements", path=path)
     known = {turn.id for conversation in conversations for turn in conversation.turns}
     if unknown := [turn for turn in grades if turn not in known]:
-        count = f"{len(unknown)} of {len(grades)} judged turns"
-        raise first_lines[unknown[0]].error(f"{count} are in no conversation, for instance {unknown[0]!r}")
+        count, there = f"{len(unknown)} of {len(grades)} judged turns", min(known, default="")
+        message = f"{count} are in no conversation, for instance {unknown[0]!r}; one that is there: {there!r}"
+        raise first_lines[unknown[0]].error(message)
     return grades
 
 
@@ -63,7 +64,8 @@ def _read_judgements(path: Path) -> Iterator[tuple[Line, str, str, str]]:
         columns = columns or (len(row) if len(row) in (3, 4) else 3)
         if len(row) != columns:
             names = "query-id, corpus-id, score" if columns == 3 else "query, 0, passage, grade"
-            raise line.error(f"there must be {columns} columns ({names}), not {len(row)}")
+            commas = ": put tabs in the place of the commas" if "," in row[0] else ""
+            raise line.error(f"there must be {columns} columns ({names}), not {len(row)}{commas}")
         if columns == 4 or "\t" not in line.text:
             row = [*map(decode_id, row)]
         yield line, row[0], row[-2], row[-1]

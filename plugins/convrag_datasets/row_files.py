@@ -177,7 +177,7 @@ def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> I
     except csv.Error as error:
         raise DataError(f"this is no row of a table: {error}", path=path, line=line + 1) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"this is not UTF-8 ({error.reason})", path=path, line=line + 1) from error
+        raise DataError(f"this is not UTF-8 ({error.reason}): save it as UTF-8", path=path, line=line + 1) from error
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path, line=line + 1) from error
 

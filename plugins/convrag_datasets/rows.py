@@ -60,7 +60,8 @@ class Row:
         for name in names:
             if (value := self.fields.get(name)) is not None:
                 return self._child(name, value)
-        raise self.error(f"there is no {' or '.join(map(repr, names))}")
+        there = "" if self.place else f"; it has {', '.join(self.fields)}. Other names: dataset.columns, corpus_columns"
+        raise self.error(f"there is no {' or '.join(map(repr, names))}{there}")
 
     def require_text(self, *names: str) -> str:
         """The text of the first of these fields that is there. Raises DataError where it is blank, or none is there."""

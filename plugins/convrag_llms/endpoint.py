@@ -108,6 +108,8 @@ class Endpoint:
         missing = [name for name in (self.api_key_env, self.api_base_env) if name and not os.environ.get(name)]
         if not self.api_key_env and not self.is_self_hosted():
             missing += self.find_missing_keys() or []
+        if not self.provider and ":11434" in (self.api_base or ""):
+            yield f"llm.model=ollama_chat/{self.model}: the name of Ollama's models begins so for litellm"
         for name in missing:
             yield f"{name} is not set: export it or choose llm=extractive"
         if self.api_base and not is_public_address(self.api_base):

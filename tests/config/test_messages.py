@@ -13,7 +13,11 @@ from convrag.config.compose import compose
         ("dance", ["dance: ", "key=value", "task=chat", "--help"]),
         ("chta", ["Did you mean task=chat?"]),
         ("mmr", ["=mmr?", "without blanks beside '='"]),
-        ("rewriter", ["Did you mean rewriter=NAME?"]),
+        (
+            "rewriter",
+            ["write rewriter=NAME, or -m rewriter=NAME,NAME", "task.stage=rewriter"],
+        ),
+        ("rewriter=mmr,", ["no blanks between values: rewriter=mmr,NAME"]),
         ("system", ["Did you mean +system=NAME?"]),
         ("rewriter:mmr", ["key=value"]),
         ("=mmr", ["the key is missing before '='"]),

@@ -118,8 +118,11 @@ def test_columns_of_any_name_in_a_command(tmp_path: Path) -> None:
         ("conversation_id,question,id\nc,a,x\nd,b,x\n", "line 3: the turn id 'x' occurs twice (first in line 2)"),
         ("conversation_id,role,content\nc,boss,a\n", "line 2: the role must be user or assistant, not 'boss'"),
         ("conversation_id,role,content\nc,assistant,a\n", "line 2: no user speaks in the conversation 'c'"),
-        ("name,text\nc,a\n", "line 2: there is no 'id'"),
-        ("conversation_id,question\nc,a\x00b\udce4\n", "this is not UTF-8"),
+        ("name,text\nc,a\n", "line 2: there is no 'id'; it has name, text. Other names: dataset.columns, "),
+        (
+            "conversation_id,question\nc,a\x00b\udce4\n",
+            "): save it as UTF-8",
+        ),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, text: str, message: str) -> None:

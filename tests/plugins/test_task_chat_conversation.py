@@ -23,7 +23,7 @@ def chat(tmp_path: Path) -> Chat:
 def test_query_answer_and_sources_in_their_order(chat: Chat, capsys: Output) -> None:
     assert chat.type("tea?", "  ", "why?") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "Conversation talk. Ask away; /help lists the commands.",
+        "Conversation talk, a new one. Ask away; /help lists the commands.",
         "Searching for: tea?",
         "It is tea? [7][9]",
         "Corrected (citations of unknown passages are removed):",

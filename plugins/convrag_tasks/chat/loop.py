@@ -301,5 +301,5 @@ class ChatLoop:
     def _greet(self) -> None:
         self._drop_suggestions()
         turns = len(self.chat.records)
-        so_far = f", {count(turns, 'turn')} so far" if turns else ""
+        so_far = f", {count(turns, 'turn')} so far" if turns else ", a new one"
         self.screen.print_line(f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim")
