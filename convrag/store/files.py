@@ -89,7 +89,8 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
                 yield file
             unfinished.replace(path)
         except OSError as error:
-            error.filename = error.filename or str(path)  # a write that fails does not say where
+            if error.filename in (None, str(unfinished)):  # nobody knows that name
+                error.filename = str(path)
             raise
         finally:
             discard()

@@ -246,5 +246,5 @@ def format_command(overrides: Sequence[str], path: Path, dataset: str) -> str:
     data = [f"dataset.corpus{each.removeprefix('dataset')}" if each.startswith("dataset") else each for each in chosen]
     if not any(each.startswith("dataset.corpus=") for each in data):
         data.insert(0, f"dataset.corpus={dataset}")
-    words = ["rewriter=none,last_n,mmr", "dataset=questions", f"dataset.path={path}", *data]
+    words = ["rewriter=none,last_n,mmr", "dataset=questions", f"dataset.path={path}", *data, "generator=none"]
     return f"python -m convrag -m {' '.join(map(shlex.quote, words))}"

@@ -102,7 +102,7 @@ def test_passages_that_give_no_question_are_told(here: Path, capsys: pytest.Capt
     ],
 )
 def test_the_command_names_the_data_set_and_how_it_is_cut(overrides: list[str], data: str) -> None:
-    expected = f"python -m convrag -m rewriter=none,last_n,mmr dataset=questions dataset.path=q {data}"
+    expected = f"python -m convrag -m rewriter=none,last_n,mmr dataset=questions dataset.path=q {data} generator=none"
     assert format_command(overrides, Path("q"), "sample") == expected
 
 

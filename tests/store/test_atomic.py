@@ -54,7 +54,7 @@ def test_a_block_that_fails_changes_nothing(error: type[BaseException], tmp_path
 
 
 def test_a_missing_folder_is_an_error_and_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"folder/file\.txt'\Z"):  # and not of a temporary name
         write_atomically(tmp_path / "folder" / "file.txt", "text")
     assert names_in(tmp_path) == []
 
