@@ -1,5 +1,8 @@
 """Tasks: run, record, evaluate, export, chat and index."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from convrag import Register, hookimpl
 
 
@@ -12,3 +15,11 @@ def convrag_register(register: Register) -> None:
     register("task", "export", "convrag_tasks.export:ExportTask")
     register("task", "chat", "convrag_tasks.chat.task:ChatTask")
     register("task", "index", "convrag_tasks.run:IndexTask")
+
+
+@hookimpl
+def convrag_conversations_started(config: Mapping[str, Any], model: str) -> None:
+    """Tell who talks about documents, once, what another choice would do."""
+    from convrag_tasks.hints import tell_once
+
+    tell_once(config)

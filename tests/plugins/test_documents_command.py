@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from convrag.config.compose import compose
+from convrag_tasks.hints import tell_once
 from tasks import run_task
 
 
@@ -56,3 +58,20 @@ def test_a_run_asks_for_questions(tmp_path, folder):
     done = run(tmp_path, f"dataset.path={folder}")
     assert done.returncode == 2
     assert "the data set has no conversations to run: ask questions of your own with task=chat or task=" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [
+        ("retriever=bm25", ["retriever=hybrid embedder=minilm"]),
+        ("retriever=hybrid", []),
+        ("retriever=hybrid llm=claude", ["docs/stages.md#which-generator"]),
+        ("retriever=hybrid llm=claude generator=direct", []),
+    ],
+)
+def test_what_other_choices_would_do_is_told_once(here, caplog, choices, told):
+    config = compose("task=chat", "dataset=documents", "dataset.path=.", *choices.split())
+    Path(config.store.path).mkdir(parents=True)
+    for _ in range(2):
+        tell_once(config)
+    assert [part in said for part, said in zip(told, caplog.messages, strict=True)] == [True] * len(told)

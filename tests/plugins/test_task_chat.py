@@ -42,7 +42,7 @@ def test_the_preset_chooses_the_seeds_stages_and_leaves_others_to_be_chosen() ->
     assert (config.top_k, config.top_n) == (15, 6)
     assert (config.rewriter.temperature, config.rewriter.max_tokens, config.rewriter.top_p) == (0.2, 150, 0.9)
     assert (config.generator.temperature, config.generator.max_tokens, config.generator.top_p) == (0.35, 2000, 0.9)
-    assert (config.rewriter.gate, config.rewriter.short, config.generator.evidence) == ("heuristic", 8, "every_turn")
+    assert (config.rewriter.gate, config.rewriter.short, config.generator.evidence) == ("heuristic", 8, "newest")
     other = compose("+system=perplexity", "rewriter=last_n", "top_k=30")
     assert (other.rewriter["_option_"], other.top_k, other.generator["_option_"]) == ("last_n", 30, "chat")
 
