@@ -76,8 +76,8 @@ def yaml_files(package: str) -> dict[tuple[str, str], Traversable]:
 
 
 def _read_comment(text: str) -> str:
-    """The first line of a YAML file's comment; Hydra wants a `# @package` line before it."""
-    lines = [line.removeprefix("#").strip() for line in text.splitlines() if not line.startswith("# @")]
+    """The first line of a YAML file's comment; before it are lines for Hydra (`# @package`) and for editors."""
+    lines = [line.lstrip("# ") for line in text.splitlines() if not line.startswith(("# @", "# yaml-language-server"))]
     return lines[0] if lines and text.startswith("#") else ""
 
 

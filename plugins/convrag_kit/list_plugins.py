@@ -16,16 +16,24 @@ class ListPluginsTask(Task):
     Args:
         stage: only this group, with every parameter explained.
         json: write JSON to the standard output, and nothing else.
+        schema: write this file alone, conf.schema.json: a JSON schema of the configuration, by which editors complete
+            and check YAML. With --config-dir, it knows the files there.
     """
 
-    def __init__(self, *, stage: str | None = None, json: bool = False) -> None:
+    def __init__(self, *, stage: str | None = None, json: bool = False, schema: Path | None = None) -> None:
         if stage is not None and stage not in GROUPS:
             raise UnknownName("task.stage: group", stage, GROUPS)
         self.stage = stage
         self.json = json
+        self.schema = schema
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Print the options, as a table for people or as JSON."""
+        """Print the options, as a table for people or as JSON; or write the schema."""
+        if self.schema:
+            from convrag_kit.config_schema import write_schema
+
+            write_schema(self.schema)
+            return 0
         from convrag_kit.inventory import build_inventory, list_groups
         from convrag_kit.inventory_view import print_inventory
 

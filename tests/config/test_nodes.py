@@ -42,7 +42,7 @@ class Rewrite(Rewriter):
 ''',
     "nodes_acme/conf/__init__.py": "",
     "nodes_acme/conf/ranker/nodes_yaml.yaml": "# From YAML.\ndefaults:\n  - nodes_rank\n  - _self_\n\nn: 7\n",
-    "nodes_acme/conf/ranker/nodes_more.yaml": "# More of it.\ndefaults:\n  - nodes_yaml\n  - _self_\n\nmodel: huge\n",
+    "nodes_acme/conf/ranker/nodes_more.yaml": "# yaml-language-server: x\n# More.\ndefaults: [nodes_yaml]\nmodel: huge",
 }
 STAGES = "nodes_acme.stages"
 
@@ -93,6 +93,7 @@ def test_a_variant_of_a_ranker_is_a_reranker_too(acme: Plugins) -> None:
         assert dict(config) == {"_option_": "nodes_rank", "model": "huge", "n": 7, "path": "y"}
     described = {each.name: each for each in variants_of("reranker")}["nodes_more"]
     assert (described.group, described.extends, described.values) == ("reranker", "nodes_yaml", {"model": "huge"})
+    assert described.help == "More."
     assert described.file.endswith("ranker/nodes_more.yaml")
 
 
