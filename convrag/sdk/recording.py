@@ -5,12 +5,13 @@ is left out, so that recordings are small. The hash does not depend on the model
 """
 
 import json
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Completion, Prompt
-from convrag.sdk.jsonl import Line, read_lines
+from convrag.sdk.jsonl import read_lines
 from convrag.store.json_text import format_json
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
@@ -40,26 +41,26 @@ def format_reply(prompt: Prompt, completion: Completion) -> str:
     return format_json(row | kept)
 
 
+@dataclass(frozen=True)
+class _ReplyRow:
+    key: str
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    model: str = ""
+    finish_reason: str = ""
+
+
 def read_recording(path: Path) -> dict[str, Completion]:
     """Read a recording: key -> reply, with a cost of 0. Raises DataError, naming the line, if it is not valid."""
     replies: dict[str, Completion] = {}
     for line in read_lines(path):
-        key, completion = _parse_reply(line)
-        if key in replies:
-            raise line.error(f"the prompt {key} has a reply already")
-        replies[key] = completion
+        row = line.parse(_ReplyRow, "a recorded reply")
+        if row.key in replies:
+            raise line.error(f"the prompt {row.key} has a reply already")
+        told = {name: getattr(row, name) for name in (*_KEPT, "finish_reason")}
+        replies[row.key] = Completion(**told, cost_usd=0.0)
     if not replies:
         raise DataError("it holds no reply", path=path)
     return replies
-
-
-def _parse_reply(line: Line) -> tuple[str, Completion]:
-    row = line.json()
-    try:
-        key = row["key"]
-        completion = Completion(**{name: row[name] for name in (*_KEPT, "finish_reason") if name in row}, cost_usd=0.0)
-    except (KeyError, TypeError) as error:
-        raise line.error(f"this is no recorded reply ({error!r})") from error
-    if not isinstance(key, str) or not isinstance(completion.text, str):
-        raise line.error("a recorded reply needs a key and a text, both of them strings")
-    return key, completion

@@ -1,10 +1,10 @@
 """Recorded rankings and rewrites, read from users' files and checked; and a hash of such files."""
 
 from collections.abc import Container
-from math import isfinite
+from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any
+from typing import Literal
 
 from convrag import DataError, Passage, Query
 from convrag.sdk.identity import digest, file_hash
@@ -14,6 +14,36 @@ from convrag.sdk.utterances import get_last_utterance
 
 RANKING_SUFFIXES = (".jsonl", ".trec")
 REWRITE_SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True)
+class _ContextRow:
+    id: str
+    score: float
+    text: str | None = ""
+    title: str | None = ""
+    url: str | None = ""
+
+
+@dataclass(frozen=True)
+class _RankingRow:
+    turn_id: str
+    contexts: list[_ContextRow]
+
+
+@dataclass(frozen=True)
+class _QueryRow:
+    text: str
+    weight: float = 1.0
+    search: Literal["any", "lexical", "dense"] = "any"
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _RewriteRow:
+    _id: str
+    text: str
+    queries: list[_QueryRow] | None = None
 
 
 class RecordedRankings:
@@ -60,16 +90,12 @@ class RecordedRankings:
             raise line.error(f"the rank {brief(rank)} is no whole number") from error
 
     def _add_record(self, line: Line) -> None:
-        row = line.json()
-        turn_id, contexts = row.get("turn_id"), row.get("contexts")
-        if not isinstance(turn_id, str) or not isinstance(contexts, list):
-            raise line.error('a ranking needs "turn_id" (a string) and "contexts" (a list of passages)')
-        self._assign_file(turn_id, line, is_whole=True)
-        for rank, context in enumerate(contexts, start=1):
-            passage, score = _read_context(context, line)
-            self._add(turn_id, passage.id, score, rank, line)
-            if passage.text:
-                self.passages.setdefault(passage.id, passage)
+        row = line.parse(_RankingRow, "a ranking")
+        self._assign_file(row.turn_id, line, is_whole=True)
+        for rank, each in enumerate(row.contexts, start=1):
+            self._add(row.turn_id, each.id, each.score, rank, line)
+            if each.text:
+                self.passages.setdefault(each.id, Passage(each.id, each.text, each.title or "", each.url or ""))
 
     def _assign_file(self, turn_id: str, line: Line, *, is_whole: bool = False) -> None:
         """Raise DataError for a turn that was ranked before: two runs in a folder must not become one.
@@ -86,8 +112,6 @@ class RecordedRankings:
         self._rows.setdefault(turn_id, {})
 
     def _add(self, turn_id: str, passage_id: str, score: float, rank: int, line: Line) -> None:
-        if not isfinite(score):
-            raise line.error(f"the score of passage {passage_id!r} is {score}, which has no place in an order")
         if passage_id in self._rows[turn_id]:
             raise line.error(f"passage {passage_id!r} is ranked twice for turn {turn_id!r}")
         self._rows[turn_id][passage_id] = (score, rank)
@@ -105,14 +129,12 @@ def read_rewrites(path: Path) -> dict[str, tuple[Query, ...]]:
     rewrites: dict[str, tuple[Query, ...]] = {}
     places: dict[str, Line] = {}
     for line in read_lines_in(path, REWRITE_SUFFIX):
-        row = line.json()
-        turn_id, text = row.get("_id"), row.get("text")
-        if not isinstance(turn_id, str) or not isinstance(text, str):
-            raise line.error('a rewrite needs "_id" (the turn) and "text", both of them strings')
-        if first := places.get(turn_id):
-            raise line.error(f"turn {turn_id!r} has a rewrite already, in {first.path}, line {first.number}")
-        rewrites[turn_id] = _read_queries(row.get("queries"), line) or (Query(get_last_utterance(text)),)
-        places[turn_id] = line._replace(text="")
+        row = line.parse(_RewriteRow, "a rewrite")
+        if first := places.get(row._id):
+            raise line.error(f"turn {row._id!r} has a rewrite already, in {first.path}, line {first.number}")
+        recorded = (Query(q.text, q.weight, search=q.search, source=q.source) for q in row.queries or ())
+        rewrites[row._id] = tuple(recorded) or (Query(get_last_utterance(row.text)),)
+        places[row._id] = line._replace(text="")
     if not rewrites:
         raise DataError("it holds no rewrite", path=path)
     return rewrites
@@ -124,37 +146,6 @@ def hash_files(path: Path, *suffixes: str) -> str:
         return digest([[file.name, file_hash(file)] for file in list_files(path, *suffixes)])
     except DataError:
         return ""
-
-
-def _read_queries(given: Any, line: Line) -> tuple[Query, ...]:
-    """The queries of a line; none where it has no list of them."""
-    if not isinstance(given, list | None):
-        raise line.error('"queries" must be a list of objects with "text" and "weight"')
-    queries = []
-    for each in given or ():
-        fields = each if isinstance(each, dict) else {}
-        text, weight = fields.get("text"), _to_float(fields.get("weight", 1.0))
-        if not isinstance(text, str) or weight is None or not isfinite(weight):
-            raise line.error('each of "queries" needs "text" (a string), and its "weight" must be a number')
-        search, source = fields.get("search", "any"), fields.get("source", "")
-        if search not in ("any", "lexical", "dense") or not isinstance(source, str):
-            raise line.error('in "queries", "search" must be any, lexical or dense, and "source" a string')
-        queries.append(Query(text, weight, search=search, source=source))
-    return tuple(queries)
-
-
-def _to_float(value: Any) -> float | None:
-    """A number of a JSON file; None for what is no number."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _read_context(context: Any, line: Line) -> tuple[Passage, float]:
-    fields = context if isinstance(context, dict) else {}
-    passage_id, score = fields.get("id"), _to_float(fields.get("score"))
-    if not isinstance(passage_id, str) or score is None:
-        raise line.error('each of "contexts" needs "id" (a string) and "score" (a number)')
-    text, title, url = (str(fields.get(name) or "") for name in ("text", "title", "url"))
-    return Passage(passage_id, text, title, url), score
 
 
 def _sort_ranking(rows: dict[str, tuple[float, int]]) -> list[tuple[str, float]]:

@@ -123,7 +123,7 @@ BROKEN_REWRITES = [
     ([{"_id": "1", "text": "x"}, {"_id": "1", "text": "y"}], "line 2", "line 1"),
     ([], "r.jsonl", "no rewrite"),
     ([{"_id": "1", "text": "x", "queries": "x"}], "line 1", "queries"),
-    ([{"_id": "1", "text": "x", "queries": ["x"]}], "line 1", "text"),
+    ([{"_id": "1", "text": "x", "queries": ["x"]}], "line 1", "queries.0"),
     ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": "much"}]}], "line 1", "weight"),
 ]
 
@@ -289,7 +289,7 @@ BROKEN_RUNS = [
     ("x.jsonl", [{"turn_id": "t"}], "line 1", "contexts"),
     ("x.jsonl", [{"contexts": []}], "line 1", "turn_id"),
     ("x.jsonl", [{"turn_id": "t", "contexts": []}, {"turn_id": "t", "contexts": []}], "line 2", "already"),
-    ("x.jsonl", [{"turn_id": "t", "contexts": ["a"]}], "line 1", "id"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": ["a"]}], "line 1", "contexts.0"),
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a"}]}], "line 1", "score"),
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": "1"}]}], "line 1", "score"),
     ("x.jsonl", ['{"turn_id": "t", "contexts": [{"id": "a", "score": Infinity}]}'], "line 1", "Infinity"),

@@ -73,8 +73,8 @@ class TestReplay:
             (None, ["does not exist"]),
             ("", ["holds no reply"]),
             ("{broken\n", ["line 1", "not JSON"]),
-            ('{"key": "k"}\n', ["line 1", "no recorded reply"]),
-            ('{"key": "k", "text": 3}\n', ["line 1", "strings"]),
+            ('{"key": "k"}\n', ["line 1", "not a recorded reply: text"]),
+            ('{"key": "k", "text": 3}\n', ["line 1", "not a recorded reply: text"]),
             ('{"key": "k", "text": "a"}\n\n{"key": "k", "text": "b"}\n', ["line 3", "already"]),
         ],
     )
