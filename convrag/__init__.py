@@ -8,62 +8,63 @@ the contracts for a plugin's tests. docs/architecture.md describes all rooms.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from convrag.api.deprecation import Deprecated
-from convrag.api.documents import Document
-from convrag.api.errors import (
-    ConfigError,
-    ConvragError,
-    DataError,
-    LLMError,
-    UnknownName,
-)
-from convrag.api.hookspecs import Register, hookimpl
-from convrag.api.records import Measurement, Report, Run, RunSummary, TurnRecord
-from convrag.api.stage import LLM, Embedder
-from convrag.api.stages import (
-    Chunker,
-    Clusterer,
-    Context,
-    Dataset,
-    Detector,
-    Generator,
-    Memory,
-    Metrics,
-    Ranker,
-    Retriever,
-    Rewriter,
-    Selector,
-    Summarizer,
-    Task,
-    Tracker,
-)
-from convrag.api.types import (
-    Answer,
-    Completion,
-    Conversation,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    MemoryView,
-    Message,
-    Nugget,
-    Passage,
-    Prompt,
-    Query,
-    Question,
-    Rewrite,
-    Selection,
-    Turn,
-)
+from convrag.api.deprecation import Deprecated as Deprecated
+from convrag.api.documents import Document as Document
+from convrag.api.errors import ConfigError as ConfigError
+from convrag.api.errors import ConvragError as ConvragError
+from convrag.api.errors import DataError as DataError
+from convrag.api.errors import LLMError as LLMError
+from convrag.api.errors import UnknownName as UnknownName
+from convrag.api.hookspecs import Register as Register
+from convrag.api.hookspecs import hookimpl as hookimpl
+from convrag.api.records import Measurement as Measurement
+from convrag.api.records import Report as Report
+from convrag.api.records import Run as Run
+from convrag.api.records import RunSummary as RunSummary
+from convrag.api.records import TurnRecord as TurnRecord
+from convrag.api.stage import LLM as LLM
+from convrag.api.stage import Embedder as Embedder
+from convrag.api.stages import Chunker as Chunker
+from convrag.api.stages import Clusterer as Clusterer
+from convrag.api.stages import Context as Context
+from convrag.api.stages import Dataset as Dataset
+from convrag.api.stages import Detector as Detector
+from convrag.api.stages import Generator as Generator
+from convrag.api.stages import Memory as Memory
+from convrag.api.stages import Metrics as Metrics
+from convrag.api.stages import Ranker as Ranker
+from convrag.api.stages import Retriever as Retriever
+from convrag.api.stages import Rewriter as Rewriter
+from convrag.api.stages import Selector as Selector
+from convrag.api.stages import Summarizer as Summarizer
+from convrag.api.stages import Task as Task
+from convrag.api.stages import Tracker as Tracker
+from convrag.api.types import Answer as Answer
+from convrag.api.types import Completion as Completion
+from convrag.api.types import Conversation as Conversation
+from convrag.api.types import Evidence as Evidence
+from convrag.api.types import EvidenceItem as EvidenceItem
+from convrag.api.types import Hit as Hit
+from convrag.api.types import MemoryView as MemoryView
+from convrag.api.types import Message as Message
+from convrag.api.types import Nugget as Nugget
+from convrag.api.types import Passage as Passage
+from convrag.api.types import Prompt as Prompt
+from convrag.api.types import Query as Query
+from convrag.api.types import Question as Question
+from convrag.api.types import Rewrite as Rewrite
+from convrag.api.types import Selection as Selection
+from convrag.api.types import Turn as Turn
 
 if TYPE_CHECKING:
-    from convrag.registry.parameters import operational, use
-    from convrag.run.run_result import read_run
-    from convrag.sdk.prompts import PromptTemplate
-    from convrag.store.store import Store
-    from convrag.sweep.sweep_file import read_grid
-    from convrag.turn.conversations import Conversations
-    from convrag.turn.pipeline import Pipeline
+    from convrag.registry.parameters import operational as operational
+    from convrag.registry.parameters import use as use
+    from convrag.run.run_result import read_run as read_run
+    from convrag.sdk.prompts import PromptTemplate as PromptTemplate
+    from convrag.store.store import Store as Store
+    from convrag.sweep.sweep_file import read_grid as read_grid
+    from convrag.turn.conversations import Conversations as Conversations
+    from convrag.turn.pipeline import Pipeline as Pipeline
 
 __version__ = "0.2.0"
 
@@ -79,63 +80,8 @@ _LAZY = {
 }
 """Name -> module of names that are imported at their first use (PEP 562), since they import Hydra or SQLite."""
 
-__all__ = [
-    "LLM",
-    "Answer",
-    "Chunker",
-    "Clusterer",
-    "Completion",
-    "ConfigError",
-    "Context",
-    "Conversation",
-    "Conversations",
-    "ConvragError",
-    "DataError",
-    "Dataset",
-    "Deprecated",
-    "Detector",
-    "Document",
-    "Embedder",
-    "Evidence",
-    "EvidenceItem",
-    "Generator",
-    "Hit",
-    "LLMError",
-    "Measurement",
-    "Memory",
-    "MemoryView",
-    "Message",
-    "Metrics",
-    "Nugget",
-    "Passage",
-    "Pipeline",
-    "Prompt",
-    "PromptTemplate",
-    "Query",
-    "Question",
-    "Ranker",
-    "Register",
-    "Report",
-    "Retriever",
-    "Rewrite",
-    "Rewriter",
-    "Run",
-    "RunSummary",
-    "Selection",
-    "Selector",
-    "Store",
-    "Summarizer",
-    "Task",
-    "Tracker",
-    "Turn",
-    "TurnRecord",
-    "UnknownName",
-    "hookimpl",
-    "operational",
-    "read_grid",
-    "read_run",
-    "use",
-]
+_TAKEN = {name for name, each in vars().items() if getattr(each, "__module__", "").startswith("convrag.")}
+__all__ = sorted({*_TAKEN, "hookimpl", *_LAZY})
 
 
 def __getattr__(name: str) -> Any:
