@@ -172,7 +172,7 @@ class MlflowTracker(Tracker):
         run_id = experiment.start_run(run, self._started.pop(run.folder))
         if turns := self._turns.get(run.folder):
             try:
-                experiment.traces.write(turns.make(), run_id)
+                experiment.traces.write(turns.read(), run_id)
             except Exception as error:  # no trace is worth a run
                 reason = self._connection.explain(error)
                 log.warning("the traces of the run %s are not in MLflow, or not all: %s", run_id, reason)
@@ -180,8 +180,9 @@ class MlflowTracker(Tracker):
         return run_id
 
     def _forget_turns(self, run: Run) -> None:
-        if self._turns.pop(run.folder, None):
+        if turns := self._turns.pop(run.folder, None):
             del self._takers[id(run.config)]
+            turns.close()
 
     def _check_address(self, connection: Connection) -> None:
         """Raise ConfigError where the address cannot be used; a server is connected to."""

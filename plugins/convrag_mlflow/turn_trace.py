@@ -1,12 +1,14 @@
 """A turn as a trace: noted while it runs, kept for the run's end or, in conversations, written in a thread."""
 
 import atexit
+import json
 import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from queue import Full, Queue
+from tempfile import TemporaryFile
 from typing import Any
 
 from convrag import Question, TurnRecord
@@ -63,11 +65,11 @@ class TurnTrace:
 
 
 class RunTurns:
-    """The turns of a run that become traces; they wait here, since a run is logged when it has ended."""
+    """The traces of a run's turns; they wait in a file without a name, since a run is logged when it has ended."""
 
     def __init__(self) -> None:
         self._ended: dict[tuple[str, str], TurnTrace] = {}
-        self._finished: list[tuple[TurnTrace, TurnRecord]] = []
+        self._file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
     def note(self, turn: TurnTrace, record: TurnRecord) -> None:
         """Note a turn that has ended; from any thread."""
@@ -76,11 +78,16 @@ class RunTurns:
     def add(self, record: TurnRecord) -> None:
         """Keep a turn with all that its record says now; one that this run has not asked is left out."""
         if turn := self._ended.pop((record.conversation_id, record.turn_id), None):
-            self._finished.append((turn, record))
+            self._file.write(f"{json.dumps(turn.make(record))}\n")
 
-    def make(self) -> Iterator[Row]:
-        """Yield the turns as traces."""
-        return (turn.make(record) for turn, record in self._finished)
+    def read(self) -> Iterator[Row]:
+        """Yield the turns."""
+        self._file.seek(0)
+        return map(json.loads, self._file)
+
+    def close(self) -> None:
+        """Forget the turns."""
+        self._file.close()
 
 
 def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row], further_tags: Mapping[str, str]) -> Row:
