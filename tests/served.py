@@ -69,7 +69,8 @@ def serve(
     built, wirings = build_models(named, conversations, options or ModelOptions())
     for wiring in wirings:
         wiring.prepare()
-    app = make_app(built, conversations, limits or Limits(), access or Access(hosts=["127.0.0.1", "localhost"]))
+    access = access or Access(hosts=["127.0.0.1", "localhost"])
+    app = make_app(built, conversations, limits or Limits(), access, options.domain if options else None)
     try:
         if live:
             with _listen(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:

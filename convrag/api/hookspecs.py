@@ -271,3 +271,18 @@ def convrag_conversations_ended(seconds: float) -> str | None:
 
     Return a line for the terminal (where they are logged, say), or None.
     """
+
+
+@hookspec
+def convrag_serve_beside(pipelines: Mapping[str, Any], domain: str | None, take_turn: Callable[..., Any]) -> Any:
+    """Called once by task=serve, before it listens: what does the plugin serve beside the page and OpenAI's protocol?
+
+    Args:
+        pipelines: the `convrag.Pipeline` of each model, by name; the first is the default.
+        domain: the corpus that questions are about where a request names none; None where it has to.
+        take_turn: `await take_turn(model, work)` calls `work()`, which returns a TurnRecord, in a thread, as a turn of
+            the model: with the server's limits.
+
+    Return an application of Starlette, whose routes and lifespan are added to the server's, behind its checks of host,
+    origin and token; or None.
+    """

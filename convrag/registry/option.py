@@ -1,7 +1,9 @@
 """An option: a class that a group offers under a name, with the parameters of its constructor."""
 
 import inspect
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -220,7 +222,8 @@ class Option:
     def _import(self) -> Any:
         module, _, name = str(self.target).partition(":")
         try:
-            return getattr(import_module(module), name)
+            with redirect_stdout(sys.stderr):  # the output belongs to the task: JSON, say, or a protocol
+                return getattr(import_module(module), name)
         except (Exception, SystemExit) as error:
             stated = self._source.requires if self._source else None
             if isinstance(error, ImportError) and (absent := missing_extra(stated or {}, f"{self.group}={self.name}")):

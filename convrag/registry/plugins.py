@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from hashlib import blake2b
 from importlib import metadata
 from pathlib import Path
@@ -161,9 +161,10 @@ class Plugins:
 
     @contextmanager
     def _isolated(self, origin: Origin, package: str) -> Iterator[None]:
-        """Turn what the code of a plugin's package raises into a failure of that plugin."""
+        """Turn what the code of a plugin's package raises into a failure of that plugin; its prints are no output."""
         try:
-            yield
+            with redirect_stdout(sys.stderr):
+                yield
         except (Exception, SystemExit) as error:
             name, place = origin.distribution, locate_error(error, {package})
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}" + (f"; {place}" if place else "")
@@ -249,7 +250,8 @@ def import_file(path: Path, name: str) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        exec(compile(path.read_bytes(), path, "exec"), vars(module))
+        with redirect_stdout(sys.stderr):
+            exec(compile(path.read_bytes(), path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         place = locate_error(error, {name})

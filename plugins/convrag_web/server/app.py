@@ -7,20 +7,23 @@ browser says which page asks (Origin), that must be a page of this server or of 
 
 import asyncio
 import hmac
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from convrag import Conversations, __version__
+from convrag import Conversations, ConvragError, TurnRecord, __version__
+from convrag.sdk.tasks.options import plugins
 from convrag_web.server import conversations_api, openai_api, source_page
 from convrag_web.server.citations import SourceLinks
 from convrag_web.server.errors import RequestError, describe_failure, install_error_handlers
@@ -227,18 +230,36 @@ DESCRIPTION = (
 )
 
 
-def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
-    """Make the application that serves these models, and keeps their conversations."""
+def make_app(models: ServedModels, kept: Conversations, limits: Limits, access: Access, domain: str | None) -> ASGIApp:
+    """Make the application that serves these models, and keeps their conversations.
+
+    Args:
+        models: by name.
+        kept: the conversations.
+        limits: of the server.
+        access: who may ask.
+        domain: the corpus that questions are about where a request names none.
+    """
     metrics = ServerMetrics()
     runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
     without: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
-    app = FastAPI(title="convrag", version=__version__, description=DESCRIPTION, **without)
-    turns = ConversationTurns(conversations, models, runner)
+    beside = _make_apps_beside(models, domain, runner)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for each in beside:
+                await stack.enter_async_context(each.router.lifespan_context(each))
+            yield
+
+    app = FastAPI(title="convrag", version=__version__, description=DESCRIPTION, lifespan=lifespan, **without)
+    turns = ConversationTurns(kept, models, runner)
     app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
     links = SourceLinks(access.token, limits.public_url)
     app.include_router(openai_api.make_router(models, turns, runner, limits, links))
     app.include_router(source_page.make_router(models, links))
     app.include_router(make_router(metrics))
+    app.router.routes.extend(route for each in beside for route in each.routes)
     add_pages(app)
     install_error_handlers(app)
     guarded = Guard(app, access, limits.max_body)
@@ -250,3 +271,21 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["Authorization", "Content-Type"],
     )
+
+
+def _make_apps_beside(models: ServedModels, domain: str | None, runner: TurnRunner) -> list[Starlette]:
+    """What plugins serve beside ours."""
+
+    async def take_turn(name: str, work: Callable[[], TurnRecord]) -> TurnRecord:
+        try:
+            turn = await runner.start(lambda _: work(), lambda: name)
+            try:
+                return await turn.finish()
+            finally:
+                turn.cancel()
+        except RequestError as error:
+            raise ConvragError(str(error)) from error
+
+    pipelines = {name: model.pipeline for name, model in models.items()}
+    serve_beside = plugins.load().manager.hook.convrag_serve_beside
+    return list(serve_beside(pipelines=pipelines, domain=domain, take_turn=take_turn))

@@ -66,7 +66,7 @@ class TurnServer(uvicorn.Server):
             app,
             http="httptools",
             ws="none",
-            lifespan="off",
+            lifespan="on",
             log_config=None,
             log_level="error",
             access_log=False,

@@ -128,7 +128,7 @@ class ServeTask(Task):
             with serving.bind_socket(self.host, self.port) as bound:
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
-                server = serving.TurnServer(make_app(models, kept, self.limits, access), grace=self.grace)
+                server = serving.TurnServer(make_app(models, kept, self.limits, access, self.domain), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
                 with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)

@@ -1,0 +1,32 @@
+"""The pipeline as three tools of the Model Context Protocol, for assistants and editors (extra `mcp`).
+
+* `tools`: search, ask and rewrite, as a server of the official SDK.
+* `task`: `task=mcp`, over standard input and output.
+
+task=serve has the tools at /mcp, by the hook `convrag_serve_beside`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from convrag import Register, hookimpl
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Register the task."""
+    register("task", "mcp", "convrag_mcp.task:McpTask")
+
+
+@hookimpl
+def convrag_serve_beside(pipelines: Mapping[str, Any], domain: str | None, take_turn: Callable[..., Any]) -> Any:
+    """Serve the tools at /mcp, where the extra is installed. The server has checked host, origin and token."""
+    try:
+        from mcp.server.transport_security import TransportSecuritySettings
+    except ModuleNotFoundError:
+        return None
+    from convrag_mcp.tools import make_server
+
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    server = make_server(pipelines, domain, take_turn)
+    return server.streamable_http_app(stateless_http=True, json_response=True, transport_security=unchecked)
