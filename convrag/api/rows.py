@@ -83,6 +83,14 @@ class QueryRow:
 
 
 @dataclass(frozen=True)
+class MessageRow:
+    """A message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
 class RecordRow:
     """A turn; the fields with a default may be missing."""
 
@@ -104,7 +112,7 @@ class RecordRow:
     labels: dict[str, Any]
     reference: str = ""
     gold: dict[str, int] = field(default_factory=dict)
-    prompt: tuple[Message, ...] = ()
+    prompt: tuple[MessageRow, ...] = ()
     attempt: int = 0
     profile: tuple[str, ...] = ()
     support: tuple[SupportRow, ...] = ()
@@ -113,7 +121,7 @@ class RecordRow:
 
 _SAME = (
     "conversation_id turn_id domain original_query trace timings usage fallbacks error labels reference gold attempt "
-    "profile prompt"
+    "profile"
 )
 """The fields that a row and a record have in common."""
 
@@ -203,6 +211,7 @@ def parse_record(row: Any) -> dict[str, Any]:
         "hits": hits,
         "evidence": Evidence(tuple(items)),
         "answer": Answer(checked.agent_response, checked.citations, support=support),
+        "prompt": tuple(Message(message.role, message.content) for message in checked.prompt),
         "replies": tuple(_parse_reply(*reply) for reply in checked.replies),
     }
 

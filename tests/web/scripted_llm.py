@@ -3,10 +3,13 @@
     python -m convrag task=serve plugins=[tests/web/scripted_llm.py] llm=scripted generator=direct
 
 It quotes the first sentences of two passages, and counts the attempts. What a question says decides how: "slowly" makes
-it pause for half a second after each word, "fail" lets it fail, and "hostile" lets it write HTML.
+it pause for half a second after each word, "wait for FILE" makes it wait for a file after its first words, "fail" lets
+it fail, and "hostile" lets it write HTML.
 """
 
+import re
 from collections import Counter
+from pathlib import Path
 
 from convrag import Completion, Dataset, LLMError, Message, Prompt, Store, hookimpl
 from convrag.sdk.sentences import get_first_sentence
@@ -52,7 +55,8 @@ class ScriptedLLM(ExtractiveLLM):
             raise LLMError("the model is out of order")
         self._asked[prompt.messages] += 1
         text = _write_answer(question, prompt, self._asked[prompt.messages])
-        _send_pieces(text, 0.5 if "slowly" in question else 0.004)
+        waits = re.search(r"wait for (\S+)", question)
+        _send_pieces(text, 0.5 if "slowly" in question else 0.004, Path(waits[1]) if waits else None)
         return Completion(text, 10, 10, model="scripted", cost_usd=0.0)
 
 
@@ -67,11 +71,13 @@ def _write_answer(question: str, prompt: Prompt, attempt: int) -> str:
     return " ".join([*again, *quotes])
 
 
-def _send_pieces(text: str, pause: float) -> None:
+def _send_pieces(text: str, pause: float, awaited: Path | None) -> None:
     listener = current_listener()
     if listener is None:
         return
-    for piece in text.split(" "):
+    for place, piece in enumerate(text.split(" ")):
+        while awaited and place == 3 and not awaited.exists():
+            sleep(0.05)
         listener(f"{piece} ")
         sleep(pause)
 

@@ -1,6 +1,7 @@
 """The chat page in Chromium, with a server in a process of its own: a conversation from its first question on."""
 
 import re
+from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
@@ -122,6 +123,47 @@ def test_turns_of_another_window_are_seen_when_this_one_is_looked_at(chat: ChatP
     chat.call("POST", f"/api/conversations/{chat.ids[0]}/turns", {"question": "What is a lunar eclipse?"})
     chat.page.evaluate("dispatchEvent(new Event('focus'))")
     chat.last.locator(".question", has_text="eclipse").wait_for()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_answer_goes_on_after_a_reload_and_with_the_window_closed(chat: ChatPage, width: int, tmp_path: Path):
+    chat.page.set_viewport_size({"width": width, "height": 800})
+    question = f"Does the Moon have air? And wait for {tmp_path / 'go'}"
+    chat.send(question)
+    chat.last.locator(".text p").wait_for()
+    chat.page.reload()
+    chat.last.locator(".text p").wait_for()
+    assert chat.last.locator(".question").inner_text().endswith(question)
+    assert chat.last.locator(".answer").get_attribute("aria-busy") == "true"
+    assert chat.page.get_by_role("heading", level=1).inner_text() == question
+    address, id = chat.page.url, chat.ids[0]
+    chat.page.goto("about:blank")
+    chat.page.goto(address)
+    chat.button("Stop").wait_for()
+    (tmp_path / "go").touch()
+    chat.last.locator(".cited-sources").wait_for()
+    (record,) = chat.call("GET", f"/api/conversations/{id}")["records"]
+    assert record["agent_response"].startswith(chat.text.partition(".")[0])
+
+
+def test_two_windows_show_the_same_turns_and_both_can_stop_them(chat: ChatPage, tmp_path: Path):
+    chat.ask(PHASES)
+    other = ChatPage(chat.page.context.new_page())
+    other.page.goto(chat.page.url)
+    other.wait()
+    chat.send(f"Does the Moon have air? And wait for {tmp_path / 'ever'}")
+    other.page.locator(".row").nth(1).wait_for()
+    other.last.locator(".text p").wait_for()
+    other.button("Stop").click()
+    for each in (chat, other):
+        each.wait_for_notice("Stopped. This turn is not kept.")
+    other.ask("What is a lunar eclipse?", turn=3)
+    chat.page.locator(".row").nth(1).locator(".question", has_text="eclipse").wait_for()
+    chat.page.locator(".row").nth(1).locator(".cited-sources").wait_for()
+    chat.button("Regenerate").click()
+    chat.last.locator(".text", has_text="Attempt 2.").wait_for()
+    other.last.locator(".text", has_text="Attempt 2.").wait_for()
+    assert len(chat.read_records()) == 2
 
 
 def test_a_conversation_about_other_documents_can_be_read_alone(chat: ChatPage):

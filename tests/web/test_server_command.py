@@ -5,6 +5,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from commands import run_convrag
+from convrag import Conversations
 from convrag.api.errors import MissingExtra
 from convrag.testing import TaskContract
 from convrag_web.server.task import ServeTask
@@ -53,6 +55,12 @@ def test_a_signal_lets_turns_finish(tmp_path: Path) -> None:
     given = ["generator=direct", "llm=openai_compatible", "llm.model=openai/m", f"llm.api_base={llm.address}"]
     try:
         with serve_command(tmp_path, *given) as command:
+            api = f"{command.address}/api/conversations"
+            id = httpx.post(api, json={}).json()["id"]
+            with httpx.stream(
+                "POST", f"{api}/{id}/turns", json={"question": "Whose client leaves?"}, timeout=60
+            ) as left:
+                next(left.iter_lines())
             body = {"messages": [QUESTION], "stream": True}
             with httpx.stream("POST", f"{command.address}/v1/chat/completions", json=body, timeout=60) as reply:
                 lines = reply.iter_lines()
@@ -65,6 +73,9 @@ def test_a_signal_lets_turns_finish(tmp_path: Path) -> None:
             assert (command.process.returncode, out, err) == (0, "", "")
             with pytest.raises(httpx.ConnectError):
                 httpx.get(command.address)
+        with closing(Conversations(tmp_path / "outputs/store/conversations.db")) as kept:
+            (record,) = kept.records(id)
+            assert str(record.answer.text).endswith("seven")
     finally:
         llm.close()
 

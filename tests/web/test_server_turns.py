@@ -82,17 +82,39 @@ def test_a_client_that_leaves_ends_its_turn(llm: Server, tmp_path: Path) -> None
         assert metric(server, "convrag_turns_in_progress") == 0
 
 
-def test_a_turn_that_its_client_left_is_not_kept(llm: Server, tmp_path: Path) -> None:
+def begin_turn(server: RunningServer, *, read_until: str) -> str:
+    """Begin a turn, leave at the first line with such an event, and return the path of its conversation."""
+    path = f"/api/conversations/{server.http.post('/api/conversations', json={}).json()['id']}"
+    with server.http.stream("POST", f"{path}/turns", json={"question": QUESTION["content"]}) as reply:
+        lines = reply.iter_lines()
+        wait_until(lambda: read_until in next(lines))
+    return path
+
+
+def test_a_turn_of_a_conversation_goes_on_without_its_client(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(Step(body=make_reply("word " * 60), byte_delay=0.05))
+    with serve(tmp_path, *asking(llm), live=True) as server:
+        path = begin_turn(server, read_until="piece")
+        assert server.http.get(path).json()["in_progress"] == {"question": QUESTION["content"]}
+        events = server.http.get(f"{path}/turns").text
+        assert events.startswith("event: stage")
+        assert json.loads(events.strip().rpartition("data: ")[2])["agent_response"] == ("word " * 60).strip()
+        whole = server.http.get(path).json()
+        assert (whole["in_progress"], whole["turns"]) == (None, 1)
+        assert server.http.get(f"{path}/turns").status_code == 404
+
+
+def test_a_turn_is_stopped_and_not_kept(llm: Server, tmp_path: Path) -> None:
     llm.plan_replies(Step(body=make_reply("word " * 300), byte_delay=0.1), make_reply(LONG))
     with serve(tmp_path, *asking(llm), live=True) as server:
-        id = server.http.post("/api/conversations", json={}).json()["id"]
-        path, body = f"/api/conversations/{id}/turns", {"question": QUESTION["content"]}
-        with server.http.stream("POST", path, json=body) as reply:
-            lines = reply.iter_lines()
-            wait_until(lambda: "piece" in next(lines))
-        again = server.http.post(path, json={"question": "And its far side?"})  # waits for the end of the other one
-        assert again.status_code == 200
-        records = server.http.get(f"/api/conversations/{id}").json()["records"]
+        path = begin_turn(server, read_until="piece")
+        with server.http.stream("GET", f"{path}/turns") as reply:
+            assert server.http.post(f"{path}/stop").status_code == 204
+            assert '"code":"cancelled"' in list(reply.iter_lines())[-2].replace(" ", "")
+        assert turns(server, "cancelled") == 1
+        assert server.http.post(f"{path}/stop").status_code == 204  # without effect
+        assert server.http.post(f"{path}/turns", json={"question": "And its far side?"}).status_code == 200
+        records = server.http.get(path).json()["records"]
         assert [record["original_query"] for record in records] == ["And its far side?"]
 
 

@@ -3,11 +3,11 @@
 import { make } from "../view/dom.js";
 import { announce } from "./announce.js";
 import { renderActions, renderSources } from "./answer_footer.js";
-import { ConnectionLost } from "./api.js";
+import { ConnectionLost, stopTurn } from "./api.js";
 import { cutUnfinishedCitation, linkCitations } from "./citations.js";
 import { fill } from "./controls.js";
 import { renderMarkdown } from "./markdown.js";
-import { makeFailure, makeNotice } from "./notices.js";
+import { makeFailure, makeNotice, sayWhatIsKept } from "./notices.js";
 import { QueryLine } from "./query_line.js";
 import { listSources } from "./sources.js";
 import { Status } from "./status.js";
@@ -33,9 +33,8 @@ export class AnswerView {
     this.name = options.label ? `Answer of ${options.label}` : "Answer";
     this.element = make("div", { class: "answer", role: "group", "aria-label": this.name, tabindex: "-1" });
     this.status = new Status(this.element);
-    const heading = options.label ? [make("h3", { class: "label" }, options.label)] : [];
-    const above = [...heading, this.queryLine.element, this.text, this.status.element];
-    this.element.append(...above, this.notices, this.sources, this.actions);
+    if (options.label) this.element.append(make("h3", { class: "label" }, options.label));
+    this.element.append(this.queryLine.element, this.text, this.status.element, this.notices, this.sources, this.actions);
   }
 
   get earlier() {
@@ -47,9 +46,14 @@ export class AnswerView {
     return this.conversation.records[this.options.place];
   }
 
-  /** Whether another window has continued the conversation: the server counts more turns. */
+  /** Whether the server takes this turn, as far as is known here. */
+  get awaited() {
+    return this.conversation.awaits(this.options.place);
+  }
+
+  /** Whether another window has continued the conversation: the server counts more turns, or has ended this one. */
   get stale() {
-    return Boolean(this.record) && this.record.turn !== this.options.place + 1;
+    return this.gone || (Boolean(this.record) && this.record.turn !== this.options.place + 1);
   }
 
   get running() {
@@ -80,34 +84,35 @@ export class AnswerView {
     this.queryLine.setEditable(last);
   }
 
-  /** Answers the question, or answers it again. A turn that is in progress gives way to this one. */
-  async run({ query } = {}) {
-    const again = Boolean(this.record);
-    const controller = new AbortController();
-    this.stop();
-    this.controller = controller;
+  /** Answers the question, or answers it again; `follow` takes up what the server does. A turn in progress gives way. */
+  async run({ query, follow = false } = {}) {
+    const free = this.stop();
+    const controller = (this.controller = new AbortController());
     this.startOver();
     this.options.onChange();
     try {
-      if (!this.conversation.begun) {
-        await this.conversation.begin();
-        this.options.onChange();
-      }
-      const turn = { question: this.question, query, again };
-      for await (const { event, data } of runTurn(this.conversation.info.id, turn, controller.signal)) {
+      await free;
+      const turn = { question: this.question, query, again: Boolean(this.record), follow };
+      for await (const { event, data } of runTurn(this.conversation, turn, controller.signal)) {
         if (this.controller === controller) this.handle(event, data);
       }
     } catch (error) {
-      if (this.controller === controller) this.fail(error, controller.signal.aborted);
+      this.gone = follow && error.status === 404; // it has ended meanwhile
+      const stopped = controller.signal.aborted || error.code === "cancelled";
+      if (this.controller === controller && !this.gone) this.fail(error, stopped);
     }
     if (this.controller !== controller) return; // another query took its place
     this.controller = null;
+    this.conversation.inProgress = null;
     this.setLast(this.last);
     this.options.onChange();
   }
 
-  stop() {
-    this.controller?.abort();
+  /** Stops the turn in progress; returns when the server has ended it. */
+  async stop() {
+    if (!this.running) return;
+    this.controller.abort();
+    if (this.conversation.begun) await stopTurn(this.conversation.info.id).catch(() => {}); // the next request tells
   }
 
   startOver() {
@@ -121,19 +126,20 @@ export class AnswerView {
   }
 
   handle(event, data) {
-    if (event === "busy") {
-      this.status.showBusy(data);
-    } else if (event === "stage") {
-      this.progress = { ...this.progress, ...data.record };
-      this.queryLine.show(this.progress, this.earlier);
-      this.queryLine.setEditable(true);
-      this.status.showNext(data.stage, this.progress);
-    } else if (event === "piece") {
-      this.written += data.text;
-      this.renderSoon();
-    } else if (event === "record") {
-      this.finish(data);
-    }
+    if (event === "begun") this.options.onChange();
+    if (event === "busy") this.status.showBusy(data);
+    if (event === "stage") this.showStage(data);
+    if (event === "record") this.finish(data);
+    if (event === "piece") this.write(data.text);
+  }
+
+  showStage({ stage, record }) {
+    const isFirst = !this.progress.queries;
+    this.progress = { ...this.progress, ...record };
+    this.queryLine.show(this.progress, this.earlier);
+    this.queryLine.setEditable(true);
+    this.status.showNext(stage, this.progress);
+    if (isFirst) this.options.onChange(); // other windows can take it up now
   }
 
   finish(record) {
@@ -148,34 +154,28 @@ export class AnswerView {
     this.status.end();
     fill(this.notices);
     if (this.record) this.show();
-    const kept = this.record ? "The former answer stays." : "This turn is not kept.";
-    const what = stopped ? `Stopped. ${kept}` : `There is no answer. ${kept}`;
-    this.addFailure(what, stopped ? "" : error.message, error instanceof ConnectionLost);
-    announce(stopped ? what : `${what} ${error.message}`);
+    const lost = error instanceof ConnectionLost;
+    const [what, why] = [sayWhatIsKept(stopped, Boolean(this.record), lost), stopped ? "" : error.message];
+    this.addFailure(what, why, lost);
+    announce(`${what} ${why}`);
   }
 
   addFailure(what, why, connectionLost = false) {
     this.notices.append(makeFailure(what, why, () => this.tryAgain(connectionLost)));
   }
 
-  /** Asks again. After a lost connection the server may have kept the turn all the same; then that is shown. */
+  /** Asks again. After a lost connection the server may have gone on with the turn; then that is shown. */
   async tryAgain(connectionLost) {
-    const before = this.record;
-    try {
-      if (connectionLost && !before) await this.conversation.refresh();
-    } catch (error) {
-      this.fail(error, false);
-      return;
-    }
-    if (this.record === before) {
-      this.run();
-    } else {
-      this.show();
-      this.setLast(this.last);
-    }
+    const before = this.record?.agent_response;
+    const lost = connectionLost && (await this.conversation.refresh().catch((error) => error));
+    if (lost) return this.fail(lost, false);
+    if (this.record?.agent_response === before) return this.run({ follow: connectionLost && this.awaited });
+    this.show();
+    this.setLast(this.last);
   }
 
-  renderSoon() {
+  write(piece) {
+    this.written += piece;
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
       if (this.running) this.renderText(this.progress);
@@ -192,9 +192,9 @@ export class AnswerView {
 
   showFooter() {
     const { record } = this;
-    const { openPassage, openInside } = this.options;
     const again = this.last && !record.error ? () => this.run() : null;
-    fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record, this.conversation.info.id)));
-    fill(this.actions, ...renderActions(record, { again, inside: () => openInside(record, this.earlier) }));
+    const open = (source) => this.options.openPassage(source, record, this.conversation.info.id);
+    fill(this.sources, ...renderSources(listSources(record, this.earlier), open));
+    fill(this.actions, ...renderActions(record, { again, inside: () => this.options.openInside(record, this.earlier) }));
   }
 }

@@ -4,10 +4,11 @@ import { reportLost } from "./connection.js";
 import { readEvents } from "./events.js";
 import { askForToken, authorization } from "./token.js";
 
-/** The server refused a request; `retryAfter` (seconds) is what a busy server (503) asks for. */
+/** The server refused a request, or a turn failed; `retryAfter` (seconds) is what a busy server (503) asks for. */
 export class ApiError extends Error {
-  constructor(message, status, retryAfter) {
+  constructor({ message, code }, status, retryAfter) {
     super(message);
+    this.code = code;
     this.status = status;
     this.retryAfter = retryAfter;
   }
@@ -29,6 +30,8 @@ export const suggestQuestions = async (id, signal) =>
   (await (await request("POST", path(id, "/suggestions"), {}, signal)).json()).questions;
 /** The document that a passage was cut from, with the passage's place in it. Raises ApiError (404) where there is none. */
 export const readDocument = (id, passage) => getJson(path(id, `/document?passage=${encodeURIComponent(passage)}`));
+/** Ends the turn in progress, and waits for its end. Closing its events ends no turn. */
+export const stopTurn = (id) => request("POST", path(id, "/stop"), {});
 export const resetConversation = (id) => request("POST", path(id, "/reset"), {});
 export const deleteConversation = (id) => request("DELETE", path(id));
 
@@ -41,17 +44,20 @@ export async function exportConversation(id, format) {
 
 /**
  * Runs a turn, and yields the server's events: stage, piece, and at the end record. Raises ApiError where the server
- * reports an error, ConnectionLost where the events end early, and AbortError where the signal stops the turn.
+ * reports an error, ConnectionLost where the events end early, and AbortError where the signal ends the reading.
  * @param {string} id of the conversation
- * @param {{question?: string, query?: string, again?: boolean}} turn `again` answers the last question anew
+ * @param {{question?: string, query?: string, again?: boolean, follow?: boolean}} turn `again` answers the last question
+ *     anew; `follow` begins none, and takes up the one in progress, whose events all come
  * @param {AbortSignal} signal
  */
-export async function* streamTurn(id, { question, query, again = false }, signal) {
+export async function* streamTurn(id, { question, query, again = false, follow = false }, signal) {
   const body = again ? { query } : { question, query };
-  const reply = await request("POST", path(id, again ? "/regenerate" : "/turns"), body, signal);
+  const reply = follow
+    ? await request("GET", path(id, "/turns"), undefined, signal)
+    : await request("POST", path(id, again ? "/regenerate" : "/turns"), body, signal);
   try {
     for await (const { event, data } of readEvents(reply.body)) {
-      if (event === "error") throw new ApiError(data.error.message, reply.status);
+      if (event === "error") throw new ApiError(data.error, reply.status);
       yield { event, data };
       if (event === "record") return;
     }
@@ -89,7 +95,8 @@ function reportedLoss() {
 }
 
 async function readError(reply) {
-  const message = await reply.json().then((body) => body.error.message, () => `The server replied ${reply.status}.`);
+  const message = `The server replied ${reply.status}.`;
+  const error = await reply.json().then((body) => body.error ?? { message }, () => ({ message }));
   const wait = Number(reply.headers.get("Retry-After"));
-  return new ApiError(message, reply.status, reply.status === 503 ? Math.min(Math.max(wait || 2, 1), 60) : undefined);
+  return new ApiError(error, reply.status, reply.status === 503 ? Math.min(Math.max(wait || 2, 1), 60) : undefined);
 }

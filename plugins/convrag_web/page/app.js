@@ -19,6 +19,11 @@ import { Welcome } from "./welcome.js";
 class Page {
   constructor() {
     this.inProgress = new Map(); // place -> thread in which an answer is being written
+    this.others = new BroadcastChannel("convrag"); // other windows: the ids of conversations that have changed
+    this.others.onmessage = ({ data }) => {
+      if (this.thread?.ids.some((id) => data.includes(id))) this.takeUp();
+      this.list.refresh();
+    };
     this.list = new ConversationList();
     this.side = new Side(this.list.element);
     this.document = new DocumentPanel();
@@ -77,7 +82,8 @@ class Page {
     const { thread } = this;
     if (!thread?.ids.length || thread.running) return;
     const read = await Promise.all(thread.ids.map((id) => Conversation.read(id))).catch(() => []);
-    const changed = read.some(({ records }, at) => records.length !== thread.conversations[at].records.length);
+    const newest = ({ inProgress, records }) => JSON.stringify([inProgress, records.length, records.at(-1)?.agent_response]);
+    const changed = read.some((each, at) => newest(each) !== newest(thread.conversations[at]));
     if (changed && thread === this.thread && !thread.running) this.show();
   }
 
@@ -86,6 +92,7 @@ class Page {
     const conversations = await Promise.all(ids.map((id) => Conversation.read(id)));
     if (place !== this.place) return; // another place was chosen meanwhile
     this.showThread(this.makeThread(conversations));
+    this.thread.takeUp();
     this.composer.focus();
   }
 
@@ -138,6 +145,7 @@ class Page {
     } else if (thread.ids.length) {
       this.inProgress.set(place, thread);
     }
+    if (thread.ids.length) this.others.postMessage(thread.ids);
     if (thread !== this.thread) return;
     if (!thread.running && thread.stale) this.show();
     this.composer.setRunning(thread.running);

@@ -6,17 +6,30 @@ export class Conversation {
   /**
    * @param {{id?: string, title?: string, model: string, domain: string}} info without an id it is not begun yet
    * @param {Object[]} records
+   * @param {{question: string|null}|null} inProgress a turn that the server takes; the last one again where it has no question
    */
-  constructor(info, records = []) {
+  constructor(info, records = [], inProgress = null) {
     this.info = info;
     this.records = records;
+    this.inProgress = inProgress;
     this.firstQuestion = ""; // stands for a title until the server gives one
   }
 
   /** Reads a conversation from the server. Raises ApiError (404) where there is none with this id. */
   static async read(id) {
-    const { records, ...info } = await readConversation(id);
-    return new Conversation(info, records);
+    const { records, in_progress: inProgress, ...info } = await readConversation(id);
+    return new Conversation(info, records, inProgress);
+  }
+
+  /** The turns that are kept, and that in progress. */
+  get turns() {
+    const asked = this.inProgress?.question;
+    return asked ? [...this.records, { original_query: asked }] : this.records;
+  }
+
+  /** Whether the turn at this place is in progress. */
+  awaits(place) {
+    return Boolean(this.inProgress) && place === this.turns.length - 1;
   }
 
   /** Begins the conversation on the server with its first question; so none is kept that has no question. */
@@ -35,11 +48,13 @@ export class Conversation {
   }
 
   get title() {
-    return this.info.title || this.records[0]?.original_query || this.firstQuestion || "New conversation";
+    return this.info.title || this.turns[0]?.original_query || this.firstQuestion || "New conversation";
   }
 
   /** Reads the turns anew, after the connection was lost in the middle of one. */
   async refresh() {
-    if (this.begun) this.records = (await Conversation.read(this.info.id)).records;
+    if (!this.begun) return;
+    const { records, inProgress } = await Conversation.read(this.info.id);
+    Object.assign(this, { records, inProgress });
   }
 }

@@ -8,6 +8,12 @@ export function makeNotice(...content) {
   return make("div", { class: "notice" }, ...content);
 }
 
+/** Says that there is no answer, and what the server keeps. */
+export function sayWhatIsKept(stopped, hasFormer, lost) {
+  const kept = hasFormer ? "The former answer stays." : lost ? "The server may go on with it." : "This turn is not kept.";
+  return `${stopped ? "Stopped." : "There is no answer."} ${kept}`;
+}
+
 /**
  * A notice that there is no answer, with a button that tries again.
  * @param {string} what

@@ -22,6 +22,11 @@ export class Thread {
     this.markLast();
   }
 
+  /** Follows the turns in progress, which another window, or this one before it was reloaded, has begun. */
+  takeUp() {
+    for (const answer of this.rows.at(-1)?.answers ?? []) if (answer?.awaited) answer.run({ follow: true });
+  }
+
   /** The ids of the conversations; none before the server has given one to each. */
   get ids() {
     return this.conversations.every((each) => each.begun) ? this.conversations.map((each) => each.info.id) : [];
@@ -55,14 +60,14 @@ export class Thread {
   }
 
   listPlaces() {
-    const [left, right] = this.conversations.map((each) => each.records);
+    const [left, right] = this.conversations.map((each) => each.turns);
     return right ? pairTurns(left, right) : left.map((_, place) => [place]);
   }
 
   showTurn(places) {
     const first = places.findIndex((place) => place !== null);
-    const question = this.conversations[first].records[places[first]].original_query;
-    for (const answer of this.addRow(question, places).answers) answer?.show();
+    const question = this.conversations[first].turns[places[first]].original_query;
+    for (const answer of this.addRow(question, places).answers) if (answer?.record) answer.show();
   }
 
   addRow(question, places) {

@@ -5,13 +5,17 @@ import { ApiError, streamTurn } from "./api.js";
 const ATTEMPTS = 10;
 
 /**
- * Yields what `streamTurn` does, and {event: "busy", data: seconds} each second while a busy server is waited for.
- * Raises as `streamTurn` does.
+ * Yields what `streamTurn` does, {event: "begun"} when a new conversation has its id, and {event: "busy", data: seconds}
+ * each second while a busy server is waited for. Raises as `streamTurn` does.
  */
-export async function* runTurn(id, turn, signal) {
+export async function* runTurn(conversation, turn, signal) {
+  if (!conversation.begun) {
+    await conversation.begin();
+    yield { event: "begun" };
+  }
   for (let attempt = 1; ; attempt++) {
     try {
-      yield* streamTurn(id, turn, signal);
+      yield* streamTurn(conversation.info.id, turn, signal);
       return;
     } catch (error) {
       if (!(error instanceof ApiError) || !error.retryAfter || attempt === ATTEMPTS) throw error;

@@ -57,10 +57,17 @@ class ConversationList(BaseModel):
     conversations: list[ConversationInfo]
 
 
+class TurnInProgress(BaseModel):
+    """A turn whose answer is awaited. `question` is null where the last one is answered again."""
+
+    question: str | None
+
+
 class WholeConversation(ConversationInfo):
-    """A conversation with the records of its turns."""
+    """A conversation with the records of its turns, and the turn in progress, if there is one."""
 
     records: list[RecordRow]
+    in_progress: TurnInProgress | None
 
 
 class NewConversation(BaseModel):

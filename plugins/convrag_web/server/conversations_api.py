@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +16,7 @@ from convrag.sdk.tasks.turns import ConversationInfo, Stages
 from convrag.sdk.transcript import format_transcript
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.errors import ERRORS, JsonReply, RequestError
-from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_event, start_stream
+from convrag_web.server.event_stream import EVENTS, PING, SharedTurn, TurnStream, format_event, start_stream
 from convrag_web.server.openai_requests import check_length
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.turn_runner import RunningTurn
@@ -25,7 +25,7 @@ from convrag_web.server.turn_runner import RunningTurn
 class ConversationIdConvertor(StringConvertor):
     """An id in a path. It may have slashes, since task=chat takes any name; it ends where a route goes on."""
 
-    regex = r"(?:(?!/(?:turns(?:/[^/]*)?|regenerate|suggestions|reset|export|document)$).)+"
+    regex = r"(?:(?!/(?:turns(?:/[^/]*)?|regenerate|stop|suggestions|reset|export|document)$).)+"
 
 
 register_url_convertor("conversation", ConversationIdConvertor())
@@ -45,6 +45,16 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     """
     router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
     conversations = turns.conversations
+    shared: list[SharedTurn] = []  # of a conversation, the first one is in progress
+
+    def find_shared(id: str) -> SharedTurn | None:
+        return next((turn for turn in shared if turn.conversation == id), None)
+
+    async def share(id: str, question: str | None, starting: Awaitable[RunningTurn]) -> TurnStream:
+        turn = SharedTurn(id, question, starting, _format_events)
+        shared.append(turn)
+        turn.task.add_done_callback(lambda _: shared.remove(turn))
+        return await start_stream(turn.read(), error_name="error")
 
     @router.get("/conversations", response_model=schemas.ConversationList)
     def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
@@ -61,10 +71,14 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
 
     @router.post(_ONE + "/turns", **EVENTS)
     async def ask(conversation_id: schemas.ConversationId, request: schemas.TurnRequest) -> Response:
-        """Answer a question. Events: `stage` with what it has changed, `piece` of the answer, at the end `record`."""
+        """Answer a question. Events: `stage` with what it has changed, `piece` of the answer, at the end `record`.
+
+        The turn goes on when the client leaves; `/stop` ends it.
+        """
         for name, text in (("question", request.question), ("query", request.query or "")):
             check_length(text, name, max_characters)
-        return await _stream(await turns.ask(conversation_id, request.question, request.query))
+        starting = turns.ask(conversation_id, request.question, request.query)
+        return await share(conversation_id, request.question, starting)
 
     @router.post(_ONE + "/regenerate", **EVENTS)
     async def regenerate(
@@ -72,7 +86,22 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     ) -> Response:
         """Answer the last question again, with the events of a turn; the new turn takes the place of the last one."""
         check_length(request.query or "", "query", max_characters)
-        return await _stream(await turns.regenerate(conversation_id, request.query))
+        return await share(conversation_id, None, turns.regenerate(conversation_id, request.query))
+
+    @router.get(_ONE + "/turns", **EVENTS)
+    async def follow(conversation_id: schemas.ConversationId) -> Response:
+        """Send the events of the turn in progress, from its first one on."""
+        if (turn := find_shared(conversation_id)) is None:
+            raise RequestError(404, "no turn of this conversation is in progress", code="not_found")
+        return await start_stream(turn.read(), error_name="error")
+
+    @router.post(_ONE + "/stop", status_code=204)
+    async def stop(conversation_id: schemas.ConversationId) -> Response:
+        """End the turn in progress, which is not kept, and wait for its end."""
+        if turn := find_shared(conversation_id):
+            turn.task.cancel()
+        async with turns.hold(conversation_id):
+            return Response(status_code=204)
 
     @router.get(_ONE + "/turns/{number}", response_model=RecordRow)
     def show_turn(conversation_id: schemas.ConversationId, number: schemas.TurnNumber) -> Response:
@@ -114,8 +143,10 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     def show_conversation(conversation_id: schemas.ConversationId) -> Response:
         """Show a conversation with the records of its turns."""
         session = turns.find(conversation_id)
-        records = conversations.records(conversation_id)
-        return JsonReply(_describe(session.describe(), turns) | {"records": [record.to_dict() for record in records]})
+        turn = find_shared(conversation_id)  # before the records: who ends meanwhile is in both, rather than in none
+        told = {"in_progress": {"question": turn.question} if turn else None}
+        records = [record.to_dict() for record in conversations.records(conversation_id)]
+        return JsonReply(_describe(session.describe(), turns) | told | {"records": records})
 
     @router.delete(_ONE, status_code=204)
     async def delete(conversation_id: schemas.ConversationId) -> Response:
@@ -131,10 +162,6 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         return JsonReply({"models": [model.describe() for model in models.values()]})
 
     return router
-
-
-async def _stream(turn: RunningTurn) -> TurnStream:
-    return await start_stream(turn, _format_events(turn), "error")
 
 
 async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
