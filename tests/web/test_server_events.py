@@ -85,7 +85,7 @@ def test_what_was_said_before_a_turn_failed_is_sent() -> None:
     async def read() -> list[bytes]:
         turn = RunningTurn(TurnThreads(), work, 60, lambda outcome, record: None, lambda: 10.0)
         form = CompletionForm("1", CompletionRequest(messages=[ChatMessage(role="user", content="q")]))
-        stream = await start_stream(_format_events(turn, form, CitedReply()), turn.cancel)
+        stream = await start_stream(turn, _format_events(turn, form, CitedReply()))
         return [chunk async for chunk in stream.body_iterator]
 
     said, failed = asyncio.run(read())

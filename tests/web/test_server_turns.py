@@ -95,7 +95,7 @@ def test_a_turn_of_a_conversation_goes_on_without_its_client(llm: Server, tmp_pa
     llm.plan_replies(Step(body=make_reply("word " * 60), byte_delay=0.05))
     with serve(tmp_path, *asking(llm), live=True) as server:
         path = begin_turn(server, read_until="piece")
-        assert server.http.get(path).json()["in_progress"] == {"question": QUESTION["content"]}
+        assert server.http.get(path).json()["in_progress"] == QUESTION["content"]
         events = server.http.get(f"{path}/turns").text
         assert events.startswith("event: stage")
         assert json.loads(events.strip().rpartition("data: ")[2])["agent_response"] == ("word " * 60).strip()

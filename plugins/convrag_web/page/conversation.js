@@ -6,7 +6,7 @@ export class Conversation {
   /**
    * @param {{id?: string, title?: string, model: string, domain: string}} info without an id it is not begun yet
    * @param {Object[]} records
-   * @param {{question: string|null}|null} inProgress a turn that the server takes; the last one again where it has no question
+   * @param {string|null} inProgress the question of the turn that the server takes; empty where it is the last one, again
    */
   constructor(info, records = [], inProgress = null) {
     this.info = info;
@@ -23,13 +23,12 @@ export class Conversation {
 
   /** The turns that are kept, and that in progress. */
   get turns() {
-    const asked = this.inProgress?.question;
-    return asked ? [...this.records, { original_query: asked }] : this.records;
+    return this.inProgress ? [...this.records, { original_query: this.inProgress }] : this.records;
   }
 
   /** Whether the turn at this place is in progress. */
   awaits(place) {
-    return Boolean(this.inProgress) && place === this.turns.length - 1;
+    return this.inProgress !== null && place === this.turns.length - 1;
   }
 
   /** Begins the conversation on the server with its first question; so none is kept that has no question. */

@@ -57,17 +57,14 @@ class ConversationList(BaseModel):
     conversations: list[ConversationInfo]
 
 
-class TurnInProgress(BaseModel):
-    """A turn whose answer is awaited. `question` is null where the last one is answered again."""
-
-    question: str | None
-
-
 class WholeConversation(ConversationInfo):
-    """A conversation with the records of its turns, and the turn in progress, if there is one."""
+    """A conversation with the records of its turns, and the question of the turn in progress, if there is one.
+
+    That question is empty where the last one is answered again.
+    """
 
     records: list[RecordRow]
-    in_progress: TurnInProgress | None
+    in_progress: str | None
 
 
 class NewConversation(BaseModel):

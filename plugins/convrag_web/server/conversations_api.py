@@ -50,11 +50,11 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     def find_shared(id: str) -> SharedTurn | None:
         return next((turn for turn in shared if turn.conversation == id), None)
 
-    async def share(id: str, question: str | None, starting: Awaitable[RunningTurn]) -> TurnStream:
-        turn = SharedTurn(id, question, starting, _format_events)
+    async def share(id: str, question: str, starting: Awaitable[RunningTurn]) -> TurnStream:
+        turn = SharedTurn(id, question, _format_events(starting))
         shared.append(turn)
         turn.task.add_done_callback(lambda _: shared.remove(turn))
-        return await start_stream(turn.read(), error_name="error")
+        return await start_stream(turn, turn.read(), "error")
 
     @router.get("/conversations", response_model=schemas.ConversationList)
     def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
@@ -86,14 +86,14 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     ) -> Response:
         """Answer the last question again, with the events of a turn; the new turn takes the place of the last one."""
         check_length(request.query or "", "query", max_characters)
-        return await share(conversation_id, None, turns.regenerate(conversation_id, request.query))
+        return await share(conversation_id, "", turns.regenerate(conversation_id, request.query))
 
     @router.get(_ONE + "/turns", **EVENTS)
     async def follow(conversation_id: schemas.ConversationId) -> Response:
         """Send the events of the turn in progress, from its first one on."""
         if (turn := find_shared(conversation_id)) is None:
             raise RequestError(404, "no turn of this conversation is in progress", code="not_found")
-        return await start_stream(turn.read(), error_name="error")
+        return await start_stream(turn, turn.read(), "error")
 
     @router.post(_ONE + "/stop", status_code=204)
     async def stop(conversation_id: schemas.ConversationId) -> Response:
@@ -144,9 +144,9 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         """Show a conversation with the records of its turns."""
         session = turns.find(conversation_id)
         turn = find_shared(conversation_id)  # before the records: who ends meanwhile is in both, rather than in none
-        told = {"in_progress": {"question": turn.question} if turn else None}
         records = [record.to_dict() for record in conversations.records(conversation_id)]
-        return JsonReply(_describe(session.describe(), turns) | told | {"records": records})
+        told = {"records": records, "in_progress": turn and turn.question}
+        return JsonReply(_describe(session.describe(), turns) | told)
 
     @router.delete(_ONE, status_code=204)
     async def delete(conversation_id: schemas.ConversationId) -> Response:
@@ -164,7 +164,8 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     return router
 
 
-async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
+async def _format_events(starting: Awaitable[RunningTurn]) -> AsyncIterator[bytes]:
+    turn = await starting
     told: dict[str, Any] = {}
     async for events in turn.batches():
         formatted = []

@@ -1,7 +1,8 @@
 """Replies as server-sent events: the events of a turn, for one client or for all who ask."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
+from itertools import count
 from typing import Any
 
 from starlette.responses import StreamingResponse
@@ -30,44 +31,93 @@ def format_event(data: Any, name: str = "") -> bytes:
     return head + b"data: " + encode_json(data) + b"\n\n"
 
 
-class TurnStream(StreamingResponse):
-    """The events of a turn as a reply.
+class SharedTurn:
+    """A turn that goes on whoever leaves: who asks for its events gets all of them, from the first on.
 
     Args:
+        conversation: its id.
+        question: that is answered; empty where it is the last one, again.
         events: of the turn, formatted.
-        on_end: is called however the reply ends.
+    """
+
+    def __init__(self, conversation: str, question: str, events: AsyncIterator[bytes]) -> None:
+        self.conversation = conversation
+        self.question = question
+        self._sent: list[bytes | Exception] = []
+        self._come = asyncio.Event()
+        self.task = asyncio.create_task(self._take(events))
+
+    async def _take(self, events: AsyncIterator[bytes]) -> None:
+        last: bytes | Exception = b""
+        try:
+            async for event in events:
+                self._add(event)
+        except asyncio.CancelledError:
+            last = RequestError(409, "the turn was stopped, and is not kept", code="cancelled")
+        except Exception as error:
+            last = error
+        self._add(last)
+
+    def _add(self, event: bytes | Exception) -> None:
+        self._sent.append(event)
+        self._come.set()  # for those who wait now
+        self._come.clear()
+
+    async def read(self) -> AsyncIterator[bytes]:
+        """Yield the events. Raises what ended the turn."""
+        for place in count():
+            while place == len(self._sent):
+                await self._come.wait()
+            event = self._sent[place]
+            if isinstance(event, Exception):
+                raise event
+            if not event:
+                return
+            yield event
+
+    async def leave(self) -> None:
+        """Wait for the end of the turn: a server that is told to end waits for its replies."""
+        await asyncio.wait([self.task])
+
+
+class TurnStream(StreamingResponse):
+    """The events of a turn as a reply. However the reply ends, the turn is left.
+
+    Args:
+        turn: the turn.
+        events: its events, formatted.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncIterator[bytes], on_end: Callable[[], None]) -> None:
+    def __init__(self, turn: RunningTurn | SharedTurn, events: AsyncIterator[bytes]) -> None:
         super().__init__(events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # that for nginx
-        self._on_end = on_end
+        self._turn = turn
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events. `Guard` watches whether the client leaves, and cancels this: once is enough."""
         try:
             await self.stream_response(send)
         finally:
-            self._on_end()
+            await self._turn.leave()
 
 
 async def start_stream(
-    events: AsyncIterator[bytes], on_end: Callable[[], None] = lambda: None, error_name: str = ""
+    turn: RunningTurn | SharedTurn, events: AsyncIterator[bytes], error_name: str = ""
 ) -> TurnStream:
     """Wait for the first event, and return the reply that streams all of them.
 
     A later error is the last event. An earlier one is raised, so that it becomes a reply with its own status.
 
     Args:
-        events: of a turn, formatted.
-        on_end: is called however the reply ends, also with an error before the first event.
+        turn: the turn; it is left where waiting for the first event ends with an error.
+        events: its events, formatted.
         error_name: name of the event that is an error.
     """
     try:
         first = await anext(events)
     except BaseException:
-        on_end()
+        await turn.leave()
         raise
 
     async def stream() -> AsyncIterator[bytes]:
@@ -78,68 +128,4 @@ async def start_stream(
         except Exception as error:
             yield format_event(describe_failure(error).to_dict(), error_name)
 
-    return TurnStream(stream(), on_end)
-
-
-SHARED_TURN = "shared turn"
-"""The name of the tasks in which such turns run."""
-
-
-class SharedTurn:
-    """A turn that goes on whoever leaves: who asks for its events gets all of them, from the first on.
-
-    Args:
-        conversation: its id.
-        question: that is answered; None where it is the last one, again.
-        starting: starts the turn. It ends early where `task` is cancelled.
-        format_events: formats its events.
-    """
-
-    def __init__(
-        self,
-        conversation: str,
-        question: str | None,
-        starting: Awaitable[RunningTurn],
-        format_events: Callable[[RunningTurn], AsyncIterator[bytes]],
-    ) -> None:
-        self.conversation = conversation
-        self.question = question
-        self._sent: list[bytes] = []
-        self._error: Exception | None = None
-        self._ended = False
-        self._come = asyncio.Event()
-        self.task = asyncio.create_task(self._run(starting, format_events), name=SHARED_TURN)
-
-    async def _run(
-        self, starting: Awaitable[RunningTurn], format_events: Callable[[RunningTurn], AsyncIterator[bytes]]
-    ) -> None:
-        turn = None
-        try:
-            turn = await starting
-            async for event in format_events(turn):
-                self._sent.append(event)
-                self._wake()
-        except asyncio.CancelledError:
-            self._error = RequestError(409, "the turn was stopped, and is not kept", code="cancelled")
-        except Exception as error:
-            self._error = error
-        if turn:
-            turn.cancel()  # without effect where it has ended
-        self._ended = True
-        self._wake()
-
-    def _wake(self) -> None:
-        self._come.set()  # for all who wait now
-        self._come.clear()
-
-    async def read(self) -> AsyncIterator[bytes]:
-        """Yield the events. Raises what ended the turn."""
-        read = 0
-        while read < len(self._sent) or not self._ended:
-            if read == len(self._sent):
-                await self._come.wait()
-            else:
-                yield self._sent[read]
-                read += 1
-        if self._error:
-            raise self._error
+    return TurnStream(turn, stream())

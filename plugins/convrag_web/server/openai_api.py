@@ -119,7 +119,7 @@ def make_router(
 async def _send(turn: RunningTurn, form: ReplyForm, reply: CitedReply, stream: bool) -> Response:
     if stream:
         error_name = "error" if isinstance(form, ResponseForm) else ""
-        return await start_stream(_format_events(turn, form, reply), turn.cancel, error_name)
+        return await start_stream(turn, _format_events(turn, form, reply), error_name)
     try:
         record = check_answered(await turn.finish())
     finally:

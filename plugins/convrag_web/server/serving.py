@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import gc
 import signal
@@ -20,7 +19,6 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from convrag import ConfigError
 from convrag.sdk.console import make_console
-from convrag_web.server.event_stream import SHARED_TURN
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -93,15 +91,6 @@ class TurnServer(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End once the turns have ended, those whose clients have left among them."""
-        waited_for = self.server_state.tasks
-        for task in asyncio.all_tasks():
-            if task.get_name() == SHARED_TURN:
-                waited_for.add(task)
-                task.add_done_callback(waited_for.discard)
-        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End, and at the second signal end without waiting for turns."""

@@ -189,6 +189,10 @@ class RunningTurn:
         """End the turn: no new calls, and calls in flight are dropped. Without effect if it has ended."""
         self._stream.cancel()
 
+    async def leave(self) -> None:
+        """End the turn, whose only client leaves."""
+        self.cancel()
+
     def _take_events(self) -> list[Event]:
         told = self._stream.events
         taken = [told.popleft() for _ in range(len(told))]
@@ -220,6 +224,9 @@ class RunningTurn:
             alarm = self._loop.call_later(left + 0.001, self._has_events.set)  # cheaper than asyncio.timeout
             try:
                 await self._has_events.wait()
+            except asyncio.CancelledError:  # nobody reads any more
+                self.cancel()
+                raise
             finally:
                 alarm.cancel()
         else:
