@@ -182,18 +182,6 @@ def test_a_conversation_about_other_documents_can_be_read_alone(chat: ChatPage):
     chat.input.wait_for()
 
 
-def test_why_is_readable_on_a_telephone(chat: ChatPage):
-    chat.page.set_viewport_size({"width": 390, "height": 800})
-    chat.ask(PHASES)
-    chat.ask("And who saw it first?", turn=2)
-    why = chat.last.locator(".why")
-    why.locator("summary").click()
-    for text in why.locator(".why-body li > span:last-child").all():
-        box = text.bounding_box()
-        assert box
-        assert box["width"] > 200 or len(text.inner_text()) < 40
-
-
 def test_conversations_are_listed_opened_and_begun(chat: ChatPage):
     chat.ask(PHASES)
     first = chat.ids

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from document_files import make_pdf
 from web.browser import Server, find_violations, open_page, serve
 from web.chat_page import ChatPage
 from web.handbook import QUESTION, write_handbook
@@ -23,6 +24,8 @@ def documents(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """A server with the handbook, and the handbook's folder."""
     folder = tmp_path_factory.mktemp("documents")
     handbook = write_handbook(folder)
+    pages = [[f"The filter of pump {n} is cleaned after {n * 10} hours of work."] for n in range(1, 13)]
+    (handbook / "machine.pdf").write_bytes(make_pdf(pages))
     with serve(folder, "dataset=documents", f"dataset.path={handbook}", "rewriter=none", "llm=extractive") as server:
         yield server, handbook
 
@@ -81,3 +84,25 @@ def test_the_text_of_a_document_is_text(browser: Browser, documents: tuple[Serve
         assert shown.locator("b, a").count() == 0
         assert shown.get_by_text("policies/leave.md").is_visible()  # also where the text has been scrolled
         assert "🙂 and 👩‍👩‍👧 as well." in shown.inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_pdf_opens_at_the_page_that_is_cited(browser: Browser, documents: tuple[Server, Path], width: int) -> None:
+    with open_page(browser, documents[0].address, width=width) as page:
+        chat = ChatPage(page)
+        chat.ask("After how many hours is the filter of pump 9 cleaned?")
+        open_passage(chat, "machine.pdf").click()
+        shown = page.get_by_role("dialog", name="Document")
+        mark = shown.locator("mark").first
+        mark.wait_for()
+        assert "pump 9 is cleaned after 90 hours" in mark.inner_text()
+        head = shown.locator("header")
+        assert head.locator("p").inner_text() == "machine.pdf, page 9"
+        assert is_in_view(head.locator("h2"))
+        assert is_in_view(mark)
+        names = "import('/static/view/names.js')"
+        for url, address in (
+            ("https://a.example/x.pdf", "https://a.example/x.pdf#page=9"),
+            ("https://a.example/x", ""),
+        ):
+            assert page.evaluate(f"{names}.then((found) => found.getAddress('{url}', 9))") == (address or url)

@@ -113,6 +113,7 @@ def test_markdown_has_no_html_and_no_images(modules: ChatPage):
     assert "&lt;i&gt;raw&lt;/i&gt; alt" in html
     assert '<a href="https://a.example/" target="_blank" rel="noopener noreferrer">' in html
     assert "ftp:" not in html
+    assert "| 1 | 2 |<br>| 3 | 4 |" in modules.page.evaluate(RENDER, ["| 1 | 2 |\n| 3 | 4 |", []])  # rows, no head
     assert "\u202e" not in html
 
 

@@ -18,8 +18,9 @@ pytestmark = pytest.mark.slow
 EXPLAIN = """async ([record, earlier]) => {
     const { explainQuery } = await import("/static/page/why_query.js");
     const body = document.createElement("div");
+    body.className = "why-body";
     body.append(...explainQuery(record, earlier));
-    document.body.append(body);
+    document.querySelector("main").append(body);
     return [...body.querySelectorAll("li")].map((row) => [...row.children].map((part) => part.textContent));
 }"""
 
@@ -57,3 +58,19 @@ def test_hostile_links_are_text_and_odd_ones_are_left_out(page: Page) -> None:
     page.wait_for_timeout(200)
     assert page.evaluate("() => window.hurt") is None
     assert explain(page, {"links": "it"}) == explain(page, {"links": {"a": 1}, "of": "mmr"}) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_queries_are_readable_beside_long_notes(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    sources = ["a rewriter with a name", "another of the rewriters", "the third of all rewriters"]
+    queries = [
+        {"text": text, "weight": 0.25, "search": "dense", "source": source}
+        for text in ("How far away is the Moon from the Earth, in miles?", "Who was there first, and when was that?")
+        for source in sources
+    ]
+    page.evaluate(EXPLAIN, [{"queries": queries}, []])
+    texts = page.locator(".why-body").last.locator("li > span:last-child")
+    assert texts.count() == 2
+    assert all((text.bounding_box() or {"width": 0})["width"] > 200 for text in texts.all())
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,6 +1,8 @@
 /** Shows a whole document, scrolled to a passage of it, which is marked. */
 
+import { makeFinder } from "../view/code_points.js";
 import { make, makeLink } from "../view/dom.js";
+import { getAddress } from "../view/names.js";
 import { readDocument } from "./api.js";
 import { button, fill } from "./controls.js";
 import { renderDocumentText } from "./document_text.js";
@@ -39,13 +41,22 @@ export class DocumentPanel {
   }
 }
 
+/** The number of the page on which the first mark begins; none where the document has no pages. */
+function findPage({ text, pages, passage }, cited) {
+  if (!passage || !pages.length) return undefined;
+  const find = makeFinder(text);
+  const start = find(passage.start) + Math.min(...(cited.length ? cited.map(([each]) => each) : [0]));
+  return pages.findLast((page) => find(page.start) <= start)?.number;
+}
+
 function renderDocument(shown, cited) {
   const { id, title, url, first, last, length, passage } = shown;
+  const page = findPage(shown, cited);
   const cut = last - first < length && `Characters ${first.toLocaleString()} to ${last.toLocaleString()} of ${length.toLocaleString()} are shown.`;
   return [
     make("header", { class: "document-head" },
       make("h2", {}, title || id.split("/").at(-1)),
-      make("p", { class: "hint" }, id, url && [" · ", makeLink(url, url)])),
+      make("p", { class: "hint" }, id, page && `, ${shown.page_name} ${page}`, url && [" · ", makeLink(getAddress(url, page), url)])),
     !passage && makeNotice("The passage is not marked: the document has changed since it was found."),
     cut && makeNotice(cut),
     make("div", { class: "document-text" }, ...renderDocumentText({ ...shown, cited })),

@@ -2,7 +2,7 @@
 
 import { listStatements, markSpans } from "../view/answer.js";
 import { make, makeLink } from "../view/dom.js";
-import { getPlace } from "../view/names.js";
+import { getAddress, getPlace } from "../view/names.js";
 import { findCitedSpans } from "../view/support.js";
 import { button } from "./controls.js";
 import { Sheet } from "./sheet.js";
@@ -39,7 +39,7 @@ export class PassagePanel {
 
 function describe(source) {
   const found = source.rank ? `rank ${source.rank}, score ${source.score.toPrecision(3)}` : "found in an earlier turn";
-  const link = source.url && make("p", { class: "passage-url" }, makeLink(source.url));
+  const link = source.url && make("p", { class: "passage-url" }, makeLink(getAddress(source.url, source.metadata?.page), source.url));
   return [make("p", { class: "hint" }, [getPlace(source) ? source.title : source.id, found].filter(Boolean).join(" · ")), link];
 }
 

@@ -5,6 +5,11 @@ export function getPlace({ metadata }) {
   return typeof metadata?.place === "string" && typeof metadata.document === "string" ? metadata.place : "";
 }
 
+/** An address of the web; that of a PDF opens it at a page. */
+export function getAddress(url, page) {
+  return page && /^[^?#]*\.pdf(\?[^#]*)?$/i.test(url) ? `${url}#page=${page}` : url;
+}
+
 /** The place of a passage, else its title; empty where it has neither. */
 export function getName(passage) {
   return getPlace(passage) || passage.title || "";
