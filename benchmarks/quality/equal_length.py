@@ -8,9 +8,10 @@ import numpy as np
 
 from convrag.api.stages import Generator
 from convrag.api.types import Evidence, EvidenceItem
+from convrag.sdk.answers import truncate_words
+from convrag.sdk.citations import strip_citations
 from convrag_compare.paired_differences import compute_sign_flip_p
 from convrag_ginger.length_limit import stem_content
-from convrag_judging.answers import split_words, truncate_answer
 from mtrag_contexts import ContextTurn
 
 
@@ -46,9 +47,9 @@ def compare_answers(
     """
     values = []
     for turn, *pair in zip(turns, ours, others, strict=True):
-        words = min(len(split_words(text)) for text in pair)
+        words = min(len(strip_citations(text).split()) for text in pair)
         wanted = split(turn.reference)
-        found = [set(split(truncate_answer(text, words))) for text in pair]
+        found = [set(split(truncate_words(strip_citations(text), words))) for text in pair]
         values.append([sum(part in has for part in wanted) / max(1, len(wanted)) for has in found])
     rows = np.array(values)
     return float(rows[:, 0].mean()), float(rows[:, 1].mean()), compute_p(turns, rows[:, 0] - rows[:, 1])

@@ -23,6 +23,9 @@
 * `frequencies`: in how many passages each word is, and what a question's words weigh.
 * `matching`: how much of what a question asks the sentences of passages say.
 * `deciding`: whether a question is answered or refused, from named signals.
+* `support`: how far passages support the sentences of an answer, by the words in common.
+* `answers`: answers as metrics compare them, and what the data set knows of their turns.
+* `judges`: language models as judges of answers.
 * `alignment`: finds copied texts in the text that they were copied from.
 * `citations`: finds and checks the citations of an answer, and the sentence that each stands behind.
 * `history`: what a stage reads of a conversation's history, turn by turn.

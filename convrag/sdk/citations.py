@@ -52,6 +52,20 @@ def find_citations(text: str) -> Iterator[CitationMark]:
             yield CitationMark(match.start() + len(match["gap"]), match.end(), tuple(_find_numbers(match["numbers"])))
 
 
+def blank_citations(text: str) -> str:
+    """A text with spaces in place of its citations, so that all else stays where it is; [1999] is a year, and stays."""
+    return _CODE_OR_CITATION.sub(lambda found: " " * len(found[0]) if _cites(found) else found[0], text)
+
+
+def strip_citations(text: str) -> str:
+    """A text without its citations, the space before them and white space around it; [1999] is a year, and stays."""
+    return _CODE_OR_CITATION.sub(lambda found: "" if _cites(found) else found[0], text).strip()
+
+
+def _cites(found: re.Match[str]) -> bool:
+    return found["numbers"] is not None and all(0 <= number < 1000 for number in _find_numbers(found["numbers"]))
+
+
 def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
     """Remove citations of numbers that no passage has.
 

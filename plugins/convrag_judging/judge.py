@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge
 
 from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord, operational
+from convrag.sdk.answers import References, lacks_part, list_evidence
 from convrag.sdk.identity import digest, file_hash
+from convrag.sdk.judges import check_tasks, name_llms
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.parallel import map_parallel
-from convrag_judging.answers import References, has_answer, shown_passages
-from convrag_judging.assessors import check_tasks, name_llms
 
 if TYPE_CHECKING:
     from convrag_judging.judgement_files import Rating
@@ -113,7 +113,8 @@ class JudgeMetrics(Metrics):
         else:
             aggregate = RatingAggregate(self._rubric(), human)
             judge = partial(self._judge, rubric=self._rubric())
-            turns = map_parallel(judge, filter(has_answer, records), "judging", workers=self.workers)
+            answered = (record for record in records if not lacks_part(record, "answer"))
+            turns = map_parallel(judge, answered, "judging", workers=self.workers)
         for turn in turns:
             aggregate.add(turn)
         return Measurement(aggregate.average_turns(), report=aggregate.report())
@@ -147,7 +148,7 @@ class JudgeMetrics(Metrics):
         ratings = [
             rating
             for judge in self.judges
-            for rating in judge.rate(record.turn_id, turn, shown_passages(record), answer, rubric, problems)
+            for rating in judge.rate(record.turn_id, turn, list_evidence(record), answer, rubric, problems)
         ]
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)

@@ -8,8 +8,8 @@ from typing import Annotated, TypeVar
 from pydantic import AliasChoices, Field, FiniteFloat
 
 from convrag import DataError
+from convrag.sdk.citations import strip_citations
 from convrag.sdk.jsonl import Line, read_lines
-from convrag_judging.answers import split_words
 from convrag_judging.nugget_scores import NuggetLabels, NuggetSet, parse_assignment, parse_importance
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ def read_nugget_labels(paths: Sequence[Path]) -> Mapping[str, Sequence[NuggetLab
 def _read_labels(row: _LabelLine, line: Line, assessor: str) -> NuggetLabels:
     words = row.words
     if words is None and row.answer_text:
-        words = len(split_words(row.answer_text))
+        words = len(strip_citations(row.answer_text).split())
     if row.nuggets is not None:
         nuggets = _NuggetLine(row.turn_id, row.nuggets).split()
         texts, importance, assignment = zip(*nuggets, strict=True) if nuggets else ((), (), ())

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convrag import LLM, Passage, Prompt, PromptTemplate
-from convrag_judging.answers import ReferenceTurn
-from convrag_judging.assessors import ask_for_form, passage_inputs
+from convrag.sdk.answers import ReferenceTurn
+from convrag.sdk.judges import ask_for_form, passage_inputs
 from convrag_judging.nugget_judgements import NuggetAssessment
 from convrag_judging.nugget_scores import LabelParser, NuggetSet, parse_assignment, parse_importance
 

@@ -20,19 +20,19 @@ from convrag import (
     TurnRecord,
     operational,
 )
-from convrag.sdk.identity import digest, file_hash
-from convrag.sdk.lazy import Lazy
-from convrag.sdk.parallel import map_parallel
-from convrag_judging.answers import (
+from convrag.sdk.answers import (
     References,
     ReferenceTurn,
-    has_answer,
+    lacks_part,
+    list_evidence,
+    prepare_answer,
     rests_on_few_nuggets,
-    shown_passages,
-    split_words,
-    truncate_answer,
 )
-from convrag_judging.assessors import check_tasks, find_rule_based, name_llms
+from convrag.sdk.citations import strip_citations
+from convrag.sdk.identity import digest, file_hash
+from convrag.sdk.judges import check_tasks, find_rule_based, name_llms
+from convrag.sdk.lazy import Lazy
+from convrag.sdk.parallel import map_parallel
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
 from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, NuggetAggregate, TurnJudgement
 from convrag_judging.nugget_scores import SCORES, NuggetLabels, NuggetSet
@@ -179,7 +179,8 @@ class NuggetMetrics(Metrics):
             judgements: Iterable[TurnJudgement] = (self._look_up(record, labels) for record in records)
         else:
             aggregate = NuggetAggregate(self.min_nuggets)
-            judgements = map_parallel(self._judge, filter(has_answer, records), "nuggets", workers=self.workers)
+            answered = (record for record in records if not lacks_part(record, "answer"))
+            judgements = map_parallel(self._judge, answered, "nuggets", workers=self.workers)
         for judgement in judgements:
             aggregate.add(judgement)
         return Measurement(aggregate.scores, report=aggregate.report())
@@ -195,7 +196,7 @@ class NuggetMetrics(Metrics):
         """The judgement of a turn from files."""
         if rests_on_few_nuggets(record, self.min_nuggets):
             return TurnJudgement(record.turn_id, left_out=FEW)
-        words = len(split_words(record.answer.text)) if record.answer.text else None
+        words = _count_words(record.answer.text) if record.answer.text else None
         return TurnJudgement.from_labels(record.turn_id, labels.get(record.turn_id, ()), words)
 
     def _judge(self, record: TurnRecord) -> TurnJudgement:
@@ -206,22 +207,26 @@ class NuggetMetrics(Metrics):
         nuggets = self._find_nuggets(record, turn, problems)
         if isinstance(nuggets, str):
             return TurnJudgement(record.turn_id, left_out=nuggets, problems=tuple(problems))
-        answer = truncate_answer(record.answer.text, self.max_words)
+        answer = prepare_answer(record, max_words=self.max_words) if self.max_words else record.answer.text
         assessments = [assessor.assess(turn, nuggets, answer, problems) for assessor in self.assessors]
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)
-        return TurnJudgement.from_assessments(record.turn_id, assessments, len(split_words(answer)), problems)
+        return TurnJudgement.from_assessments(record.turn_id, assessments, _count_words(answer), problems)
 
     def _find_nuggets(self, record: TurnRecord, turn: ReferenceTurn, problems: list[str]) -> NuggetSet | str:
         """The nuggets of a turn, from the file or from passages, or the reason why it has none."""
         if self._nuggets:
             nuggets = self._nuggets().get(record.turn_id)
             return nuggets if nuggets and nuggets.texts else NO_NUGGETS
-        passages = turn.passages if self.passages == "reference" else shown_passages(record)
+        passages = turn.passages if self.passages == "reference" else list_evidence(record)
         if not passages:
             return NO_PASSAGES
         texts = self.assessors[0].create_nuggets(turn, passages, problems)
         return NuggetSet(tuple(texts)) if texts else NO_NUGGETS
+
+
+def _count_words(answer: str) -> int:
+    return len(strip_citations(answer).split())
 
 
 def _template(task: str, path: Path | None) -> PromptTemplate:

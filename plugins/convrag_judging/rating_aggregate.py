@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from convrag import LLM, DataError, Passage, PromptTemplate, Report
+from convrag.sdk.answers import ReferenceTurn
+from convrag.sdk.judges import ask_for_form, passage_inputs
 from convrag.sdk.strict_json import format_json
 from convrag_judging.agreement import Agreement, format_figure, krippendorff_alpha, measure_agreements
-from convrag_judging.answers import ReferenceTurn
-from convrag_judging.assessors import ask_for_form, passage_inputs
 from convrag_judging.judgement_files import Rating, group_ratings
 
 

@@ -12,6 +12,7 @@ def convrag_register(register: Register) -> None:
     register("metrics", "bertscore", "convrag_metrics.bertscore:BertScoreMetrics")
     register("metrics", "rb_agg", "convrag_metrics.bertscore:RbAggMetrics")
     register("metrics", "grounding", "convrag_metrics.grounding:GroundingMetrics")
+    register("metrics", "trust", "convrag_metrics.trust:TrustMetrics")
     register("metrics", "reference_free", "convrag_metrics.reference_free:ReferenceFreeMetrics")
     register("metrics", "answerability", "convrag_metrics.answerability:AnswerabilityMetrics")
     register("metrics", "rewrites", "convrag_metrics.rewrites:RewriteMetrics")

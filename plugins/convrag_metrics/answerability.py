@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import Dataset, Metrics, TurnRecord
+from convrag.sdk.answers import References, lacks_part, prepare_answer
 from convrag_metrics.idk import (
     ANSWERABILITY,
     ANSWERABLE,
@@ -12,7 +13,6 @@ from convrag_metrics.idk import (
     detect_idk_answer,
     withholds_answer,
 )
-from convrag_metrics.record_texts import References, lacks_part, prepare_answer
 from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
 _TRUE_POSITIVES, _PREDICTED, _LABELLED = _COUNTS = ("idk_true_positives", "idk_said", "idk_labelled")

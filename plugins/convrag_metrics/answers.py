@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from annotated_types import Ge
 
 from convrag import Dataset, Metrics, TurnRecord
-from convrag_metrics.record_texts import References, evidence_texts, lacks_part, prepare_answer
+from convrag.sdk.answers import References, evidence_texts, lacks_part, prepare_answer, rests_on_few_nuggets
 from convrag_metrics.token_overlap import (
     measure_overlap,
     measure_subsequence,
@@ -79,7 +79,7 @@ class AnswerMetrics(Metrics):
         measured = {}
         for record in records:
             if (reference := self.references.find_answer(record)) and not lacks_part(record, "answer"):
-                few = self._rests_on_few_nuggets(record)
+                few = rests_on_few_nuggets(record, self.min_nuggets)
                 answer = prepare_answer(record, self.citations, self.max_words)
                 scores = {} if few else score_answer(answer, reference) | self._measure_alone(record, answer)
                 measured[record.turn_id] = scores | ({"few_nuggets": float(few)} if self.min_nuggets else {})
@@ -90,10 +90,6 @@ class AnswerMetrics(Metrics):
         if COUNTS[0] not in means:
             return means
         return {CORPUS_BLEU: corpus_bleu(means)} | {name: mean for name, mean in means.items() if name not in COUNTS}
-
-    def _rests_on_few_nuggets(self, record: TurnRecord) -> bool:
-        nuggets = record.trace.get("generator", {}).get("nuggets")
-        return nuggets is not None and len(nuggets) < self.min_nuggets
 
     def _make_scorer(self) -> AnswerScorer:
         tokenize, bleu = _make_rouge_tokenizer(stem=self.stem), make_bleu(self.bleu_tokenize)

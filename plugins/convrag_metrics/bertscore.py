@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 from annotated_types import Ge
 
 from convrag import ConfigError, ConvragError, DataError, Dataset, Metrics, TurnRecord, operational
+from convrag.sdk.answers import Citations, References, evidence_texts, lacks_part, prepare_answer
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import identify_model
 from convrag.sdk.progress import track
 from convrag_metrics.idk import ANSWERABILITY, condition_on_answerability, detect_idk_answer
 from convrag_metrics.pretrained import EXTRAS, find_model
-from convrag_metrics.record_texts import Citations, References, evidence_texts, lacks_part, prepare_answer
 from convrag_metrics.token_overlap import Overlap, measure_rouge_l
 
 if TYPE_CHECKING:

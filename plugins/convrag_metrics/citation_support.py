@@ -1,21 +1,17 @@
 """Whether the texts that a sentence cites support it: by the words in common, or by asking an LLM."""
 
-import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from pydantic import BaseModel
 
 from convrag import LLM, LLMError, PromptTemplate
 from convrag.sdk.structured_output import ask_json
-from convrag.sdk.words import GRAMMAR_WORDS, stem_words
+from convrag.sdk.words import find_stems
 
 SupportCase = tuple[str, Sequence[str]]
 """A sentence, and the texts that it cites."""
 SupportJudge = Callable[[SupportCase], bool | None]
 """A case -> whether the texts support the sentence; None where that could not be found out."""
-
-_WORD = re.compile(r"[^\W_]+(?:(?:[-'’.]|(?<=\d),(?=\d))[^\W_]+)*")
 
 
 class Verdict(BaseModel):
@@ -25,7 +21,7 @@ class Verdict(BaseModel):
 
 
 def has_lexical_support(case: SupportCase, threshold: float) -> bool:
-    """Whether the cited texts together have enough of a sentence's content words (as English stems), and its numbers.
+    """Whether the cited texts together have enough of a sentence's content words (as stems), and all of its numbers.
 
     A sentence without content words is supported.
 
@@ -34,13 +30,9 @@ def has_lexical_support(case: SupportCase, threshold: float) -> bool:
         threshold: the share of the content words that the texts must have.
     """
     sentence, texts = case
-    wanted = dict.fromkeys(stem_words(_content_words(sentence)))
-    words = frozenset[str]().union(*(_find_words(text) for text in texts))
-    numbers = [word for word in _split_words(sentence) if any(character.isdigit() for character in word)]
-    if not all(number in words for number in numbers):
-        return False
-    stems = frozenset[str]().union(*(_find_stems(text) for text in texts))
-    return not wanted or sum(stem in stems for stem in wanted) >= threshold * len(wanted)
+    wanted, known = find_stems(sentence), frozenset[str]().union(*map(find_stems, texts))
+    numbers = {stem for stem in wanted if any(map(str.isdigit, stem))}
+    return numbers <= known and len(wanted & known) >= threshold * len(wanted)
 
 
 def ask_for_support(llm: LLM, template: PromptTemplate, case: SupportCase) -> bool | None:
@@ -50,21 +42,3 @@ def ask_for_support(llm: LLM, template: PromptTemplate, case: SupportCase) -> bo
         return ask_json(llm, template.render(sentence=sentence, sources=list(texts)), Verdict).supported
     except LLMError:
         return None
-
-
-def _split_words(text: str) -> list[str]:
-    return [match[0].lower().replace("’", "'") for match in _WORD.finditer(text)]
-
-
-def _content_words(text: str) -> list[str]:
-    return [word.removesuffix("'s") for word in _split_words(text) if word not in GRAMMAR_WORDS]
-
-
-@lru_cache(maxsize=4096)
-def _find_words(text: str) -> frozenset[str]:
-    return frozenset(_split_words(text))
-
-
-@lru_cache(maxsize=4096)
-def _find_stems(text: str) -> frozenset[str]:
-    return frozenset(stem_words(_content_words(text)))

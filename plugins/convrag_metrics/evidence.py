@@ -12,10 +12,10 @@ from typing import Annotated
 from annotated_types import Interval
 
 from convrag import LLM, DataError, Dataset, Metrics, Passage, Store, TurnRecord
+from convrag.sdk.answers import lacks_part
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.trec import decode_id, split_columns
-from convrag_metrics.record_texts import lacks_part
 from convrag_metrics.trec_eval import BATCH, evaluate_rankings, open_corpus, parse_measure, rank_ids
 
 _TREC = {"nDCG": "evidence_nDCG", "SetP": "evidence_precision", "SetR": "evidence_recall"}

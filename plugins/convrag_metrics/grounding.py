@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from annotated_types import Interval
 
 from convrag import LLM, Metrics, PromptTemplate, TurnRecord, operational
+from convrag.sdk.answers import lacks_part
+from convrag.sdk.citations import blank_citations, find_citations, strip_citations
 from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import identify_model
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.sentences import find_sentence_spans
 from convrag_metrics.idk import detect_idk_answer
 from convrag_metrics.pretrained import EXTRAS
-from convrag_metrics.record_texts import CODE_OR_CITATION, lacks_part, strip_citations
 
 if TYPE_CHECKING:
     from convrag_metrics.citation_support import SupportCase, SupportJudge
@@ -185,33 +185,20 @@ def _is_measured(record: TurnRecord) -> bool:
     return bool(known) and detect_idk_answer(record) != "yes"
 
 
-_LEADING_MARK = re.compile(r"^(?:\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\])+[.,;:]?")
-_LIST_MARKER = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s*$")
-
-
 class CitedSentence(NamedTuple):
-    """A sentence without its citation marks, and the numbers that they name, in order."""
+    """A sentence without its citations, and the numbers that these name, in order."""
 
     text: str
     citations: tuple[int, ...]
 
 
 def split_cited_sentences(answer: str) -> list[CitedSentence]:
-    """The sentences of an answer that have a letter. A mark after a full stop belongs to the sentence before it."""
-    parts: list[str] = []
-    for part in (answer[start:end] for start, end in find_sentence_spans(answer)):
-        if parts and (mark := _LEADING_MARK.match(part)):
-            parts[-1] += mark[0]
-            part = part[mark.end() :]
-        if parts and _LIST_MARKER.match(parts[-1]):
-            part = f"{parts.pop()} {part}"
-        if part.strip():
-            parts.append(part)
-    sentences = (CitedSentence(strip_citations(part), find_citations(part)) for part in parts)
-    return [sentence for sentence in sentences if any(character.isalpha() for character in sentence.text)]
-
-
-def find_citations(text: str) -> tuple[int, ...]:
-    """The numbers that a text's citation marks name; code has no marks."""
-    marks = (found["numbers"] for found in CODE_OR_CITATION.finditer(text) if found["numbers"])
-    return tuple(int(number) for mark in marks for number in re.findall(r"\d+", mark))
+    """The sentences of an answer that have a letter; a citation belongs to the last one that begins before it."""
+    plain = blank_citations(answer)
+    spans = [(start, end) for start, end in find_sentence_spans(plain) if any(map(str.isalpha, plain[start:end]))]
+    numbers: list[list[int]] = [[] for _ in spans]
+    for mark in find_citations(answer):
+        if (place := sum(start <= mark.start for start, _ in spans)) and plain[mark.start] == " ":
+            numbers[place - 1] += mark.numbers
+    texts = (strip_citations(answer[start:end]) for start, end in spans)
+    return [CitedSentence(text, tuple(cited)) for text, cited in zip(texts, numbers, strict=True)]

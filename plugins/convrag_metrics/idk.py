@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from convrag import TurnRecord
-from convrag_metrics.record_texts import strip_citations
+from convrag.sdk.citations import strip_citations
 
 Idk = Literal["no", "partly", "yes", "courtesy"]
 """Whether an answer says "I do not know": no; of a part of the question; and nothing else; or it says nothing but

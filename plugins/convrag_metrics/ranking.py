@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
 from convrag import ConfigError, Dataset, Measurement, Metrics, Store, TurnRecord
-from convrag_metrics.record_texts import lacks_part
+from convrag.sdk.answers import lacks_part
 from convrag_metrics.trec_eval import (
     BATCH,
     evaluate_rankings,

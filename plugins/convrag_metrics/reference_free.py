@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from convrag import Dataset, Measurement, Metrics, Report, TurnRecord
+from convrag.sdk.answers import References, lacks_part
 from convrag.sdk.lazy import Lazy
 from convrag_metrics.grounding import GROUNDED, GroundingMetrics
 from convrag_metrics.idk import detect_idk_answer
-from convrag_metrics.record_texts import References, lacks_part
 
 _ANSWERED = "answered"
 _MEANING = (

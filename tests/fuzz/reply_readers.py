@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from convrag import LLM, Completion, Evidence, EvidenceItem, Hit, LLMError, Nugget, Prompt, PromptTemplate, Retriever
+from convrag.sdk.answers import ReferenceTurn
 from convrag.sdk.citations import check_citations
 from convrag.sdk.retry_after import parse_retry_after
 from convrag.sdk.sentences import find_sentence_spans, shorten_by_clauses
@@ -22,7 +23,6 @@ from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.summarizer import LlmSummarizer
-from convrag_judging.answers import ReferenceTurn
 from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
 from convrag_judging.rating_aggregate import RubricJudge, read_rubric, rubric_path

@@ -12,7 +12,6 @@ from convrag import LLM, ConfigError, Dataset, LLMError, Measurement, Report, St
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose
 from convrag.testing import MetricsContract
-from convrag_judging.answers import split_words, truncate_answer
 from convrag_judging.nuggets import NuggetMetrics
 from tasks import run_task
 
@@ -159,13 +158,6 @@ def test_a_longer_answer_is_truncated_before_it_is_judged(store: Store) -> None:
     assert llm.asked("assign")[0].inputs["answer"] == f"Well. {FACTS[0]}."
     assert (values["nuggets_words"], values["nuggets_strict_all"]) == (6.0, 1 / 3)
     assert metric(store, model()).measure([record(1, answer)])["t<::>1"]["nuggets_strict_all"] == 2 / 3
-
-
-def test_splitting_and_truncating_answers() -> None:
-    assert split_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
-    assert truncate_answer("a b [1] c", 3) == "a b [1] c"
-    assert truncate_answer("a  b [1] c", 2) == "a b"
-    assert truncate_answer("a b", None) == "a b"
 
 
 def test_an_empty_answer_scores_0_without_a_call(store: Store) -> None:

@@ -9,11 +9,12 @@ from convrag import Answer, Conversation, Dataset, Embedder, Evidence, EvidenceI
 from convrag.api.records import TurnRecord
 from convrag.score.measuring import check_measures_differ
 from convrag.score.scoring import Scores
+from convrag.sdk.answers import truncate_words
+from convrag.sdk.citations import strip_citations
 from convrag.testing import MetricsContract
 from convrag_metrics.answerability import AnswerabilityMetrics
 from convrag_metrics.answers import AnswerMetrics
 from convrag_metrics.grounding import GroundingMetrics
-from convrag_metrics.record_texts import strip_citations, truncate_words
 from convrag_metrics.rewrites import RewriteMetrics
 from convrag_metrics.token_overlap import measure_overlap, measure_rouge_l, measure_subsequence, tokenize_squad
 

@@ -1,9 +1,11 @@
-"""What all assessors have in common: which language models they are, and how they are asked for structured replies."""
+"""Language models as judges of answers: which ones were given, and how they are asked for structured replies."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from convrag import LLM, LLMError, Passage, Prompt
+from convrag.api.errors import LLMError
+from convrag.api.stage import LLM
+from convrag.api.types import Passage, Prompt
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
