@@ -39,6 +39,7 @@
 * `document_passages`: passages cut from a document, with their place in it.
 * `corpus`: the passages of a domain on disk.
 * `question_sets`: an evaluation set in a folder, and which passages it is about.
+* `inspectorraget`: answers of several models with marks of people, in files of InspectorRAGet.
 * `jsonl`: users' JSONL files, line by line.
 * `trec`: lines of TREC's files, and ids whose blanks are percent-encoded in them.
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.

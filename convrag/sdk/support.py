@@ -112,18 +112,20 @@ def split_windows(passage: str) -> tuple[Window, ...]:
     return tuple((frozenset(row), frozenset(pairwise(row))) for row in rows)
 
 
-def measure_coverage(answer: str, passages: Sequence[str], question: str) -> float | None:
+def measure_coverage(answer: str, passages: Sequence[str], question: str) -> float:
     """Measure how much of what the passages say about a question an answer says, from 0 to 1.
 
     It is the mean share of the content words of a passage's sentence that the answer has; a sentence weighs as much as
-    it has of the words of the question. None where no sentence has any.
+    it has of the words of the question. Where none has any, all weigh the same.
     """
     said, asked = find_stems(blank_citations(answer)), find_stems(question)
-    shares: list[tuple[float, float]] = []
+    shares: list[tuple[int, float]] = []
     for passage in passages:
         language = tell_language(passage)
         for start, end in find_sentence_spans(passage):
-            if (words := find_stems(passage[start:end], language=language)) & asked:
+            if words := find_stems(passage[start:end], language=language):
                 shares.append((len(words & asked), len(words & said) / len(words)))
+    if not any(weight for weight, _ in shares):
+        shares = [(1, share) for _, share in shares]
     whole = sum(weight for weight, _ in shares)
-    return sum(weight * share for weight, share in shares) / whole if whole else None
+    return sum(weight * share for weight, share in shares) / whole if whole else 0.0

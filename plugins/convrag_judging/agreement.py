@@ -1,4 +1,4 @@
-"""Agreement between the ratings of judges and of people: Kendall's tau-b and Krippendorff's alpha.
+"""Agreement between the ratings of judges and of people: Spearman, Kendall's tau-b and Krippendorff's alpha.
 
 Krippendorff's alpha is our own, since the library of that name is under the GPL. It follows K. Krippendorff, Computing
 Krippendorff's alpha-reliability (2011), whose worked examples are our tests.
@@ -6,15 +6,16 @@ Krippendorff's alpha-reliability (2011), whose worked examples are our tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
-from convrag.sdk.files import write_atomically
+from convrag.sdk.files import open_atomically, write_atomically
 from convrag.sdk.strict_json import format_json
 
 if TYPE_CHECKING:
@@ -24,21 +25,31 @@ if TYPE_CHECKING:
     from convrag_judging.judgement_files import RatingTable
 
 
+SEPARATOR = "<::>"
+"""Separates a conversation's id from a turn's number in turn ids: intervals are bootstrapped over conversations."""
 Level = Literal["nominal", "ordinal", "interval"]
 TurnScores = Mapping[str, Mapping[str, float]]
 """Turn id -> annotator -> score."""
+
+
+RESAMPLES = 1000
+LEAST = 5
+"""Conversations from which on an interval is given."""
 
 
 @dataclass(frozen=True)
 class Agreement:
     """The agreement on one criterion; a figure is None where it is undefined (equal scores, or a single annotator).
 
-    `tau_b` compares the mean score of each turn with the mean of its human scores. `alpha` is over all annotators,
-    people and judges alike; `alpha_humans` over the people alone, which is the most to be expected of a judge.
+    `spearman` and `tau_b` compare the mean score of each turn with the mean of its human scores; `interval` is the 95 %
+    interval of `spearman`, by a bootstrap over conversations. `alpha` is over all annotators, people and judges alike;
+    `alpha_humans` over the people alone, which is the most to be expected of a judge.
     """
 
     turns: int
     annotators: int
+    spearman: float | None
+    interval: tuple[float, float] | None
     tau_b: float | None
     p_value: float | None
     alpha: float | None
@@ -48,8 +59,9 @@ class Agreement:
         """The figures in a sentence."""
         people = f"{self.annotators} annotators" if self.annotators > 1 else "1 annotator"
         among = f" ({format_figure(self.alpha_humans)} among the annotators)" if self.annotators > 1 else ""
-        tau_b, alpha = format_figure(self.tau_b), format_figure(self.alpha)
-        figures = f"Kendall's tau-b {tau_b}, Krippendorff's alpha {alpha}{among}"
+        spearman, tau_b, alpha = map(format_figure, (self.spearman, self.tau_b, self.alpha))
+        within = " ({:.3f} to {:.3f})".format(*self.interval) if self.interval else ""
+        figures = f"Spearman {spearman}{within}, Kendall's tau-b {tau_b}, Krippendorff's alpha {alpha}{among}"
         return f"{criterion}: {figures}, over {self.turns} turns with scores of {people}"
 
 
@@ -62,12 +74,15 @@ def measure_agreement(scores: TurnScores, human: TurnScores, level: Level = "ord
         level: the scale's level of measurement, for Krippendorff's alpha.
     """
     turns = [turn_id for turn_id in human if scores.get(turn_id) and human[turn_id]]
-    tau_b, p_value = kendall_tau_b([_mean(scores[turn]) for turn in turns], [_mean(human[turn]) for turn in turns])
+    means = [_mean(scores[turn]) for turn in turns], [_mean(human[turn]) for turn in turns]
+    tau_b, p_value = kendall_tau_b(*means)
     people = [list(human[turn].values()) for turn in turns]
     everyone = [[*human[turn].values(), *scores[turn].values()] for turn in turns]
     return Agreement(
         turns=len(turns),
         annotators=len({name for turn in turns for name in human[turn]}),
+        spearman=spearman(*means),
+        interval=spearman_interval(*means, [turn.partition(SEPARATOR)[0] for turn in turns]),
         tau_b=tau_b,
         p_value=p_value,
         alpha=krippendorff_alpha(everyone, level),
@@ -78,6 +93,40 @@ def measure_agreement(scores: TurnScores, human: TurnScores, level: Level = "ord
 def measure_agreements(ratings: RatingTable, human: RatingTable, level: Level = "ordinal") -> dict[str, Agreement]:
     """Criterion -> agreement, for the criteria that both judges and people rated."""
     return {name: measure_agreement(ratings[name], human[name], level) for name in human if name in ratings}
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's rank correlation; None where all values of one side are equal."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+def spearman_interval(
+    first: Sequence[float], second: Sequence[float], conversations: Sequence[str]
+) -> tuple[float, float] | None:
+    """The 95 % interval of `spearman`: a percentile bootstrap that draws conversations with replacement.
+
+    None where there are fewer than five of them, or where a side's values hardly differ.
+    """
+    import numpy as np
+
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(conversations):
+        places.setdefault(name, []).append(place)
+    if len(groups := list(places.values())) < LEAST or spearman(first, second) is None:
+        return None
+    generator = np.random.default_rng(0)
+    found: list[float] = []
+    for draw in generator.integers(len(groups), size=(RESAMPLES, len(groups))):
+        turns = [place for group in draw for place in groups[group]]
+        value = spearman([first[turn] for turn in turns], [second[turn] for turn in turns])
+        found += [] if value is None else [value]
+    low, high = np.quantile(found, [0.025, 0.975]) if found else (np.nan, np.nan)
+    return float(low), float(high)
 
 
 def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
@@ -136,17 +185,20 @@ def _mean(values: Mapping[str, float]) -> float:
 
 
 class AgreementTask(Task):
-    """Compare scores of answers with scores by people: Kendall's tau-b and Krippendorff's alpha by criterion.
+    """Compare scores of answers with scores by people: Spearman's and Kendall's correlation, Krippendorff's alpha.
 
     A line of a file is {"turn_id": ..., "criterion": ..., "score": ..., "annotator": ...}, or holds several "scores" by
-    criterion, as the scores.jsonl of any run does. Each file of scores is a judge. The figures are written to
-    agreement.json in the folder of this command.
+    criterion, as the scores.jsonl of any run does. Each file of scores is a judge. A .json file is one of
+    InspectorRAGet, such as MTRAG's marks of people: `human` reads what people marked in it, `scores` what algorithms
+    did. The figures are written to agreement.json and agreement.md in the folder of this command, and drawn there
+    (extra `plots`).
 
     Args:
-        scores: JSONL files of scores to be checked: a run's judgements.jsonl or scores.jsonl, or any other.
-        human: JSONL files of people's scores.
+        scores: files of scores to be checked: a run's judgements.jsonl or scores.jsonl, or any other.
+        human: files of people's scores.
         measure: the measure of the scores to compare with every criterion of the people; None compares measures and
-            criteria of the same name.
+            criteria of the same name, and where there are none all with all.
+        models: whose answers each file of scores is about, where `human` has the answers of several models.
         level: the scale's level of measurement, for Krippendorff's alpha.
     """
 
@@ -156,40 +208,91 @@ class AgreementTask(Task):
         scores: list[Path],
         human: list[Path],
         measure: str | None = None,
+        models: list[str] = [],  # noqa: B006 - read only
         level: Literal["nominal", "ordinal", "interval"] = "ordinal",
     ) -> None:
         for name, files in (("scores", scores), ("human", human)):
             if not files:
                 raise ConfigError(f"task.{name} is empty: task.{name}=[FILE]")
+        if models and len(models) != len(scores):
+            raise ConfigError(f"task.models names {len(models)} models for {len(scores)} files of task.scores")
         self.scores = list(scores)
         self.human = list(human)
         self.measure = measure
+        self.models = list(models)
         self.level = level
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Read the files, write the figures to agreement.json and print them."""
+        """Read the files, write and draw the figures, and print them."""
         from convrag.sdk.console import make_console
+        from convrag.sdk.printable import format_table
+
+        agreements = self._compare()
+        folder.mkdir(parents=True, exist_ok=True)
+        numbers = {name: asdict(agreement) for name, agreement in agreements.items()}
+        table = format_table([_HEADINGS, *(_make_row(name, each) for name, each in agreements.items())])
+        write_atomically(folder / "agreement.json", format_json(numbers, indent=2) + "\n")
+        write_atomically(folder / "agreement.md", "\n".join(table) + "\n")
+        console = make_console()
+        for line in (*table, *_draw(agreements, folder), f"Results: {folder / 'agreement.json'}"):
+            console.print(line, soft_wrap=True)
+        return 0
+
+    def _compare(self) -> dict[str, Agreement]:
+        """The agreement of each measure with each criterion that it is compared with, by their names."""
         from convrag_judging.judgement_files import group_ratings, read_ratings
 
-        scores, human = group_ratings(read_ratings(self.scores)), group_ratings(read_ratings(self.human))
+        human = group_ratings(read_ratings(self.human))
+        scores = group_ratings(read_ratings(self.scores, "algorithm", self.models))
         if self.measure is not None:
             if self.measure not in scores:
                 raise UnknownName("task.measure: measure", self.measure, scores)
             scores = dict.fromkeys(human, scores[self.measure])
-        agreements = measure_agreements(scores, human, self.level)
-        if not agreements:
+        found = measure_agreements(scores, human, self.level)
+        if not found:
+            found = {
+                f"{criterion}, {measure}": measure_agreement(scores[measure], human[criterion], self.level)
+                for criterion in human
+                for measure in scores
+            }
+        if not any(agreement.turns for agreement in found.values()):
             raise ConfigError(
-                f"people scored {', '.join(human)}, and the scores are of {', '.join(scores)}: there is nothing of the "
-                "same name to compare. task.measure=... compares a measure whatever its name"
+                "no turn has both scores and people's scores: do the files have the same turn ids? Where people marked "
+                "the answers of several models, task.models=[MODEL, ...] says whose each file of scores is about"
             )
-        if not any(agreement.turns for agreement in agreements.values()):
-            raise ConfigError("no turn has both scores and people's scores: do the files have the same turn ids?")
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "agreement.json"
-        numbers = {name: asdict(agreement) for name, agreement in agreements.items()}
-        write_atomically(path, format_json(numbers, indent=2) + "\n")
-        console = make_console()
-        for name, agreement in agreements.items():
-            console.print(agreement.describe(name), soft_wrap=True)
-        console.print(f"Results: {path}", soft_wrap=True)
-        return 0
+        return found
+
+
+_HEADINGS = ("people's criterion", "Spearman", "95 % interval", "Kendall", "alpha", "alpha of people", "turns")
+
+
+def _make_row(name: str, each: Agreement) -> tuple[str, ...]:
+    within = "{:.3f} to {:.3f}".format(*each.interval) if each.interval else ""
+    figures = map(format_figure, (each.tau_b, each.alpha, each.alpha_humans))
+    return (name, format_figure(each.spearman), within, *figures, str(each.turns))
+
+
+def _draw(agreements: Mapping[str, Agreement], folder: Path) -> Iterator[str]:
+    """Draw Spearman's correlations with their intervals, agreement.svg and .png; a remark where that is impossible."""
+    drawn = {name: each for name, each in agreements.items() if each.spearman is not None}
+    if find_spec("matplotlib") is None:
+        yield "No plot was drawn: matplotlib is not installed (pip install 'convrag[plots]')."
+    if find_spec("matplotlib") is None or not drawn:
+        return
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.hashsalt": "convrag", "figure.constrained_layout.use": True}):
+        figure = Figure(figsize=(7, 1 + 0.28 * len(drawn)))
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        for row, each in enumerate(reversed(drawn.values())):
+            axes.plot([each.spearman], [row], "o", color="black")
+            axes.plot(each.interval or [], [row, row] if each.interval else [], color="black")
+        axes.set_yticks(range(len(drawn)), [*reversed(drawn)])
+        axes.axvline(0, color="grey", linewidth=0.5)
+        axes.set_xlabel("Spearman's correlation with people, 95 % interval")
+        for kind in ("svg", "png"):
+            with open_atomically(folder / f"agreement.{kind}", "wb") as file:
+                figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field, FiniteFloat
 
 from convrag import DataError
 from convrag.sdk.citations import strip_citations
+from convrag.sdk.inspectorraget import Author, read_marked_answers
 from convrag.sdk.jsonl import Line, read_lines
 from convrag_judging.nugget_scores import NuggetLabels, NuggetSet, parse_assignment, parse_importance
 
@@ -135,15 +136,23 @@ def _read_labels(row: _LabelLine, line: Line, assessor: str) -> NuggetLabels:
     return NuggetLabels(assessor, tuple(row.importance), tuple(row.assignment), words=words)
 
 
-def read_ratings(paths: Sequence[Path]) -> list[Rating]:
+def read_ratings(paths: Sequence[Path], author: Author = "human", models: Sequence[str] = ()) -> list[Rating]:
     """The ratings in files, in order. Raises DataError, naming the line.
 
     A line is {"turn_id": "...", "criterion": "faithfulness", "score": 4, "annotator": "A"}, or has several "scores":
     {"turn_id": "...", "scores": {"faithfulness": 4}}, as the scores.jsonl of a run has. Without an "annotator", the
-    name of the file is one.
+    name of the file is one. Of a .json file (InspectorRAGet) the marks are read.
+
+    Args:
+        paths: of the files.
+        author: whose marks are read of a .json file; where it has several models, "turn (model)" names an answer.
+        models: whose answers each file is about, where answers are named so.
     """
     found: list[Rating] = []
-    for path, name in zip(paths, name_annotators(paths), strict=True):
+    for path, name, model in zip(paths, name_annotators(paths), models or [""] * len(paths), strict=True):
+        if path.suffix == ".json":
+            found += _list_marks(path, author)
+            continue
         seen: dict[tuple[str, str, str], int] = {}
         for line, row in _parse_lines(path, _RatingLine, "a rating"):
             scores = row.scores
@@ -157,8 +166,18 @@ def read_ratings(paths: Sequence[Path]) -> list[Rating]:
                 if key in seen:
                     raise line.error(f"{' '.join(key)} has a score already, in line {seen[key]}")
                 seen[key] = line.number
-                found.append(Rating(str(row.turn_id), criterion, score, annotator, row.reason or ""))
+                answer = f"{row.turn_id} ({model})" if model else str(row.turn_id)
+                found.append(Rating(answer, criterion, score, annotator, row.reason or ""))
     return found
+
+
+def _list_marks(path: Path, author: Author) -> Iterator[Rating]:
+    answers = list(read_marked_answers(path))
+    several = len({each.model for each in answers}) > 1
+    for each in answers:
+        answer = f"{each.turn_id} ({each.model})" if several else each.turn_id
+        for criterion, marks in each.marks[author].items():
+            yield from (Rating(answer, criterion, mark, annotator) for annotator, mark in marks.items())
 
 
 def group_ratings(ratings: Sequence[Rating]) -> RatingTable:

@@ -133,10 +133,6 @@ def _normalise(label: str) -> str:
     return _SEPARATORS.sub("_", label.lower()).strip("_")
 
 
-SEPARATOR = "<::>"
-"""Separates a conversation's id from a turn's number in turn ids: intervals are bootstrapped over conversations."""
-
-
 class ScoreNuggetsTask(Task):
     """Compute nugget scores from files of importance and assignment labels, such as published ones.
 
@@ -160,6 +156,7 @@ class ScoreNuggetsTask(Task):
         from convrag.sdk.groups import OPTION_KEY
         from convrag.sdk.tasks.runs import evaluate_records
         from convrag.sdk.tasks.scores import print_summary
+        from convrag_judging.agreement import SEPARATOR
         from convrag_judging.judgement_files import read_nugget_labels
 
         turns = read_nugget_labels(self.judgements)

@@ -73,9 +73,8 @@ class TrustMetrics(Metrics):
             "appropriateness": sum(each.words * each.supported for each in sentences) / words,
             "unsupported": float(sum(not sentence.supported for sentence in sentences)),
         }
-        coverage = measure_coverage(answer, passages, question)
-        complete = {} if coverage is None else {"completeness": faithfulness * coverage}
-        return values | complete | refusal
+        coverage = measure_coverage(answer, passages, record.rewritten_query)
+        return values | refusal | {"completeness": faithfulness * coverage}
 
 
 def _weigh_support(sentences: Sequence[SentenceSupport]) -> float:

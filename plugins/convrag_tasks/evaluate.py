@@ -24,7 +24,10 @@ class EvaluateTask(Task):
 
     Args:
         run: a TREC run (six columns), or a folder of *.trec files.
-        answers: a JSONL file of answers, or a folder of them.
+        answers: a JSONL file of answers, or a folder of them; or a JSON file of InspectorRAGet, such as MTRAG's
+            reference_subset_with_human_evaluations.json.
+        predictions: another name for `answers`, which MTRAG calls so.
+        model: whose answers are scored, of a file of InspectorRAGet that has several.
         records: the folder of a finished run, which is scored again.
         missing: turns that no file has, though the data set says what would be right: zero counts them as turns that
             found and said nothing; skip leaves them out of the means, as trec_eval and MTRAG's scripts do.
@@ -40,14 +43,20 @@ class EvaluateTask(Task):
         *,
         run: Path | None = None,
         answers: Path | None = None,
+        predictions: Path | None = None,
+        model: str | None = None,
         records: Path | None = None,
         missing: Literal["zero", "skip"] = "zero",
         unknown: Literal["error", "skip"] = "error",
     ) -> None:
+        if answers is not None and predictions is not None:
+            raise ConfigError("task.predictions is another name for task.answers: give one of them")
+        answers = answers or predictions
         if records is not None and (run is not None or answers is not None):
             raise ConfigError("task.records is a whole run: leave out task.run and task.answers")
         self.run = run
         self.answers = answers
+        self.model = model
         self.records = records
         self.missing = missing
         self.unknown = unknown
@@ -83,7 +92,9 @@ class EvaluateTask(Task):
 
         qrels, skip = dataset.qrels(), self.unknown == "skip"
         judged = {name for grades in qrels.values() for name in grades}
-        predictions = read_predictions(self.run, self.answers, read_dataset_turns(dataset), skip=skip, known=judged)
+        predictions = read_predictions(
+            self.run, self.answers, read_dataset_turns(dataset), skip=skip, known=judged, model=self.model
+        )
         turns = read_dataset_turns(dataset, limit)
         missing = find_missing(predictions, turns, qrels)
         records = make_records(predictions, turns, missing if self.missing == "zero" else {}, top_n)

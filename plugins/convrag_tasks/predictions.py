@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field
 
 from convrag import (
     Answer,
+    ConfigError,
     DataError,
     Dataset,
     Evidence,
@@ -18,7 +19,9 @@ from convrag import (
     Query,
     Turn,
     TurnRecord,
+    UnknownName,
 )
+from convrag.sdk.inspectorraget import read_marked_answers
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.tasks.runs import round_to_single_precision
 from convrag.sdk.trec import read_rank
@@ -81,17 +84,20 @@ def read_predictions(
     *,
     skip: bool,
     known: Container[str] = (),
+    model: str | None = None,
 ) -> Predictions:
     """Read the files.
 
     Args:
         run: a TREC run, or a folder of them.
-        answers: a JSONL file of answers, or a folder of them.
+        answers: a JSONL file of answers, a folder of them, or a JSON file of InspectorRAGet.
         turns: of the data set.
         skip: leave out turns that the data set does not have.
         known: ids of passages that a run has as they stand (see `convrag.sdk.trec`).
+        model: whose answers to read, of a file that has several.
 
     Raises:
+        ConfigError: a file has answers of several models, and none of this one.
         DataError: a file is broken, has turns that the data set does not have, or none that it has.
     """
     predictions = Predictions()
@@ -99,7 +105,7 @@ def read_predictions(
         rankings, lines = read_trec_run(run, known)
         predictions.rankings, predictions.unknown[run] = _match_turns(rankings, lines, turns, skip=skip)
     if answers is not None:
-        texts, lines = read_answers(answers)
+        texts, lines = read_answers(answers, model)
         predictions.answers, predictions.unknown[answers] = _match_turns(texts, lines, turns, skip=skip)
     for path, rows in ((run, predictions.rankings), (answers, predictions.answers)):
         if path is not None and not rows:
@@ -146,8 +152,12 @@ def _sort_hits(hits: list[Hit]) -> list[Hit]:
     )
 
 
-def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line]]:
+def read_answers(path: Path, model: str | None = None) -> tuple[dict[str, PredictedAnswer], dict[str, Line]]:
     """Read answers; the *.jsonl files of a folder are read together.
+
+    Args:
+        path: of the file or folder.
+        model: whose answers to read, of a file of InspectorRAGet (.json) that has several.
 
     Returns:
         Turn id -> answer, and turn id -> the line where the answer stands.
@@ -157,8 +167,7 @@ def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line
     """
     answers: dict[str, PredictedAnswer] = {}
     where: dict[str, Line] = {}
-    for line in read_lines_in(path, ".jsonl"):
-        turn_id, answer = _parse_answer(line)
+    for line, turn_id, answer in _read_marked(path, model) if path.suffix == ".json" else _read_jsonl(path):
         if first := where.get(turn_id):
             raise line.error(f"turn {turn_id!r} has an answer already, in {first.path}, line {first.number}")
         where[turn_id] = line._replace(text="")
@@ -166,6 +175,24 @@ def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line
     if not answers:
         raise DataError("it holds no answer", path=path)
     return answers, where
+
+
+def _read_jsonl(path: Path) -> Iterator[tuple[Line, str, PredictedAnswer]]:
+    for line in read_lines_in(path, ".jsonl"):
+        yield line, *_parse_answer(line)
+
+
+def _read_marked(path: Path, model: str | None) -> Iterator[tuple[Line, str, PredictedAnswer]]:
+    found = list(read_marked_answers(path))
+    models = list(dict.fromkeys(each.model for each in found))
+    if model is None and len(models) > 1:
+        raise ConfigError(f"{path} has answers of {', '.join(models)}: choose one with task.model={models[0]}")
+    if model is not None and model not in models:
+        raise UnknownName("task.model: model", model, models)
+    for each in found:
+        if each.model == (model or each.model):
+            hits = [Hit(passage, -float(place)) for place, passage in enumerate(each.passages)]
+            yield Line(path, 0, ""), each.turn_id, PredictedAnswer(each.text, "", hits)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from convrag import LLM, ConfigError, DataError, Dataset, LLMError, Measurement, Report, TurnRecord
 from convrag.api.errors import RunStopped
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
+from convrag.sdk.inspectorraget import read_marked_answers
 from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement
 from convrag_judging.judge import JudgeMetrics
@@ -330,6 +331,38 @@ def convrag(*arguments: str) -> subprocess.CompletedProcess[str]:
     return run_task([*arguments, "tracker=none"], Path.cwd())
 
 
+def test_spearman_and_its_interval_over_conversations() -> None:
+    scores = {f"c{n % 6}<::>{n}": {"judge": float(n)} for n in range(30)}
+    human = {turn: {"x": each["judge"] ** 3} for turn, each in scores.items()}
+    found = measure_agreement(scores, human)
+    assert (found.spearman, found.interval) == (pytest.approx(1.0), pytest.approx((1.0, 1.0)))
+    assert measure_agreement(scores, dict(list(human.items())[:4])).interval is None  # four conversations
+    noisy = {turn: {"x": float(n * 7 % 10)} for n, turn in enumerate(scores)}
+    found = measure_agreement(scores, noisy)
+    assert found.interval is not None
+    assert found.spearman is not None
+    assert found.interval[0] < found.spearman < found.interval[1]
+
+
+def test_models_must_match_the_files() -> None:
+    with pytest.raises(ConfigError, match="names 2 models for 1 files"):
+        AgreementTask(scores=[Path("a")], human=[Path("b")], models=["x", "y"])
+
+
+PUBLISHED = Path(__file__).parents[3] / "shared/data/mtrag/mtrag-human/evaluations"
+PUBLISHED /= "reference_subset_with_human_evaluations.json"
+
+
+@pytest.mark.skipif(not PUBLISHED.is_file(), reason="needs MTRAG's marks of people")
+def test_published_judges_agree_with_people_as_published() -> None:
+    human, judges = group_ratings(read_ratings([PUBLISHED])), group_ratings(read_ratings([PUBLISHED], "algorithm"))
+    answers = [each for each in read_marked_answers(PUBLISHED) if each.model != "reference" and each.passages]
+    names = [f"{each.turn_id} ({each.model})" for each in answers]
+    scores, marks = ({name: table[name] for name in names} for table in (judges["rl_f"], human["faithfulness"]))
+    found = measure_agreement(scores, marks)
+    assert (found.turns, found.annotators, round(found.spearman or 0, 2)) == (158, 7, 0.68)
+
+
 class TestAgreementContract(TaskContract):
     def make(self) -> AgreementTask:
         return AgreementTask(scores=[Path("a")], human=[Path("b")])
@@ -346,16 +379,13 @@ def test_the_task_compares_files(here: Path) -> None:
         rows = [{"turn_id": f"t{n}", "scores": {measure: score}} for n, score in enumerate(scores)]
         Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     files = ["task=agreement", "task.scores=[run.jsonl]", "task.human=[Ada.jsonl,Bo.jsonl]"]
-    done = convrag(*files)
-    assert done.returncode == 2
-    assert "people scored quality, and the scores are of RB_agg" in done.stderr
-    assert "task.measure" in done.stderr
     done = convrag(*files, "task.measure=RB_agg", "hydra.run.dir=out")
     assert (done.returncode, done.stderr) == (0, "")
     written = json.loads((here / "out" / "agreement.json").read_text(encoding="utf-8"))["quality"]
     assert (written["turns"], written["annotators"], written["tau_b"]) == (3, 2, pytest.approx(1.0))
     assert written["alpha_humans"] == krippendorff_alpha([[1.0, 1.0], [3.0, 2.0], [3.0, 4.0]])
-    assert "quality: Kendall's tau-b 1.000" in done.stdout
+    assert "| quality | 1.000 |  | 1.000 |" in done.stdout
+    assert "| quality | 1.000 |" in (here / "out" / "agreement.md").read_text(encoding="utf-8")
     done = convrag(*files, "task.measure=RB_ag")
     assert "Did you mean 'RB_agg'?" in done.stderr
 

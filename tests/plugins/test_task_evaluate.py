@@ -8,6 +8,7 @@ import pytest
 from convrag import Conversation, ConvragError, DataError, Hit, Passage, Query, Store, Turn, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import format_trec_lines, from_json, to_json
+from convrag.sdk.inspectorraget import read_marked_answers
 from convrag.sdk.trec import encode_id
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
@@ -316,3 +317,21 @@ def test_a_label_and_a_position_reach_the_record(data: list[str], tmp_path: Path
     (record,) = make_records(given, read_dataset_turns(dataset(data)), {}, 5)
     assert isinstance(record, TurnRecord)
     assert (record.number, record.original_query, record.conversation_id) == (3, "So?", "c")
+
+
+PUBLISHED = Path(__file__).parents[3] / "shared/data/mtrag"
+MARKED = "mtrag-human/evaluations/reference_subset_with_human_evaluations.json"
+
+
+@pytest.mark.skipif(not (PUBLISHED / MARKED).is_file(), reason="needs MTRAG's marks of people")
+def test_published_answers_are_a_run_and_have_the_published_rouge(tmp_path: Path) -> None:
+    command = ["task=evaluate", f"task.predictions={PUBLISHED / MARKED}", "dataset=mtrag", f"dataset.path={PUBLISHED}"]
+    command += ["metrics=[answers]", "task.missing=skip", "hydra.run.dir=out"]
+    done = convrag(*command, folder=tmp_path)
+    assert done.returncode == 2
+    assert "choose one with task.model=reference" in done.stderr
+    assert convrag(*command, "task.model=gpt-4o", folder=tmp_path).returncode == 0
+    rows = map(json.loads, (tmp_path / "out/scores.jsonl").read_text(encoding="utf-8").splitlines())
+    found = {row["turn_id"]: row["scores"]["ROUGE-L"] for row in rows}
+    answers = [each for each in read_marked_answers(PUBLISHED / MARKED) if each.model == "gpt-4o"]
+    assert found == pytest.approx({each.turn_id: each.marks["algorithm"]["RougeL"]["system"] for each in answers})

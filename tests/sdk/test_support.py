@@ -33,7 +33,7 @@ def test_coverage_is_of_what_the_passages_say_about_the_question() -> None:
     question = "How far is the Moon?"
     assert measure_coverage("The Moon is 384,400 kilometres away [1].", [MOON], question) == 1.0
     assert measure_coverage("Bees make honey.", [MOON], question) == 0.0
-    assert measure_coverage("Anything.", [MOON], "Who brews ale?") is None
+    assert 0 < measure_coverage("It has no air.", [MOON], "Who brews ale?") < 1
 
 
 def test_unsupported_sentences_of_a_turn() -> None:
