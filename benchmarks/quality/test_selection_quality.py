@@ -32,8 +32,8 @@ from convrag.turn.wiring import Wiring
 from convrag_basics.contexts import FullContext, TopSelector
 from convrag_clusterers.embeddings import AgglomerativeClusterer
 from convrag_clusterers.topics import LsaClusterer
-from convrag_metrics.citation_support import has_lexical_support
 from convrag_metrics.evidence import EvidenceMetrics
+from convrag_metrics.grounding import has_lexical_support
 from convrag_retrieval.rankers import BM25Ranker
 from convrag_selectors.selectors import BudgetSelector, DynamicSelector, MMRSelector, XQuADSelector
 from mtrag_retrieval import DOMAINS, ask_scored_turns, choose_minilm, compute_p, list_overrides

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge
 
 from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord, operational
 from convrag.sdk.answers import References, lacks_part, list_evidence
 from convrag.sdk.identity import digest, file_hash
-from convrag.sdk.judges import check_tasks, name_llms
+from convrag.sdk.judges import Judge, Repeats, check_tasks, name_judges, passage_inputs, repeat_calls
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.parallel import map_parallel
 
@@ -44,7 +43,10 @@ class JudgeMetrics(Metrics):
         reference: whether judges see the reference answer.
         judgements: JSONL files of scores, averaged over annotators; no model is asked then.
         human: JSONL files of people's scores: {"turn_id": ..., "criterion": ..., "score": ..., "annotator": ...}.
-        temperature: the temperature of all calls; 0 gives the likeliest reply, None leaves it to the llm.
+        repeat: ask each judge so many times, with sampling on; a score is the mean, so that intervals contain the
+            judge's noise, and the report says how often it differs from itself.
+        temperature: of all calls; 0 gives the likeliest reply, and stands for 1 where `repeat` needs sampling; None
+            leaves it to the llm.
         workers: answers that are judged in parallel.
 
     Raises:
@@ -66,20 +68,20 @@ class JudgeMetrics(Metrics):
         reference: bool = True,
         judgements: list[Path] = [],  # noqa: B006 - read only
         human: list[Path] = [],  # noqa: B006 - read only
+        repeat: Annotated[int, Ge(1)] = 1,
         temperature: float | None = 0.0,
         workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
         from convrag_judging.judgement_files import read_ratings
-        from convrag_judging.rating_aggregate import RubricJudge, read_rubric, rubric_path
+        from convrag_judging.rating_aggregate import read_rubric, rubric_path
 
         self.references = References(dataset)
         self.reference = reference
         self.workers = workers
         self.template = PromptTemplate("judge", package="convrag_judging", path=prompt)
         self.prompt_templates = (self.template,)
-        self.llms = name_llms(llm, second_llm, third_llm)
-        sampling = {"temperature": temperature}
-        self.judges = [RubricJudge(name, model, self.template, sampling) for name, model in self.llms.items()]
+        self.repeat = repeat
+        self.judges = name_judges((llm, second_llm, third_llm), temperature, repeat)
         self.files = [rubric_path(rubric), *human, *judgements]
         self._rubric = Lazy(partial(read_rubric, rubric_path(rubric)))
         self._human = Lazy(partial(read_ratings, list(human))) if human else None
@@ -88,7 +90,7 @@ class JudgeMetrics(Metrics):
     def check(self) -> Iterator[str]:
         """Check that the files can be read, and that the models can judge."""
         if not self._judgements:
-            yield from check_tasks(self.llms, ["judge"], "judge")
+            yield from check_tasks(self.judges, ["judge"], "judge")
         yield from collect_problems(*(file for file in (self._rubric, self._human, self._judgements) if file))
 
     def content_hash(self) -> str:
@@ -139,17 +141,32 @@ class JudgeMetrics(Metrics):
         answer = record.answer.text
         if not answer.strip():
             lowest = float(rubric.lowest)
-            ratings = [Rating(record.turn_id, name, lowest, judge) for judge in self.llms for name in rubric.names]
+            ratings = [Rating(record.turn_id, name, lowest, each.name) for each in self.judges for name in rubric.names]
             return TurnRatings(record.turn_id, tuple(ratings), empty=True)
         turn = self.references.look_up(record)
-        if not self.reference:
-            turn = replace(turn, answer="")
+        inputs = {**turn.prompt_inputs(), "answer": answer, **rubric.prompt_inputs()}
+        inputs["reference"] = turn.answer if self.reference else ""
+        inputs["passages"] = [passage_inputs(passage) for passage in list_evidence(record)]
         problems: list[str] = []
-        ratings = [
-            rating
-            for judge in self.judges
-            for rating in judge.rate(record.turn_id, turn, list_evidence(record), answer, rubric, problems)
-        ]
+        ratings, repeats = [], Repeats()
+        for judge in self.judges:
+            replies = repeat_calls(partial(self._rate, judge, inputs, rubric, problems), self.repeat)
+            reason = " / ".join(reason for reason, _ in replies if reason)
+            scores = repeats.average([scores for _, scores in replies])
+            ratings += [Rating(record.turn_id, name, score, judge.name, reason) for name, score in scores.items()]
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)
-        return TurnRatings(record.turn_id, tuple(ratings), problems=tuple(problems))
+        return TurnRatings(record.turn_id, tuple(ratings), problems=tuple(problems), repeats=repeats)
+
+    def _rate(
+        self, judge: Judge, inputs: Mapping[str, Any], rubric: Rubric, problems: list[str]
+    ) -> tuple[str, dict[str, float]]:
+        """A judge's reason and its scores that are on the scale; `problems` gets a message where one is not."""
+        from convrag_judging.reply_forms import ScoreReply, parse_score, scores_form
+
+        form = scores_form(rubric.names, rubric.lowest, rubric.highest)
+        reply = judge.ask(self.template, form, problems, ScoreReply, **inputs)
+        given = {} if reply is None else reply.scores
+        scores = {name: parse_score(given.get(name), rubric.lowest, rubric.highest) for name in rubric.names}
+        found = {name: float(score) for name, score in scores.items() if score is not None}
+        return (reply.reason if reply else ""), found

@@ -1,12 +1,12 @@
 """A language model that creates nuggets, labels their importance, and assigns them to answers (TREC RAG)."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from convrag import LLM, Passage, Prompt, PromptTemplate
+from convrag import Passage, PromptTemplate
 from convrag.sdk.answers import ReferenceTurn
-from convrag.sdk.judges import ask_for_form, passage_inputs
+from convrag.sdk.judges import Judge, passage_inputs
 from convrag_judging.nugget_judgements import NuggetAssessment
 from convrag_judging.nugget_scores import LabelParser, NuggetSet, parse_assignment, parse_importance
 
@@ -40,18 +40,14 @@ class NuggetAssessor:
     Each method adds a message to `problems` for a call that failed, or a reply in another form.
 
     Args:
-        name: the assessor's name: the parameter that the LLM was given as.
-        llm: the model.
+        judge: the model, and its name.
         prompts: the prompts of the three steps.
         limits: the sizes of windows, batches and lists.
-        sampling: sampling parameters of all calls.
     """
 
-    name: str
-    llm: LLM
+    judge: Judge
     prompts: NuggetPrompts
     limits: NuggetLimits
-    sampling: dict[str, Any] = field(default_factory=dict)
 
     def create_nuggets(self, turn: ReferenceTurn, passages: Sequence[Passage], problems: list[str]) -> list[str]:
         """The facts that a good answer states, window after window of passages; each reply replaces the list.
@@ -61,9 +57,7 @@ class NuggetAssessor:
         nuggets: list[str] = []
         for start in range(0, len(passages), self.limits.window):
             window = [passage_inputs(passage) for passage in passages[start : start + self.limits.window]]
-            limits = {"most": self.limits.nuggets, "words": self.limits.words}
-            prompt = self._render(self.prompts.nuggetise, turn, passages=window, nuggets=nuggets, **limits)
-            nuggets = self._ask_for_nuggets(prompt, problems) or nuggets
+            nuggets = self._ask_for_nuggets(turn, window, nuggets, problems) or nuggets
         return nuggets
 
     def assess(self, turn: ReferenceTurn, nuggets: NuggetSet, answer: str, problems: list[str]) -> NuggetAssessment:
@@ -79,7 +73,7 @@ class NuggetAssessor:
         if answer.strip():
             support = self.prompts.assign, turn, texts, parse_assignment, "support, partial, none"
             assignment = self._label(*support, problems, answer=answer)
-        return NuggetAssessment.from_complete(self.name, texts, importance, assignment)
+        return NuggetAssessment.from_complete(self.judge.name, texts, importance, assignment)
 
     def _label(
         self,
@@ -92,34 +86,28 @@ class NuggetAssessor:
         **inputs: Any,
     ) -> list[str]:
         """A label for each nugget, asked for in batches; an empty string for a label that is missing."""
+        from convrag_judging.reply_forms import LabelList, labels_form
+
         labels: list[str] = []
         for start in range(0, len(nuggets), self.limits.batch):
             batch = list(nuggets[start : start + self.limits.batch])
-            prompt = self._render(template, turn, nuggets=batch, **inputs)
-            labels += self._ask_for_labels(prompt, len(batch), parse, choices, problems)
+            form = labels_form(len(batch), parse, choices)
+            given = {**turn.prompt_inputs(), "nuggets": batch, **inputs}
+            reply = self.judge.ask(template, form, problems, LabelList, **given)
+            found = [parse(label) or "" for label in reply.labels[: len(batch)]] if reply else []
+            labels += found + [""] * (len(batch) - len(found))
         return labels
 
-    def _ask_for_nuggets(self, prompt: Prompt, problems: list[str]) -> list[str]:
+    def _ask_for_nuggets(
+        self, turn: ReferenceTurn, window: Sequence[Mapping[str, str]], nuggets: Sequence[str], problems: list[str]
+    ) -> list[str]:
         from convrag_judging.reply_forms import NuggetList, nuggets_form
 
         most, longest = self.limits.nuggets, self.limits.words
-        reply = ask_for_form(self.llm, prompt, nuggets_form(most, longest), NuggetList, "nuggetise", problems)
-        nuggets = reply.nuggets if reply else []
-        return _remove_duplicates(nugget for nugget in nuggets if 1 <= len(nugget.split()) <= longest)[:most]
-
-    def _ask_for_labels(
-        self, prompt: Prompt, count: int, parse: LabelParser, choices: str, problems: list[str]
-    ) -> list[str]:
-        """`count` labels; an empty string for each that the reply lacks, or that is none of the choices."""
-        from convrag_judging.reply_forms import LabelList, labels_form
-
-        form = labels_form(count, parse, choices)
-        reply = ask_for_form(self.llm, prompt, form, LabelList, prompt.task, problems)
-        labels = [parse(label) or "" for label in reply.labels[:count]] if reply else []
-        return labels + [""] * (count - len(labels))
-
-    def _render(self, template: PromptTemplate, turn: ReferenceTurn, **inputs: Any) -> Prompt:
-        return template.render(dict(self.sampling), **turn.prompt_inputs(), **inputs)
+        inputs = {**turn.prompt_inputs(), "passages": window, "nuggets": nuggets, "most": most, "words": longest}
+        reply = self.judge.ask(self.prompts.nuggetise, nuggets_form(most, longest), problems, NuggetList, **inputs)
+        found = reply.nuggets if reply else []
+        return _remove_duplicates(nugget for nugget in found if 1 <= len(nugget.split()) <= longest)[:most]
 
 
 def _remove_duplicates(nuggets: Iterable[str]) -> list[str]:

@@ -30,7 +30,7 @@ from convrag.sdk.answers import (
 )
 from convrag.sdk.citations import strip_citations
 from convrag.sdk.identity import digest, file_hash
-from convrag.sdk.judges import check_tasks, find_rule_based, name_llms
+from convrag.sdk.judges import check_tasks, name_judges
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
@@ -131,9 +131,8 @@ class NuggetMetrics(Metrics):
 
         prompts = NuggetPrompts(self.nuggetise_template, self.importance_template, self.assign_template)
         sizes = NuggetLimits(window, batch, max_nuggets, nugget_words)
-        sampling = {"temperature": temperature}
-        self.llms = name_llms(llm, second_llm, third_llm)
-        self.assessors = [NuggetAssessor(name, model, prompts, sizes, sampling) for name, model in self.llms.items()]
+        self.judges = name_judges((llm, second_llm, third_llm), temperature)
+        self.assessors = [NuggetAssessor(judge, prompts, sizes) for judge in self.judges]
 
     def check(self) -> Iterator[str]:
         """Check that the files can be read, that there are passages or nuggets, and that the models know the tasks."""
@@ -141,7 +140,7 @@ class NuggetMetrics(Metrics):
             if self._labels:
                 self._labels()
                 return
-            yield from check_tasks(self.llms, self._tasks(), "nuggets")
+            yield from check_tasks(self.judges, self._tasks(), "nuggets")
             if self._nuggets:
                 self._nuggets()
             elif self.passages == "reference" and not self.references.has_passages():
@@ -162,7 +161,7 @@ class NuggetMetrics(Metrics):
         if self._labels:
             return ""
         notes = []
-        if lexical := find_rule_based(self.llms):
+        if lexical := [each.name for each in self.judges if each.llm.tasks is not None]:
             notes.append(f"nuggets are judged by the words in common, not by a language model ({', '.join(lexical)})")
         if self.passages == "evidence" and not self._nuggets:
             notes.append("nuggets are made from what this system showed its model: do not compare systems by them")

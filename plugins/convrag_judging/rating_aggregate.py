@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from convrag import LLM, DataError, Passage, PromptTemplate, Report
-from convrag.sdk.answers import ReferenceTurn
-from convrag.sdk.judges import ask_for_form, passage_inputs
+from convrag import DataError, Report
+from convrag.sdk.judges import Repeats
 from convrag.sdk.strict_json import format_json
 from convrag_judging.agreement import Agreement, format_figure, krippendorff_alpha, measure_agreements
 from convrag_judging.judgement_files import Rating, group_ratings
@@ -83,52 +82,6 @@ def _load_yaml(path: Path) -> dict[Any, Any]:
     return data
 
 
-@dataclass
-class RubricJudge:
-    """Asks one LLM to rate an answer by all criteria in one call.
-
-    Args:
-        name: the judge's name: the parameter that the LLM was given as.
-        llm: the model.
-        template: the prompt.
-        sampling: sampling parameters of all calls.
-    """
-
-    name: str
-    llm: LLM
-    template: PromptTemplate
-    sampling: dict[str, Any] = field(default_factory=dict)
-
-    def rate(
-        self,
-        turn_id: str,
-        turn: ReferenceTurn,
-        passages: Sequence[Passage],
-        answer: str,
-        rubric: Rubric,
-        problems: list[str],
-    ) -> list[Rating]:
-        """A rating for each criterion that the judge scored on the scale.
-
-        `problems` gets a message where the call failed, or a score was missing or off the scale, also when asked again.
-        """
-        from convrag_judging.reply_forms import ScoreReply, parse_score, scores_form
-
-        inputs = {"passages": [passage_inputs(passage) for passage in passages], "reference": turn.answer}
-        inputs = {**turn.prompt_inputs(), **inputs, "answer": answer, **rubric.prompt_inputs()}
-        prompt = self.template.render(dict(self.sampling), **inputs)
-        form = scores_form(rubric.names, rubric.lowest, rubric.highest)
-        reply = ask_for_form(self.llm, prompt, form, ScoreReply, self.name, problems)
-        if reply is None:
-            return []
-        scores = {name: parse_score(reply.scores.get(name), rubric.lowest, rubric.highest) for name in rubric.names}
-        return [
-            Rating(turn_id, name, float(score), self.name, reply.reason)
-            for name, score in scores.items()
-            if score is not None
-        ]
-
-
 TITLE = "judge"
 FILE = "judgements.jsonl"
 """The ratings of a run, in a form that metrics.judge.judgements and task=agreement read."""
@@ -142,6 +95,7 @@ class TurnRatings:
     ratings: tuple[Rating, ...] = ()
     problems: tuple[str, ...] = ()
     empty: bool = False
+    repeats: Repeats | None = None
 
 
 class RatingAggregate:
@@ -160,10 +114,13 @@ class RatingAggregate:
         self.human = human
         self.turns_in_files = turns_in_files
         self.turns: list[TurnRatings] = []
+        self._repeats = Repeats()
 
     def add(self, turn: TurnRatings) -> None:
         """Add a turn."""
         self.turns.append(turn)
+        if turn.repeats:
+            self._repeats.add(turn.repeats)
 
     def average_turns(self) -> dict[str, dict[str, float]]:
         """Turn id -> criterion -> the mean over its annotators; turns without ratings are left out."""
@@ -241,6 +198,7 @@ class RatingAggregate:
         if problems := self._count_problems():
             reason, _ = problems.most_common(1)[0]
             yield f"Judge: {problems.total()} replies could not be used as they were. Most often: {reason}"
+        yield from (f"Judge: {sentence}" for sentence in self._repeats.describe())
         if absent := self._count_absent():
             yield f"Judge: {absent} of {len(self.turns_in_files or ())} turns that files judge are not in this run"
         if alphas := self.compare_judges():

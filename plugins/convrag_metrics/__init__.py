@@ -12,6 +12,8 @@ def convrag_register(register: Register) -> None:
     register("metrics", "bertscore", "convrag_metrics.bertscore:BertScoreMetrics")
     register("metrics", "rb_agg", "convrag_metrics.bertscore:RbAggMetrics")
     register("metrics", "grounding", "convrag_metrics.grounding:GroundingMetrics")
+    register("metrics", "mtrag", "convrag_metrics.mtrag:MtragMetrics")
+    register("metrics", "faithfulness", "convrag_metrics.mtrag:MtragMetrics", measures="RL_F")
     register("metrics", "trust", "convrag_metrics.trust:TrustMetrics")
     register("metrics", "reference_free", "convrag_metrics.reference_free:ReferenceFreeMetrics")
     register("metrics", "answerability", "convrag_metrics.answerability:AnswerabilityMetrics")

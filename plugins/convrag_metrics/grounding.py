@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Interval
 
 from convrag import LLM, Metrics, PromptTemplate, TurnRecord, operational
 from convrag.sdk.answers import lacks_part
 from convrag.sdk.citations import blank_citations, find_citations, strip_citations
+from convrag.sdk.judges import Judge
 from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import identify_model
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.words import find_stems
 from convrag_metrics.idk import detect_idk_answer
 from convrag_metrics.pretrained import EXTRAS
 
-if TYPE_CHECKING:
-    from convrag_metrics.citation_support import SupportCase, SupportJudge
-
+SupportCase = tuple[str, Sequence[str]]
+"""A sentence, and the texts that it cites."""
+SupportJudge = Callable[[SupportCase], bool | None]
+"""A case -> whether the texts support the sentence; None where that could not be found out."""
 
 _SENTENCES, _CITED, _CITATIONS, _EXISTING, _JUDGED, _SUPPORTED = _COUNTS = tuple(
     f"grounding_{name}" for name in ("sentences", "cited", "citations", "existing", "judged", "supported")
@@ -103,10 +106,12 @@ class GroundingMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Counts of each turn with an answer."""
-        turns = [_CitingTurn.from_record(record) for record in records if _is_measured(record)]
-        cases = [case for turn in turns for case in turn.list_cases()]
-        verdicts = iter(self._judge_cases(cases))
-        return {turn.id: self._count(turn, verdicts) for turn in turns}
+        turns = [record for record in records if _is_measured(record)]
+        if not turns:
+            return {}
+        workers = 4 if self.support == "llm" else 1
+        counted = map_parallel(partial(self._count, self._make_judge()), turns, "grounding", workers=workers)
+        return {record.turn_id: counts for record, counts in zip(turns, counted, strict=True)}
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
         """The shares in place of the counts; a share of nothing is left out."""
@@ -114,29 +119,33 @@ class GroundingMetrics(Metrics):
         shares = {name: part / whole for name, (part, whole) in pairs.items() if whole}
         return shares | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
-    def _count(self, turn: _CitingTurn, verdicts: Iterator[bool | None]) -> dict[str, float]:
-        """A turn's counts; takes the next verdict for each of its cases."""
-        found = [next(verdicts) for _ in turn.list_cases()]
-        unjudged = {"unjudged_sentences": float(found.count(None))} if self.support == "llm" else {}
-        known = len(turn.sentences) - found.count(None)
-        grounded = {GROUNDED: found.count(True) / known} if known else {}
-        return turn.count_citations(found) | grounded | unjudged
-
-    def _judge_cases(self, cases: list[SupportCase]) -> list[bool | None]:
-        judge = self._make_judge() if cases else None
-        if judge is None:
-            return []
-        if self.support == "llm":
-            return list(map_parallel(judge, cases, "grounding", total=len(cases)))
-        from convrag.sdk.progress import track
-
-        return [judge(case) for case in track(cases, "grounding", len(cases))]
+    def _count(self, judge: SupportJudge, record: TurnRecord) -> dict[str, float]:
+        """The counts of a turn."""
+        passages = {item.number: item.passage.content.strip() or item.text for item in record.evidence.items}
+        sentences = split_cited_sentences(record.answer.text)
+        cited = [list(dict.fromkeys(number for number in each.citations if number in passages)) for each in sentences]
+        cases = [
+            (each.text, [passages[n] for n in known]) for each, known in zip(sentences, cited, strict=True) if known
+        ]
+        numbers = [number for sentence in sentences for number in sentence.citations]
+        verdicts = [judge(case) for case in cases]
+        unjudged = verdicts.count(None)
+        counts = {
+            _SENTENCES: len(sentences),
+            _CITED: sum(bool(sentence.citations) for sentence in sentences),
+            _CITATIONS: len(numbers),
+            _EXISTING: sum(number in passages for number in numbers),
+            _JUDGED: len(verdicts) - unjudged,
+            _SUPPORTED: verdicts.count(True),
+        }
+        counts |= {"unjudged_sentences": unjudged} if self.support == "llm" else {}
+        known = len(sentences) - unjudged
+        share = {GROUNDED: verdicts.count(True) / known} if known else {}
+        return {name: float(value) for name, value in (counts | share).items()}
 
     def _make_judge(self) -> SupportJudge:
-        from convrag_metrics.citation_support import ask_for_support, has_lexical_support
-
         if self.support == "llm" and self.llm is not None:
-            return partial(ask_for_support, self.llm, self.template)
+            return partial(_ask_for_support, Judge("llm", self.llm), self.template)
         if self.support == "nli" and self.model is not None:
             from convrag_metrics.entailment import EntailmentModel
 
@@ -144,39 +153,27 @@ class GroundingMetrics(Metrics):
         return partial(has_lexical_support, threshold=self.threshold)
 
 
-class _CitingTurn(NamedTuple):
-    """A turn to count: the sentences of its answer, and the passages of the evidence by number."""
+def has_lexical_support(case: SupportCase, threshold: float) -> bool:
+    """Whether the cited texts together have enough of a sentence's content words (as stems), and all of its numbers.
 
-    id: str
-    sentences: list[CitedSentence]
-    passages: Mapping[int, str]
+    A sentence without content words is supported.
 
-    @classmethod
-    def from_record(cls, record: TurnRecord) -> _CitingTurn:
-        passages = {item.number: item.passage.content.strip() or item.text for item in record.evidence.items}
-        return cls(record.turn_id, split_cited_sentences(record.answer.text), passages)
+    Args:
+        case: the sentence and the texts.
+        threshold: the share of the content words that the texts must have.
+    """
+    sentence, texts = case
+    wanted, known = find_stems(sentence), frozenset[str]().union(*map(find_stems, texts))
+    numbers = {stem for stem in wanted if any(map(str.isdigit, stem))}
+    return numbers <= known and len(wanted & known) >= threshold * len(wanted)
 
-    def list_cases(self) -> list[SupportCase]:
-        """Each sentence that cites an existing passage, with the passages that it cites, each once."""
-        cases: list[SupportCase] = []
-        for sentence in self.sentences:
-            numbers = dict.fromkeys(sentence.citations)
-            if texts := [self.passages[number] for number in numbers if number in self.passages]:
-                cases.append((sentence.text, texts))
-        return cases
 
-    def count_citations(self, verdicts: Sequence[bool | None]) -> dict[str, float]:
-        """The counts of the turn, given a verdict on each of its cases."""
-        numbers = [number for sentence in self.sentences for number in sentence.citations]
-        counts = (
-            len(self.sentences),
-            sum(bool(sentence.citations) for sentence in self.sentences),
-            len(numbers),
-            sum(number in self.passages for number in numbers),
-            sum(verdict is not None for verdict in verdicts),
-            sum(verdict is True for verdict in verdicts),
-        )
-        return dict(zip(_COUNTS, map(float, counts), strict=True))
+def _ask_for_support(judge: Judge, template: PromptTemplate, case: SupportCase) -> bool | None:
+    """Whether an LLM finds the sentence supported; None where the call fails or the reply cannot be read."""
+    from convrag_metrics.verdicts import Supported
+
+    reply = judge.ask(template, Supported, [], sentence=case[0], sources=list(case[1]))
+    return None if reply is None else reply.supported
 
 
 def _is_measured(record: TurnRecord) -> bool:

@@ -21,6 +21,8 @@ UNANSWERABLE = ("UNANSWERABLE", CONVERSATIONAL)
 """Labels of turns to which "I do not know" is the right answer; MTRAG counts turns without a question among them."""
 ANSWERABLE = ("ANSWERABLE", "PARTIAL")
 """Labels of turns to which it is not."""
+UNDERSPECIFIED = "UNDERSPECIFIED"
+"""The label of turns whose question lacks something that must be asked for."""
 
 _NEGATION = re.compile(
     r"\bnot?\b|n't\b|never|nothing|unable|cannot|fail|lack|silent|unanswer|insufficient|little|limited", re.IGNORECASE

@@ -196,8 +196,8 @@ def nli_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("favoured", "share"), [(1, 1.0), (2, 0.0)])
 def test_an_nli_model_judges_the_cited_sentences(nli_folder: Path, favoured: int, share: float) -> None:
-    from convrag_metrics.citation_support import SupportCase
     from convrag_metrics.entailment import EntailmentModel
+    from convrag_metrics.grounding import SupportCase
 
     metrics = GroundingMetrics(support="nli", model=str(nli_folder))
     assert list(metrics.check()) == []

@@ -6,8 +6,7 @@ import pytest
 from convrag import Answer, Evidence, EvidenceItem, Passage, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
-from convrag_metrics.citation_support import has_lexical_support
-from convrag_metrics.grounding import CitedSentence, GroundingMetrics, split_cited_sentences
+from convrag_metrics.grounding import CitedSentence, GroundingMetrics, has_lexical_support, split_cited_sentences
 from toys import Says
 
 PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")

@@ -1,0 +1,48 @@
+"""The forms of replies in which language models judge statements and answers."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+
+class Supported(BaseModel):
+    """Whether a sentence is supported."""
+
+    supported: bool
+
+
+class Statements(BaseModel):
+    """The statements of an answer."""
+
+    statements: list[str]
+
+
+class Verdicts(BaseModel):
+    """Whether each of some statements is supported."""
+
+    verdicts: list[bool]
+
+
+def verdicts_form(count: int) -> type[Verdicts]:
+    """The form of `count` verdicts."""
+
+    class Exact(Verdicts):
+        verdicts: Annotated[list[bool], Field(min_length=count, max_length=count)]
+
+    return Exact
+
+
+class Mark(BaseModel):
+    """A mark from 1 to 10."""
+
+    mark: Annotated[float, Field(ge=1, le=10)]
+
+
+def _lower(value: Any) -> Any:
+    return value.strip(" .").lower() if isinstance(value, str) else value
+
+
+class Verdict(BaseModel):
+    """Whether something is so, or partly."""
+
+    verdict: Annotated[Literal["yes", "partly", "no"], BeforeValidator(_lower)]
