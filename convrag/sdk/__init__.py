@@ -45,6 +45,7 @@
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.
+* `threads`: one thread for the numerical libraries.
 * `progress`: what is being done and how far it is, on the terminal and in the log.
 * `console`: the console that everything is printed on, and how progress looks there.
 * `retry_after`: the HTTP header Retry-After.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Interval
 
 from convrag import Clusterer, ConfigError, Embedder
+from convrag.sdk.threads import limit_to_one_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,11 +67,6 @@ def renumber_labels(labels: NDArray[np.int64]) -> NDArray[np.int64]:
 def choose_cluster_count(n: int, least: int = 2, most: int = 7) -> int:
     """The root of the number of texts, rounded down, between two limits: the number of clusters of the MMR seed."""
     return max(least, min(most, int(n**0.5)))
-
-
-_single_threaded = threading.Lock()
-"""Held during a fit, in which the numerical libraries run in one thread: several would add up in any order, and hinder
-each other over so little. The limit holds for the whole process, so that two fits at once would undo each other's."""
 
 
 class KMeansClusterer(EmbeddingClusterer):
@@ -136,17 +130,9 @@ class KMeansClusterer(EmbeddingClusterer):
         from sklearn.cluster import KMeans
 
         model = KMeans(k, n_init=self.restarts, random_state=self.seed)
-        with _single_threaded, self._find_thread_pools().limit(limits=1):
+        with limit_to_one_thread():
             labels: NDArray[np.int64] = model.fit_predict(rows)
         return labels
-
-    @staticmethod
-    @cache
-    def _find_thread_pools() -> Any:
-        """A controller of the libraries that run threads of their own; finding them takes longer than a fit."""
-        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-        return ThreadpoolController()
 
 
 class AgglomerativeClusterer(EmbeddingClusterer):

@@ -1,6 +1,5 @@
 """The dynamic database of a conversation's history: (query, passage, response) triples and the chains they form."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags_array, hstack
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfTransformer
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from convrag import Embedder, Turn
 from convrag.sdk.history import HistoryReader
+from convrag.sdk.threads import limit_to_one_thread
 
 AUXILIARIES = frozenset(
     """
@@ -28,10 +27,6 @@ AUXILIARIES = frozenset(
 STARTS = 2
 ROUNDS = 10
 _SEED = 0
-
-_single_threaded = threading.Lock()
-"""Held during a fit, in which the numerical libraries run in one thread: several would add up in any order, and wait
-for each other longer than they compute. The limit holds for the whole process: two fits would undo each other's."""
 
 
 class Terms(NamedTuple):
@@ -94,7 +89,7 @@ def cluster_rows(rows: csr_matrix, k: int) -> list[list[int]]:
     if k < 2:
         return [filled] if filled else []
     model = KMeans(k, n_init=STARTS, max_iter=ROUNDS, random_state=_SEED)
-    with _single_threaded, _find_thread_pools().limit(limits=1):
+    with limit_to_one_thread():
         labels = model.fit_predict(_merge_unshared(rows[filled])).tolist()
     groups: dict[int, list[int]] = {}
     for position, label in zip(filled, labels, strict=True):
@@ -119,11 +114,6 @@ def _build_analyser() -> Callable[[str], list[str]]:
     vectorizer = CountVectorizer(stop_words=list_stop_words(), ngram_range=(1, 2))
     analyse: Callable[[str], list[str]] = vectorizer.build_analyzer()
     return analyse
-
-
-@cache
-def _find_thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 _DIGITS = 6  # of similarities: later digits differ between machines, and should not decide anything

@@ -1,0 +1,28 @@
+"""One thread for the numerical libraries, where several of theirs would only be in each other's way."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+_limited = threading.Lock()
+
+
+@contextmanager
+def limit_to_one_thread() -> Iterator[None]:
+    """Let the numerical libraries run in one thread during a fit; a second such block waits for the first.
+
+    Several threads would add up in any order, and wait for each other longer than they compute so little. The limit
+    holds for the whole process, so that two blocks at once would undo each other's.
+    """
+    with _limited, _find_thread_pools().limit(limits=1):
+        yield
+
+
+@cache
+def _find_thread_pools() -> Any:
+    """Find the libraries that run threads of their own, which takes longer than a fit."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
