@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from typing import Protocol, runtime_checkable
 
-from convrag.api.types import Query
+from convrag.api.stages import Retriever
+from convrag.api.types import Hit, Query
 
 
 @runtime_checkable
@@ -66,20 +67,24 @@ def normalise_scores(scores: Mapping[str, float]) -> dict[str, float]:
     return {id_: (score - least) / (most - least) if most > least else 0.0 for id_, score in scores.items()}
 
 
-def fill_missing_scores(
-    found: Mapping[str, float], exact: Mapping[str, float], ids: Iterable[str], depth: int
+def score_candidates(
+    retriever: Retriever, queries: Sequence[Query], hits: Sequence[Hit], ids: Iterable[str], depth: int
 ) -> dict[str, float]:
-    """Give each id a score: the ranking's, else the exact one, else the highest that it can have.
+    """Give each id a score: the hit's, else the one that the retriever gives it, else the highest that it can have.
 
     A ranking that was cut off at `depth` says of the other ids that they score no higher than its lowest score; a
     shorter ranking says that they do not match, which is 0 (or its lowest score, where that is below 0).
 
     Args:
-        found: id -> score of the ranking.
-        exact: id -> score of ids that are not in the ranking, as far as they are known.
+        retriever: scores passages that it did not find, where it can (see `ScoresPassages`).
+        queries: that it searched for.
+        hits: its ranking.
         ids: those that need a score.
         depth: the length at which the ranking was cut off.
     """
+    found = {hit.passage.id: hit.score for hit in hits}
+    others = [id_ for id_ in ids if id_ not in found]
+    exact = retriever.scores(queries, others) if others and isinstance(retriever, ScoresPassages) else {}
     lowest = min(found.values(), default=0.0)
     rest = lowest if len(found) >= depth else min(0.0, lowest)
     return {id_: found.get(id_, exact.get(id_, rest)) for id_ in ids}

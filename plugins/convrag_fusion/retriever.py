@@ -10,12 +10,11 @@ from annotated_types import Ge, Interval
 
 from convrag import Hit, Query, Retriever, use
 from convrag.sdk.fusion import (
-    ScoresPassages,
     add_scores,
-    fill_missing_scores,
     measure_agreement,
     normalise_scores,
     reciprocal_rank_fusion,
+    score_candidates,
     standardise_scores,
 )
 
@@ -92,18 +91,11 @@ class FusedRetriever(Retriever):
         self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]], ids: Sequence[str], depth: int
     ) -> dict[str, float]:
         scale = normalise_scores if self.normalise == "min_max" else standardise_scores
-        scaled = {unit: scale(self._score_all(unit, hits, ids, depth)) for unit, hits in found.items()}
+        scaled = {unit: scale(score_candidates(self.base, unit, hits, ids, depth)) for unit, hits in found.items()}
         weights = self._weigh(
             [group.weight for group in groups], [_list_ids(found[group.units[0]]) for group in groups]
         )
         return add_scores([scaled[group.units[0]] for group in groups], weights)
-
-    def _score_all(self, unit: Unit, hits: Sequence[Hit], ids: Sequence[str], depth: int) -> dict[str, float]:
-        """Score all candidates for the queries of one search: those that it did not find, too."""
-        own = {hit.passage.id: hit.score for hit in hits}
-        others = [id_ for id_ in ids if id_ not in own]
-        exact = self.base.scores(unit, others) if others and isinstance(self.base, ScoresPassages) else {}
-        return fill_missing_scores(own, exact, ids, depth)
 
     def _fuse_ranks(self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]]) -> dict[str, float]:
         rankings = [self._rank(group, found) for group in groups]

@@ -6,13 +6,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from convrag import Hit, Query, Retriever, use
-from convrag.sdk.fusion import (
-    ScoresPassages,
-    add_scores,
-    fill_missing_scores,
-    normalise_scores,
-    reciprocal_rank_fusion,
-)
+from convrag.sdk.fusion import add_scores, normalise_scores, reciprocal_rank_fusion, score_candidates
 
 
 class HybridRetriever(Retriever):
@@ -59,21 +53,12 @@ class HybridRetriever(Retriever):
         if self.fusion == "rrf":
             fused = reciprocal_rank_fusion([[hit.passage.id for hit in hits] for hits in found], self.rrf_k)
         else:
-            fused = self._fuse_linearly(queries, found, list(passages), depth)
+            ranked = zip((self.lexical, self.dense), found, strict=True)
+            scores = [score_candidates(retriever, queries, hits, passages, depth) for retriever, hits in ranked]
+            fused = add_scores(map(normalise_scores, scores), (self.weight, 1 - self.weight))
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[: max(k, 0)]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
         """What the search by words says."""
         return self.lexical.explain(queries)
-
-    def _fuse_linearly(
-        self, queries: Sequence[Query], found: Sequence[Sequence[Hit]], ids: Sequence[str], depth: int
-    ) -> dict[str, float]:
-        scores = []
-        for retriever, hits in zip((self.lexical, self.dense), found, strict=True):
-            own = {hit.passage.id: hit.score for hit in hits}
-            others = [id_ for id_ in ids if id_ not in own]
-            exact = retriever.scores(queries, others) if others and isinstance(retriever, ScoresPassages) else {}
-            scores.append(fill_missing_scores(own, exact, ids, depth))
-        return add_scores(map(normalise_scores, scores), (self.weight, 1 - self.weight))
