@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -202,11 +203,5 @@ def truncate_text(text: str, max_tokens: int, count_tokens: Callable[[str], int]
     if count_tokens(text) <= max_tokens:
         return text
     words = text.split()
-    low, high = 0, len(words)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count_tokens(" ".join(words[:middle])) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return " ".join(words[:low])
+    fitting = bisect_right(range(1, len(words) + 1), max_tokens, key=lambda n: count_tokens(" ".join(words[:n])))
+    return " ".join(words[:fitting])

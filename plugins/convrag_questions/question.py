@@ -73,10 +73,6 @@ class Refused(Exception):
     """A proposal is not good; the message is the reason, as the language model and the user read it."""
 
 
-class NoQuestion(Exception):
-    """The language model finds that no question can be asked of the passage."""
-
-
 class QuestionWriter:
     """Asks a language model for questions, and checks them. May be used by several threads.
 
@@ -107,54 +103,34 @@ class QuestionWriter:
             RunStopped: at a cost limit.
         """
         refused: list[dict[str, str]] = []
+        about = {"title": passage.title, "passage": passage.text, "history": list(history)}
         for _ in range(TRIES):
+            question = ""
             try:
-                proposal = self._propose(kind, style, passage, history, refused)
-            except NoQuestion:
-                if not refused:
-                    counts.refused[NOTHING] += 1
-                break
-            except UnreadableReply:
-                counts.unreadable += 1
-                break
-            except LLMError as error:
-                _count_failure(counts, error)
-                break
-            try:
+                proposal = self._ask(
+                    self.prompts.question, Proposal, kind=kind, style=style, **about, refused=list(refused)
+                )
+                if not (question := proposal.question):
+                    if not refused:
+                        counts.refused[NOTHING] += 1
+                    break
                 self._check(proposal, kind, passage, history)
             except Refused as reason:
                 counts.refused[str(reason)] += 1
-                refused.append({"question": proposal.question, "reason": str(reason)})
+                refused.append({"question": question, "reason": str(reason)})
             except UnreadableReply:
                 counts.unreadable += 1
+                if not question:
+                    break
             except LLMError as error:
-                _count_failure(counts, error)
+                counts.failed += 1
+                counts.first_failure = counts.first_failure or str(error)
                 break
             else:
                 counts.accepted += 1
-                standalone = proposal.question if kind != "follow_up" else proposal.standalone
-                return WrittenTurn(kind, proposal.question, proposal.answer, standalone, proposal.quote, passage)
+                standalone = question if kind != "follow_up" else proposal.standalone
+                return WrittenTurn(kind, question, proposal.answer, standalone, proposal.quote, passage)
         return None
-
-    def _propose(
-        self,
-        kind: Kind,
-        style: str,
-        passage: Passage,
-        history: Sequence[Exchange],
-        refused: Sequence[Mapping[str, str]],
-    ) -> Proposal:
-        inputs = {
-            "kind": kind,
-            "style": style,
-            "title": passage.title,
-            "passage": passage.text,
-            "history": list(history),
-        }
-        proposal = self._ask(self.prompts.question, Proposal, **inputs, refused=list(refused))
-        if not proposal.question:
-            raise NoQuestion
-        return proposal
 
     def _check(self, proposal: Proposal, kind: Kind, passage: Passage, history: Sequence[Exchange]) -> None:
         """Check a proposal, by rules first, and then by asking. Raises Refused with the reason."""
@@ -184,11 +160,6 @@ class QuestionWriter:
 
 NOTHING = "the passage gives no question"
 """The reason that is counted where nothing was proposed."""
-
-
-def _count_failure(counts: Counts, error: LLMError) -> None:
-    counts.failed += 1
-    counts.first_failure = counts.first_failure or str(error)
 
 
 class Proposal(BaseModel):
