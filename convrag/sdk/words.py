@@ -184,6 +184,8 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+UNSPACED = "\u0e00"
+"""From this character on, scripts have no spaces between words, and a word is a piece of two or three characters."""
 _PAIRED = "\u2e80"
 """From this character on, words have about two characters; the scripts before are alphabets."""
 _RESTS = frozenset(("ll", "re", "ve", "qu"))

@@ -1,6 +1,5 @@
 """Rewriters without a model: the question alone, with earlier utterances, with these weighted, or their words."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
 from typing import Annotated, Any, Literal
@@ -54,9 +53,6 @@ def _concatenate(texts: Iterable[str], question: Question, turns: tuple[Turn, ..
     return Rewrite.of("\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns])
 
 
-_WORD = re.compile(r"\w+")
-
-
 class BlendRewriter(Rewriter):
     """Search for the question and, with small weights, for the last questions and answers: no LLM is called.
 
@@ -87,19 +83,15 @@ class BlendRewriter(Rewriter):
     def rewrite(self, question: Question) -> Rewrite:
         """The question, then the utterances, newest exchange first."""
         turns = question.history[: -self.exchanges - 1 : -1]
-        said = weigh_utterances(turns, _list_words, self.weight, self.decay, _list_words(question.text))
+        said = weigh_utterances(turns, split_words, self.weight, self.decay, split_words(question.text))
         blended = (Query(text, weight) for text, _, weight in said)
         selected = [turn.id for turn in reversed(turns)]
         return Rewrite((Query(question.text), *blended), {"selected": selected})
 
 
-def _list_words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
 def weigh_utterances(
-    turns: Sequence[Turn], split: Callable[[str], list[str]], weight: float, decay: float, question: Sequence[str]
-) -> list[tuple[str, list[str], float]]:
+    turns: Sequence[Turn], split: Callable[[str], Sequence[str]], weight: float, decay: float, question: Sequence[str]
+) -> list[tuple[str, Sequence[str], float]]:
     """The questions and answers that have words, scaled to the length of a question: text, words, weight.
 
     Args:

@@ -10,7 +10,7 @@ from annotated_types import Ge
 from convrag import LLM, Context, Evidence, EvidenceItem, Hit, Message, Question, Selection, Selector, Turn
 from convrag.sdk.ordering import Order, arrange_items
 from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.words import stem_words
+from convrag.sdk.words import find_stems
 
 
 class TopSelector(Selector):
@@ -48,9 +48,6 @@ def _first_positions(history: Iterable[Turn]) -> dict[str, int]:
     return {passage_id: position for position, passage_id in enumerate(shown)}
 
 
-_WORD = re.compile(r"\w{3,}")  # shorter words say little
-
-
 class SnippetContext(Context):
     """Show the model a snippet of each retrieved passage: consecutive sentences with most words of the question.
 
@@ -70,7 +67,7 @@ class SnippetContext(Context):
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, best first, numbered from 1."""
-        wanted = _stem(question.standalone or question.text)
+        wanted = find_stems(question.standalone or question.text)
         items: dict[str, EvidenceItem] = {}
         left_out = []
         for hit in hits:
@@ -99,13 +96,13 @@ def find_snippet(text: str, wanted: Collection[str], tokens: int, count_tokens: 
         count_tokens: counts the tokens of a text.
     """
     spans = find_sentence_spans(text)
-    stems = [_stem(text[start:end]) & set(wanted) for start, end in spans]
+    stems = [find_stems(text[start:end]).intersection(wanted) for start, end in spans]
     best, most, last = (0, 0), -1, 0
     for first, (start, _) in enumerate(spans):
         last = max(last, first)
         while last + 1 < len(spans) and count_tokens(text[start : spans[last + 1][1]]) <= tokens:
             last += 1
-        found = len(set().union(*stems[first : last + 1]))
+        found = len(frozenset().union(*stems[first : last + 1]))
         if found > most:
             best, most = (start, spans[last][1]), found
     return _cut_at_word(text[best[0] : best[1]], tokens, count_tokens)
@@ -117,7 +114,3 @@ def _cut_at_word(text: str, tokens: int, count_tokens: Callable[[str], int]) -> 
     if not ends or count_tokens(text) <= tokens:
         return text
     return text[: ends[max(bisect_right(ends, tokens, key=lambda end: count_tokens(text[:end])) - 1, 0)]]
-
-
-def _stem(text: str) -> set[str]:
-    return set(stem_words(_WORD.findall(text.lower())))

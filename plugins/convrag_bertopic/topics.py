@@ -1,6 +1,5 @@
 """Topics and their words by BERTopic; the first call in a process imports and compiles for some ten seconds."""
 
-import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from convrag.sdk.words import find_content_words
+
 _MIN_SPECTRAL = 10  # for fewer texts, UMAP's spectral start has too few eigenvectors to choose from
-_WORD = re.compile(r"(?u)\b\w\w+\b")
 _lock = threading.Lock()  # numba's default threading layer must not be entered by two threads
 
 
@@ -58,7 +58,7 @@ def find_topics(
 def find_topic_words(texts: Sequence[str], topics: Sequence[int], most: int) -> Mapping[int, tuple[str, ...]]:
     """Topic -> its words by BERTopic's class-based TF-IDF, at most `most`, for the n topics of n texts.
 
-    Terms are single words and pairs, without English stop words. A negative topic is left out. Where the texts have
+    Terms are single words and pairs, without stop words. A negative topic is left out. Where the texts have
     less than two terms in all, no topic has any.
     """
     known = [index for index, topic in enumerate(topics) if topic >= 0]
@@ -88,10 +88,11 @@ def find_topic_words(texts: Sequence[str], topics: Sequence[int], most: int) -> 
 
 def _has_terms(texts: Sequence[str]) -> bool:
     """Whether the texts have two different terms, without which BERTopic's TF-IDF cannot be computed."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+    return len({word for text in texts for word in _list_words(text)}) > 1
 
-    words = (word.lower() for text in texts for word in _WORD.findall(text))
-    return len({word for word in words if word not in ENGLISH_STOP_WORDS}) > 1
+
+def _list_words(text: str) -> list[str]:
+    return [word.text.lower() for word in find_content_words(text)]
 
 
 def _vectorizer(texts: Sequence[str]) -> Any:
@@ -99,7 +100,7 @@ def _vectorizer(texts: Sequence[str]) -> Any:
     from sklearn.feature_extraction.text import CountVectorizer
 
     if _has_terms(texts):
-        return CountVectorizer(ngram_range=(1, 2), stop_words="english")
+        return CountVectorizer(ngram_range=(1, 2), tokenizer=_list_words, token_pattern=None)
     return CountVectorizer(analyzer=lambda text: ["one", "other"])
 
 

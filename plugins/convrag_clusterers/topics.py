@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge
 
 from convrag import Clusterer, Embedder
-from convrag.sdk.words import stem_words
+from convrag.sdk.words import UNSPACED, Form, find_content_words, stem_words
 from convrag_clusterers.embeddings import choose_cluster_count, renumber_labels
 
 if TYPE_CHECKING:
@@ -32,13 +32,15 @@ class TopicClusterer(Clusterer):
 
     Args:
         shortest: the number of letters of the shortest word that counts.
+        words: see `convrag.sdk.words`; "plain" are letters alone, English stems.
     """
 
     libraries = ("numpy", "scikit-learn")
     uses_embedder = False
 
-    def __init__(self, shortest: int) -> None:
+    def __init__(self, shortest: int, words: Form) -> None:
         self.shortest = shortest
+        self.words = words
 
     def load_libraries(self) -> None:
         """Import scikit-learn, in one thread."""
@@ -48,7 +50,7 @@ class TopicClusterer(Clusterer):
         """N texts -> (n,) labels, numbered in the order in which the topics appear; the embedder is not used."""
         import numpy as np
 
-        stems = [_stem_text(text, self.shortest) for text in texts]
+        stems = [_stem_text(text, self.shortest, self.words) for text in texts]
         with_words = [index for index, found in enumerate(stems) if found]
         labels = np.full(len(texts), -1, dtype=np.int64)
         if with_words:
@@ -64,11 +66,13 @@ class LsaClusterer(TopicClusterer):
     """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
 
     A component has two ends, and texts at opposite ends have nothing in common: they are different clusters. A text
-    that no component says anything of is an outlier. Words are English stems, without stop words.
+    that no component says anything of is an outlier.
 
     Args:
         components: how many; never more than texts or words. None takes half the number of texts (GINGER's).
         shortest: letters of the shortest word that counts (4: GINGER drops words of three letters and fewer).
+        words: "auto" has stems of content words in any language (`convrag.sdk.words`); "plain" English stems of letters
+            alone, as GINGER has lemmas (clusterer=lsa_plain).
         seed: of the randomised decomposition (42: GINGER's).
     """
 
@@ -77,9 +81,10 @@ class LsaClusterer(TopicClusterer):
         *,
         components: Annotated[int | None, Ge(1)] = None,
         shortest: Annotated[int, Ge(1)] = 4,
+        words: Form = "auto",
         seed: int = 42,
     ) -> None:
-        super().__init__(shortest)
+        super().__init__(shortest, words)
         self.components = components
         self.seed = seed
 
@@ -101,12 +106,11 @@ class LsaClusterer(TopicClusterer):
 class LdaClusterer(TopicClusterer):
     """Cluster texts by latent Dirichlet allocation: the likeliest topic of each; it wants more text than most.
 
-    Words are English stems, without stop words.
-
     Args:
         topics: how many, never more than texts; None takes the root of the number of texts, rounded down, between 2 and
             7, as clusterer=kmeans does, so that the two can be compared.
         shortest: letters of the shortest word that counts; 4 as for clusterer=lsa.
+        words: as for clusterer=lsa.
         iterations: of the estimation; more settles the topics, and takes longer in proportion (10: scikit-learn's).
         seed: of the random start.
     """
@@ -116,10 +120,11 @@ class LdaClusterer(TopicClusterer):
         *,
         topics: Annotated[int | None, Ge(1)] = None,
         shortest: Annotated[int, Ge(1)] = 4,
+        words: Form = "auto",
         iterations: Annotated[int, Ge(1)] = 10,
         seed: int = 42,
     ) -> None:
-        super().__init__(shortest)
+        super().__init__(shortest, words)
         self.topics = topics
         self.iterations = iterations
         self.seed = seed
@@ -137,9 +142,12 @@ class LdaClusterer(TopicClusterer):
         return topics
 
 
-def _stem_text(text: str, shortest: int) -> list[str]:
-    """The stems of a text's words, in order, without stop words and words of fewer letters."""
+def _stem_text(text: str, shortest: int, words: Form) -> list[str]:
+    """The stems of a text's words, in order, without stop words and words of fewer letters in an alphabet."""
+    if words == "auto":
+        found = find_content_words(text)
+        return [word.stem for word in found if len(word.text) >= shortest or word.text >= UNSPACED]
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    words = (word.lower() for word in _WORD.findall(text))
-    return stem_words([word for word in words if len(word) >= shortest and word not in ENGLISH_STOP_WORDS])
+    plain = (word.lower() for word in _WORD.findall(text))
+    return stem_words([word for word in plain if len(word) >= shortest and word not in ENGLISH_STOP_WORDS])

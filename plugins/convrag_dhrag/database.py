@@ -11,18 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags_array, hstack
 from sklearn.cluster import KMeans
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from convrag import Embedder, Turn
 from convrag.sdk.history import HistoryReader
 from convrag.sdk.threads import limit_to_one_thread
-
-AUXILIARIES = frozenset(
-    """
-    did does doing don doesn didn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ll ve re
-    """.split()  # noqa: SIM905
-)
-"""Stop words that scikit-learn's English list lacks: forms of "do", and the parts of contractions."""
+from convrag.sdk.words import Form, stem_content_words
 
 STARTS = 2
 ROUNDS = 10
@@ -37,14 +31,19 @@ class Terms(NamedTuple):
 
 
 class Vocabulary:
-    """Words and pairs of words, without English stop words. A term's column is its place in order of appearance."""
+    """Words and pairs of words, without stop words. A term's column is its place in order of appearance.
 
-    def __init__(self) -> None:
+    Args:
+        words: "auto" has stems (`convrag.sdk.words`); "plain" English words, as scikit-learn splits texts.
+    """
+
+    def __init__(self, words: Form = "auto") -> None:
         self._columns: dict[str, int] = {}
+        self._split = _split_plainly() if words == "plain" else _stem_terms
 
     def add(self, text: str) -> Terms:
         """Count the terms of a text; new ones are added."""
-        counts = Counter(_build_analyser()(text))
+        counts = Counter(self._split(text))
         columns = [self._columns.setdefault(term, len(self._columns)) for term in counts]
         return Terms(np.array(columns, np.int64), np.array(list(counts.values()), np.float64))
 
@@ -62,7 +61,7 @@ class Vocabulary:
         counts = self._stack(texts)
         rows: csr_matrix = transformer.fit_transform(counts)
         known = set(counts.indices.tolist())
-        asked = Counter(self._columns.get(term, -1) for term in _build_analyser()(query))
+        asked = Counter(self._columns.get(term, -1) for term in self._split(query))
         columns = np.array([column for column in asked if column in known], np.int64)
         terms = Terms(columns, np.array([asked[column] for column in columns.tolist()], np.float64))
         return rows, (rows @ transformer.transform(self._stack([terms])).T).toarray().ravel()
@@ -104,16 +103,15 @@ def _merge_unshared(rows: csr_matrix) -> csr_matrix:
     return csr_matrix(hstack([shared, diags_array(rest)]))
 
 
-def list_stop_words() -> list[str]:
-    """English words that do not tell what a text is about, sorted."""
-    return sorted({*ENGLISH_STOP_WORDS, *AUXILIARIES})
+def _stem_terms(text: str) -> list[str]:
+    stems = stem_content_words(text)
+    return [*stems, *map(" ".join, pairwise(stems))]
 
 
 @cache
-def _build_analyser() -> Callable[[str], list[str]]:
-    vectorizer = CountVectorizer(stop_words=list_stop_words(), ngram_range=(1, 2))
-    analyse: Callable[[str], list[str]] = vectorizer.build_analyzer()
-    return analyse
+def _split_plainly() -> Callable[[str], list[str]]:
+    split: Callable[[str], list[str]] = CountVectorizer(stop_words="english", ngram_range=(1, 2)).build_analyzer()
+    return split
 
 
 _DIGITS = 6  # of similarities: later digits differ between machines, and should not decide anything
@@ -140,6 +138,7 @@ class HistoryDatabase(HistoryReader):
         alpha: the weight of relevance against recency in the choice of those.
         vectors: exchange -> vector of those that were embedded before; new ones are added. A database that is built
             again embeds nothing twice.
+        words: see `Vocabulary`.
     """
 
     def __init__(
@@ -149,11 +148,12 @@ class HistoryDatabase(HistoryReader):
         capacity: int | None = None,
         alpha: float = 0.6,
         vectors: MutableMapping[str, NDArray[np.float32]] | None = None,
+        words: Form = "auto",
     ) -> None:
         self.triples: list[Triple] = []
         self.chains: list[int] = []
         """The chain of every turn of the history, also of those whose triples were dropped."""
-        self.vocabulary = Vocabulary()
+        self.vocabulary = Vocabulary(words)
         self._embedder = embedder
         self._threshold = threshold
         self._capacity = capacity

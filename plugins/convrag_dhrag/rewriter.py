@@ -26,6 +26,7 @@ from convrag import (
 )
 from convrag.sdk.history import continue_reading
 from convrag.sdk.llm_rewriter import LLMRewriter, clean_reply, format_exchanges
+from convrag.sdk.words import Form
 
 if TYPE_CHECKING:
     from convrag_dhrag.database import HistoryDatabase
@@ -68,6 +69,8 @@ class DHRagRewriter(Rewriter):
         update: "all" keeps every triple; "paper" keeps `capacity` of them: when one more comes, it drops the one with
             the least alpha x relevance to the new one + (1 - alpha) x recency.
         capacity: of the database with update=paper, in triples (the authors' code).
+        words: of which clusters are made: "auto" has stems in any language (`convrag.sdk.words`); "plain" English words
+            as they stand, without scikit-learn's stop words (rewriter=dhrag_published).
         summarize: whether the LLM says in one line what the matched summary is about, which the prompt then shows; one
             more call for each question with a match.
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`, `history` (a list
@@ -79,7 +82,7 @@ class DHRagRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("numpy", "scikit-learn", "scipy", "threadpoolctl")
+    libraries = ("numpy", "PyStemmer", "scikit-learn", "scipy", "threadpoolctl")
 
     def __init__(
         self,
@@ -99,6 +102,7 @@ class DHRagRewriter(Rewriter):
         chain_bonus: float = 0.05,
         update: Literal["all", "paper"] = "all",
         capacity: Annotated[int, Ge(1)] = 100,
+        words: Form = "auto",
         summarize: bool = False,
         prompt: Path | None = None,
         temperature: float | None = 0.0,
@@ -116,6 +120,7 @@ class DHRagRewriter(Rewriter):
         self.cluster_bonus = cluster_bonus
         self.summary_bonus = summary_bonus
         self.chain_bonus = chain_bonus
+        self.words = words
         self.capacity = capacity if update == "paper" else None
         self.topic_template = PromptTemplate("topic", package="convrag_dhrag") if summarize else None
         template = PromptTemplate("rewrite", package="convrag_dhrag", path=prompt)
@@ -169,8 +174,8 @@ class DHRagRewriter(Rewriter):
         from convrag_dhrag.database import HistoryDatabase
 
         state = question.state(self)
-        vectors = state.setdefault("vectors", {})
-        make = partial(HistoryDatabase, self.embedder, self.chain_threshold, self.capacity, self.alpha, vectors)
+        vectors, chosen = state.setdefault("vectors", {}), (self.chain_threshold, self.capacity, self.alpha)
+        make = partial(HistoryDatabase, self.embedder, *chosen, vectors, self.words)
         return continue_reading(state, question.history, make)
 
 

@@ -1,13 +1,11 @@
 """The reply of a language model that was asked for the readings of a question."""
 
-import re
 from math import isfinite
 
 from pydantic import BaseModel, Field
 
 from convrag.sdk.llm_rewriter import MAX_CHARACTERS, clean_reply
-
-_WORD = re.compile(r"\w+")
+from convrag.sdk.words import split_words
 
 
 class ReadingReply(BaseModel):
@@ -36,7 +34,7 @@ class ReadingsReply(BaseModel):
         for reading in self.readings:
             text = clean_reply(reading.question)
             if text and len(text) <= longest:
-                key = " ".join(_WORD.findall(text.casefold())) or text
+                key = " ".join(split_words(text)) or text
                 texts.setdefault(key, text)
                 usable = isfinite(reading.weight) and reading.weight > 0
                 weights[key] = weights.get(key, 0.0) + (reading.weight if usable else 0.0)

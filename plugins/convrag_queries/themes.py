@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,11 +14,9 @@ from annotated_types import Ge, Interval
 from convrag import Clusterer, Embedder, Query, Question, Rewrite, Rewriter, use
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.queries import choose_queries
-from convrag.sdk.words import find_content_words, stem_content_words
+from convrag.sdk.words import find_content_words, split_words, stem_content_words
 
 Kind = Literal["lexical", "dense"]
-
-_WORD = re.compile(r"\w+")
 
 
 class ThemesRewriter(Rewriter):
@@ -127,7 +124,7 @@ def expand_queries(queries: Sequence[Query], text: str, weights: dict[Kind, floa
     if any(not any(query.search in ("any", kind) for query in queries if query.weight) for kind in wanted):
         queries = [replace(query, search="any") for query in queries]
     own = [query if query.source else replace(query, source="themes") for query in queries]
-    number = len(set(_WORD.findall(text.lower())))
+    number = len(set(split_words(text)))
     added = [
         Query(
             text, weights[kind] * _measure(choose_queries(queries, kind)) / sqrt(number), search=kind, source="themes"
@@ -141,7 +138,7 @@ def _measure(queries: Sequence[Query]) -> float:
     """The length of the vector of words that the queries together are, each word of weight 1 in its query."""
     weights: defaultdict[str, float] = defaultdict(float)
     for query in queries:
-        for word in dict.fromkeys(_WORD.findall(query.text.lower())):
+        for word in dict.fromkeys(split_words(query.text)):
             weights[word] += query.weight
     return sqrt(sum(weight**2 for weight in weights.values()))
 

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Gt, Interval
 
 from convrag import Embedder, Ranker
+from convrag.sdk.words import Analysis, Form, stem_content_words, tell_language
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-_WORD = re.compile(r"\w+")
-
-
 class BM25Ranker(Ranker):
     """Score each text by the words that it shares with the query (rank-bm25): no model, no download.
 
-    The texts are each other's corpus: a word counts the more, the fewer of them have it. Words are runs of letters and
-    digits, lower-cased.
+    The texts are each other's corpus: a word counts the more, the fewer of them have it.
 
     Args:
+        words: "auto" compares stems of content words, in the language of the texts (`convrag.sdk.words`); "plain" runs
+            of two letters or digits (ranker=bm25_okapi).
         variant: "plus" (Lv and Zhai 2011) gives every word a positive weight; "okapi", which the seed used, gives none
             to a word that half of the texts have, and among a few clusters that is most of the query.
         k1: saturation of term frequency: the larger, the more repeated words count; above 0. Default: rank-bm25's own.
         b: normalisation by text length, from 0 (none) to 1 (full). Default: rank-bm25's own.
     """
 
-    libraries = ("numpy", "rank-bm25")
+    libraries = ("numpy", "rank-bm25", "PyStemmer")
 
     def __init__(
         self,
         *,
+        words: Form = "auto",
         variant: Literal["plus", "okapi"] = "plus",
         k1: Annotated[float, Gt(0)] = 1.5,
         b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
     ) -> None:
+        self.words = words
         self.variant = variant
         self.k1 = k1
         self.b = b
@@ -52,15 +53,13 @@ class BM25Ranker(Ranker):
             return np.zeros(0)
         from rank_bm25 import BM25Okapi, BM25Plus
 
-        corpus = [tokenize(text) or [""] for text in texts]  # rank-bm25 divides by lengths
+        split: Callable[[str], Sequence[str]] = Analysis.choose("plain", stop_words="none").split
+        if self.words == "auto":
+            split = partial(stem_content_words, language=tell_language(" ".join([query, *texts])))
+        corpus = [split(text) or [""] for text in texts]  # rank-bm25 divides by lengths
         index = (BM25Plus if self.variant == "plus" else BM25Okapi)(corpus, k1=self.k1, b=self.b)
-        scores: NDArray[np.float64] = index.get_scores(tokenize(query))
+        scores: NDArray[np.float64] = index.get_scores(split(query))
         return scores
-
-
-def tokenize(text: str) -> list[str]:
-    """Split a query or a text into lower-cased words, in order."""
-    return _WORD.findall(text.lower())
 
 
 class EmbeddingRanker(Ranker):

@@ -106,7 +106,10 @@ class TestClustering:
         """Of the same texts with the same topics, by its own fit."""
         import warnings
 
-        texts = [f"{'abc'[i % 3]} kettle{['whistles', 'boils', 'cools'][i % 3]} on day {i}" for i in range(30)]
+        texts = [
+            f"{['red', 'blue', 'old'][i % 3]} kettle{['whistles', 'boils', 'cools'][i % 3]} on day {i + 10}"
+            for i in range(30)
+        ]
         clusterer = BertopicClusterer()
         labels = clusterer.cluster(texts, Given(spread=0.2)).tolist()
         words = clusterer.describe(texts, labels)
@@ -136,7 +139,7 @@ class TestClustering:
         assert {"tea", "green"} <= set(words[1])
         assert len(words[1]) == 3
 
-    @pytest.mark.parametrize("texts", [["the", "of", "and", "to", "in"], ["1", "2", "3", "4", "5"], ["a b"] * 5])
+    @pytest.mark.parametrize("texts", [["the", "of", "and", "to", "in"], ["?", "!", "?", "!", "-"], ["a b"] * 5])
     def test_texts_without_words_have_topics_but_no_words(self, texts: list[str]) -> None:
         labels = BertopicClusterer().cluster(texts, Given()).tolist()
         assert len(labels) == len(texts)

@@ -17,7 +17,7 @@ from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.testing import RewriterContract
-from convrag_dhrag.database import HistoryDatabase, Vocabulary, cluster_rows, find_continued_chain, list_stop_words
+from convrag_dhrag.database import HistoryDatabase, Vocabulary, cluster_rows, find_continued_chain
 from convrag_dhrag.rewriter import DHRagRewriter, report_history
 from toys import Says
 
@@ -334,11 +334,11 @@ def test_no_future_turn_is_ever_visible(seen: int, more: int, update: Any) -> No
 @given(texts=exchanges, gone=st.integers(0, 5))
 @settings(max_examples=50)
 def test_the_incremental_tfidf_equals_one_that_is_fitted_anew(texts: list[str], gone: int) -> None:
-    vocabulary = Vocabulary()
+    vocabulary = Vocabulary("plain")
     terms = [vocabulary.add(text) for text in texts][gone:]
     if not (texts := texts[gone:]):
         return
-    theirs = TfidfVectorizer(stop_words=list_stop_words(), ngram_range=(1, 2), sublinear_tf=True)
+    theirs = TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True)
     fitted = theirs.fit_transform(texts) if any(theirs.build_analyzer()(text) for text in texts) else None
     for query in ("tea bread", "moon moon zzz", "the it", "rye hot tea kettle"):
         rows, similarities = vocabulary.weigh(terms, query)

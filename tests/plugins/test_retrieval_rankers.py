@@ -66,13 +66,25 @@ WORDS = st.lists(st.sampled_from(["aa", "bb", "cc", "dd"]), max_size=6).map(" ".
     b=st.sampled_from([0.0, 0.75, 1.0]),
 )
 def test_scores_are_those_of_a_brute_force_bm25(texts: list[str], query: str, k1: float, b: float) -> None:
-    scores = BM25Ranker(k1=k1, b=b).score(query, texts)
+    scores = BM25Ranker(words="plain", k1=k1, b=b).score(query, texts)
     assert scores.tolist() == pytest.approx(bm25_plus(texts, query, k1, b))
 
 
 def test_case_and_punctuation_do_not_matter() -> None:
     scores = BM25Ranker().score("What is BERT?", ["It is (bert), a model.", "GPT, a model.", "Another model: BERTHA."])
     assert scores[0] > scores[1] == scores[2]
+
+
+def test_words_are_those_of_every_stage() -> None:
+    """Stems in the language of the texts, digits and C++ among them, pieces of texts without spaces."""
+    for query, texts in {
+        "How are the kettles tested?": ["Each kettle is a test.", "How are they?"],
+        "rule 4 for C++": ["Rule 4 is about C++.", "Rule 5 is about C."],
+        "Wann werden Wohnungen gekündigt?": ["Die Wohnung ist mit einer Kündigung frei.", "Wann werden wir gehen?"],
+        "哪里可以停车": ["停车场在大楼后面。", "食堂在一楼。"],
+    }.items():
+        scores = BM25Ranker().score(query, texts)
+        assert scores[0] > scores[1], query
 
 
 def test_a_word_that_half_of_the_texts_have_still_counts() -> None:
