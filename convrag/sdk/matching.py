@@ -1,13 +1,22 @@
 """How much of what a question asks the sentences of passages say, by words in common."""
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.sentences import classify_sentences, ends_in_question, remove_citations
-from convrag.sdk.words import STOP_WORDS, find_stems, split_compounds
+from convrag.sdk.words import (
+    LANGUAGES,
+    STOP_WORDS,
+    find_content_words,
+    find_stems,
+    split_compounds,
+    split_words,
+    stem_words,
+    tell_language,
+)
 
 CONTEXT_WEIGHT = 0.5
 """Of a word that stands only in the sentence before, or that only the rewrite of a question has."""
@@ -18,11 +27,11 @@ WITHOUT_NUMBER = 0.75
 _QUANTITY = re.compile(
     r"\bhow (?:long|often|many|much|far|big|old|large|high|deep|fast|early|late|soon|tall|wide|heavy|expensive)\b"
     r"|\bwhen\b|\b(?:what|which) (?:time|year|day|date|month|age|number|price|percentage|version)\b"
-    r"|\bwie (?:viele?|lange|oft|hoch)\b|\bwann\b",
+    r"|\bwie (?:viel\w*|lange|oft|hoch|groß|weit|alt|teuer)\b|\bwann\b|多少钱?|多久|几[天次点个月年岁]|什么时候|何时",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|[一二三四五六七八九十百千]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
+    r"\d|[一二两三四五六七八九十百千半]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
     r"million|half|twice|once|every|daily|weekly|monthly|yearly|hourly|always|never|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
     r"jan\w*|feb\w*|march|april|may|june|july|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|\w+zig)\b",
     re.IGNORECASE,
@@ -101,12 +110,22 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
         frequencies: tell rare words from common ones.
         trusted: whether a model rewrote it.
     """
-    plain = _QUANTITY.sub("", question)
-    own = {frequencies.find_known(stem) for stem in find_stems(plain, _STOP_WORDS) or find_stems(question)}
-    added = find_stems(standalone, _STOP_WORDS) - find_stems(question) - own
+    plain = _QUANTITY.sub(" ", question)
+    language = _tell_language(question, frequencies.counts)
+    left_out = _STOP_WORDS if language == "english" else STOP_WORDS
+    stems = find_stems(question, language=language)
+    own = {frequencies.find_known(stem) for stem in find_stems(plain, left_out, language) or stems}
+    added = find_stems(standalone, left_out, language) - stems - own
     weights = frequencies.weigh_question(own | added)
     halved = {stem: weight * (1 if trusted or stem in own else CONTEXT_WEIGHT) for stem, weight in weights.items()}
     return Asked(halved, own | added if trusted else own, plain != question)
+
+
+def _tell_language(question: str, known: Container[str]) -> str:
+    """Tell the language of a question; a short one says little: it is that in which the corpus knows most of its words."""
+    told = tell_language(question)
+    words = [word.text.lower() for word in find_content_words(question, told)]
+    return max((told, *LANGUAGES), key=lambda language: sum(stem in known for stem in stem_words(words, language)))
 
 
 def match_sentences(
@@ -127,19 +146,20 @@ def match_sentences(
     weights = asked.weights
     total, own = sum(weights.values()), {stem: weight for stem, weight in weights.items() if stem in asked.own}
     whole = sum(own.values()) or 2 * total  # without words of its own, a question is matched by half
-    above = titled = find_matching_stems(title, weights)
+    language = tell_language(f"{title}\n{text}")
+    above = titled = find_matching_stems(title, weights, language)
     before: frozenset[str] = frozenset()
     answered = titled if ends_in_question(title) else before
     found: list[MatchedSentence] = []
     for start, end, kind in classify_sentences(text) if total else ():
         sentence = text[start:end]
-        stems = find_matching_stems(sentence, weights)
+        stems = find_matching_stems(sentence, weights, language)
         if kind == "question":
             answered = above = titled | stems
             before = frozenset()
         elif kind == "other":
             before = stems
-        elif sentence != title and len(sentence.split()) >= least_words:
+        elif sentence != title and len(split_words(sentence)) >= least_words:
             known = stems | above
             kept = 1.0 if not asked.quantity or _NUMBER.search(sentence) else WITHOUT_NUMBER
             share, sure = (
@@ -152,9 +172,26 @@ def match_sentences(
     return found
 
 
-def find_matching_stems(text: str, weights: Mapping[str, float]) -> frozenset[str]:
-    """Find the stems of a question that a text has, also as a part of a compound."""
-    return frozenset((find_stems(text) | find_stems(split_compounds(text))) & weights.keys())
+def find_matching_stems(text: str, weights: Mapping[str, float], language: str = "") -> frozenset[str]:
+    """Find the stems of a question that a text has, also as a part of a compound, or with a part of one of theirs.
+
+    Args:
+        text: of a sentence or a passage.
+        weights: the stems are its keys.
+        language: of the text; without one, it is told by the text.
+    """
+    language = language or tell_language(text)
+    has = find_stems(text, language=language) | find_stems(split_compounds(text), language=language)
+    ends = tuple(stem for stem in has if len(stem) >= _PART) if language in _COMPOUNDING else ()
+    return frozenset(
+        stem for stem in weights if stem in has or (len(stem) > _PART and stem.startswith(ends)) or stem.endswith(ends)
+    )
+
+
+_COMPOUNDING = ("danish", "dutch", "finnish", "german", "hungarian", "norwegian", "swedish")
+"""Languages that write compounds as one word."""
+_PART = 5
+"""The fewest letters by which a part of a compound is known: "Urlaub" in "Urlaubstage"."""
 
 
 GAIN = 0.1

@@ -313,7 +313,9 @@ def _normalise(text: str) -> str:
 def _space_out(run: re.Match[str]) -> str:
     """The overlapping pieces of a run of characters, with spaces around them."""
     size = 2 if run[0] >= _PAIRED else 3
-    return f" {' '.join(run[0][start : start + size] for start in range(max(1, len(run[0]) - size + 1)))} "
+    parts = _JOINING.split(run[0])  # between the words that only join or ask, which stay
+    pieces = (part[start : start + size] for part in parts for start in range(max(1, len(part) - size + 1)))
+    return f" {' '.join(pieces)} "
 
 
 class _Terms(dict[str, tuple[str, ...]]):
@@ -328,6 +330,7 @@ class _Terms(dict[str, tuple[str, ...]]):
         return self.setdefault(token, *self.analysis.find_terms([token]))
 
 
+_JOINING = re.compile(f"({'|'.join(sorted(_LISTS['chinese'], key=len, reverse=True))})")
 _UNSPACED_WORDS = frozenset[str]().union(*(_LISTS[name] for name in ("chinese", "japanese", "korean", "thai")))
 
 
