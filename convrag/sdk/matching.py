@@ -122,7 +122,7 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
 
 
 def _tell_language(question: str, known: Container[str]) -> str:
-    """Tell the language of a question; a short one says little: it is that in which the corpus knows most of its words."""
+    """Tell the language of a question; a short one says little: the corpus knows most of its words in its own."""
     told = tell_language(question)
     words = [word.text.lower() for word in find_content_words(question, told)]
     return max((told, *LANGUAGES), key=lambda language: sum(stem in known for stem in stem_words(words, language)))

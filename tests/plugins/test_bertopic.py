@@ -106,10 +106,8 @@ class TestClustering:
         """Of the same texts with the same topics, by its own fit."""
         import warnings
 
-        texts = [
-            f"{['red', 'blue', 'old'][i % 3]} kettle{['whistles', 'boils', 'cools'][i % 3]} on day {i + 10}"
-            for i in range(30)
-        ]
+        kinds = ["red kettlewhistles", "blue kettleboils", "old kettlecools"]
+        texts = [f"{kinds[i % 3]} on day {i + 10}" for i in range(30)]
         clusterer = BertopicClusterer()
         labels = clusterer.cluster(texts, Given(spread=0.2)).tolist()
         words = clusterer.describe(texts, labels)
