@@ -22,8 +22,8 @@ class BM25Ranker(Ranker):
     The texts are each other's corpus: a word counts the more, the fewer of them have it.
 
     Args:
-        words: "auto" compares stems of content words, in the language of the texts (`convrag.sdk.words`); "plain" runs
-            of two letters or digits (ranker=bm25_okapi).
+        words: "auto" compares stems, in the language of the texts (`convrag.sdk.words`); "plain" runs of two letters or
+            digits (ranker=bm25_okapi).
         variant: "plus" (Lv and Zhai 2011) gives every word a positive weight; "okapi", which the seed used, gives none
             to a word that half of the texts have, and among a few clusters that is most of the query.
         k1: saturation of term frequency: the larger, the more repeated words count; above 0. Default: rank-bm25's own.
@@ -55,7 +55,9 @@ class BM25Ranker(Ranker):
 
         split: Callable[[str], Sequence[str]] = Analysis.choose("plain", stop_words="none").split
         if self.words == "auto":
-            split = partial(stem_content_words, language=tell_language(" ".join([query, *texts])))
+            split = partial(
+                stem_content_words, stop_words=frozenset(), language=tell_language(" ".join([query, *texts]))
+            )
         corpus = [split(text) or [""] for text in texts]  # rank-bm25 divides by lengths
         index = (BM25Plus if self.variant == "plus" else BM25Okapi)(corpus, k1=self.k1, b=self.b)
         scores: NDArray[np.float64] = index.get_scores(split(query))
