@@ -65,7 +65,15 @@ def rests_on_few_nuggets(record: TurnRecord, min_nuggets: int) -> bool:
 
 @dataclass(frozen=True)
 class ReferenceTurn:
-    """A turn as the data set has it: nothing in it depends on the system that is judged."""
+    """A turn as the data set has it: nothing in it depends on the system that is judged.
+
+    Args:
+        question: as it was asked.
+        history: the turns before it, oldest first.
+        answer: the reference answer; empty where there is none.
+        passages: those that the reference answer rests on.
+        labels: of the data set ("answerability": "UNANSWERABLE").
+    """
 
     question: str
     history: Sequence[Turn] = ()
