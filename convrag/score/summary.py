@@ -37,7 +37,8 @@ def summarize(
         failed_metrics: metric -> why it has no values, or not all.
     """
     turns, failed, judged, referenced = 0, 0, 0, 0
-    fallbacks = FallbackCounter()
+    fallbacks: Counter[str] = Counter()
+    worked: set[str] = set()
     usage: dict[str, Usage] = defaultdict(Usage)
     timings: dict[str, float] = defaultdict(float)
     for record in records:
@@ -45,7 +46,8 @@ def summarize(
         failed += bool(record.error)
         judged += bool(record.gold)
         referenced += bool(record.reference)
-        fallbacks.add(record)
+        fallbacks.update(record.fallbacks.keys())
+        worked.update(stage for stage in record.timings if _did_its_work(record, stage))
         for stage, spent in record.usage.items():
             usage[stage] += spent
         for stage, stage_seconds in record.timings.items():
@@ -57,7 +59,7 @@ def summarize(
         scored={place: part.turns for place, part in domains.items()},
         turns=turns,
         failed=failed,
-        fallbacks=dict(sorted(fallbacks.counts.items())),
+        fallbacks=dict(sorted(fallbacks.items())),
         usage={**usage, **(measuring or {})},
         timings={stage: round(total, 6) for stage, total in timings.items()},
         seconds=round(seconds, 3),
@@ -65,7 +67,7 @@ def summarize(
         stopped=stopped,
         intervals=scores.compute_intervals(),
         slices=scores.score_slices(),
-        always_fell_back=fallbacks.find_always(),
+        always_fell_back=tuple(sorted(fallbacks.keys() - worked)),
         main_measures=scores.find_main_measures(),
         failed_metrics={**(failed_metrics or {}), **scores.faults},
         judged=judged,
@@ -98,23 +100,6 @@ def read_summary(path: Path) -> RunSummary:
         raise DataError(f"these are no metrics of a run ({describe_first_problem(error)})", path=path) from error
     except (OSError, ValueError) as error:
         raise DataError(f"these are no metrics of a run ({error})", path=path) from error
-
-
-class FallbackCounter:
-    """Counts the turns in which stages fell back, and those in which they did their work."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self._worked: set[str] = set()
-
-    def add(self, record: TurnRecord) -> None:
-        """Add a turn."""
-        self.counts.update(record.fallbacks.keys())
-        self._worked.update(stage for stage in record.timings if _did_its_work(record, stage))
-
-    def find_always(self) -> tuple[str, ...]:
-        """The stages that fell back in every turn in which they had something to do."""
-        return tuple(stage for stage in sorted(self.counts) if stage not in self._worked)
 
 
 def _did_its_work(record: TurnRecord, stage: str) -> bool:

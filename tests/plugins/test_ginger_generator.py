@@ -8,7 +8,8 @@ import pytest
 
 from chat_toys import Adds
 from convrag import Answer, ConfigError, ConvragError, Evidence, EvidenceItem, Hit, Nugget, Passage, Question
-from convrag.score.summary import FallbackCounter
+from convrag.score import scoring
+from convrag.score.summary import summarize
 from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
 from convrag_ginger.clusters import SizeRanker
@@ -135,13 +136,11 @@ def test_a_model_that_ignores_the_tags_is_said_to() -> None:
         context=PlainContext(),
         generator=ginger(detector=LlmDetector(llm=Scripted(lambda _: "Sure!"))),
     )
-    counter = FallbackCounter()
     records = [pipeline.turn("c", question) for question in ("Who has a kettle?", "Which kettle whistles?")]
     for record in records:
         assert "had no tags: this model does not follow the format; detector=sentences" in record.fallbacks["generator"]
         assert record.answer.citations
-        counter.add(record)
-    assert counter.find_always() == ("generator",)
+    assert summarize(records, scoring.Scores(records, {}, {})).always_fell_back == ("generator",)
     report = pipeline.stages.generator.report(records)
     assert report
     assert "6 replies had no tags" in report.lines[1]

@@ -9,7 +9,7 @@ import pytest
 from convrag.api.records import RunSummary, TurnRecord, Usage
 from convrag.api.types import Hit, Passage, Query
 from convrag.score.scoring import Scores
-from convrag.score.summary import FallbackCounter, describe_gaps, format_summary, label_state, read_summary, summarize
+from convrag.score.summary import describe_gaps, format_summary, label_state, read_summary, summarize
 
 TIMINGS = {"rewriter": 0.1, "retriever": 0.1, "reranker": 0.1}
 
@@ -94,8 +94,4 @@ def test_metrics_of_an_early_version_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_stages_that_always_fell_back(records: list[TurnRecord], always: tuple[str, ...]) -> None:
-    counter = FallbackCounter()
-    for record in records:
-        counter.add(record)
-    assert counter.find_always() == always
     assert summarize(records, Scores(records, {}, {})).always_fell_back == always
