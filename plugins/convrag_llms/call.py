@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from tenacity import (
@@ -136,7 +137,8 @@ class Call:
         """US dollars; prices need not be known where there is no limit."""
         if self.limits.budget.limit is None:
             return 0.0
-        return self.limits.prices.compute_max_cost(self.messages, self.body.get("max_tokens"))
+        prices = self.limits.find_prices()
+        return prices.compute_max_cost(self.messages, self.body.get("max_tokens")) if prices else inf
 
 
 def _compute_wait(state: RetryCallState) -> float:

@@ -94,7 +94,11 @@ class Response:
         is_streamed = self.headers.get("content-type", "").strip().lower().startswith(_STREAMED)
         limit = MAX_ERROR_BYTES if is_error else MAX_STREAM_BYTES if is_streamed else MAX_REPLY_BYTES
         remaining = limit
-        while (piece := self._read()) and remaining >= 0:
+        while remaining >= 0:
+            with _our_errors():
+                piece = self._response.read1(_PIECE_BYTES, decode_content=True)
+            if not piece:
+                return
             if len(piece) > remaining and not is_error:
                 raise ReplyTooLong(limit)
             yield piece[:remaining]
@@ -111,11 +115,6 @@ class Response:
         if not self._response.closed:
             self._response.close()
         self._response.release_conn()
-
-    def _read(self) -> bytes:
-        with _our_errors():
-            piece: bytes = self._response.read1(_PIECE_BYTES, decode_content=True)
-            return piece
 
 
 class Connections:

@@ -6,6 +6,7 @@ import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from annotated_types import Ge
@@ -15,7 +16,7 @@ from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
 from convrag_llms.endpoint import Endpoint, check_extra, format_messages, translate_sampling
-from convrag_llms.limits import Budget, Limits, ModelPrices, RateLimiter, TokenPrices, read_given_prices
+from convrag_llms.limits import Budget, Limits, RateLimiter, TokenPrices, read_given_prices
 
 if TYPE_CHECKING:
     from convrag_llms.call import Call
@@ -110,15 +111,21 @@ class HttpLLM(LLM):
             retry_seconds,
             RateLimiter(concurrency, requests_per_minute),
             Budget(max_cost_usd, self.endpoint.model),
-            ModelPrices(self.endpoint.model, self.find_prices),
+            self.find_prices,
         )
 
     def check(self) -> Iterable[str]:
         """Whether key, address and prices are known; a self-hosted server must accept a connection."""
         yield from self.endpoint.problems()
-        limit = self.limits.budget.limit
-        if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
-            yield f"llm.max_cost_usd={limit:g} cannot be kept: {problem}"
+        if (limit := self.limits.budget.limit) is None:
+            return
+        if (prices := self.find_prices()) is None:
+            yield (
+                f"llm.max_cost_usd={limit:g} cannot be kept: no price is known for {self.endpoint.model}. Give it in "
+                "llm.extra, as input_cost_per_token and output_cost_per_token, or set llm.max_cost_usd=null"
+            )
+        elif prices.find_longest(self.sampling["max_tokens"]) == inf:
+            yield f"llm.max_cost_usd={limit:g} cannot be kept: replies have no longest length: set llm.max_tokens"
 
     def load_libraries(self) -> None:
         """Import the libraries of the first request."""

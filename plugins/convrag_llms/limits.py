@@ -23,37 +23,14 @@ class TokenPrices(NamedTuple):
     output_price: float
     max_output_tokens: int | None
 
-
-class ModelPrices:
-    """The highest prices of a model's tokens.
-
-    Args:
-        model: named in messages.
-        find: finds the prices of the model; None where it knows none.
-    """
-
-    def __init__(self, model: str, find: Callable[[], TokenPrices | None]) -> None:
-        self.model = model
-        self._find = find
-
-    def problem(self, max_tokens: Any) -> str:
-        """Why the most that a request costs cannot be known, and what to do; empty where it can."""
-        if (prices := self._find()) is None:
-            return (
-                f"no price is known for {self.model}. Give it in llm.extra, as input_cost_per_token and "
-                "output_cost_per_token, or set llm.max_cost_usd=null"
-            )
-        is_bounded = max_tokens or prices.max_output_tokens or not prices.output_price
-        return "" if is_bounded else "replies have no longest length: set llm.max_tokens"
+    def find_longest(self, max_tokens: Any) -> float:
+        """The longest reply in tokens, as far as it costs something; infinite where it has no limit."""
+        return float(max_tokens or self.max_output_tokens or "inf") if self.output_price else 0.0
 
     def compute_max_cost(self, messages: Sequence[Message], max_tokens: Any) -> float:
         """US dollars for a token per byte of the prompt, which no tokenizer exceeds, and a reply of full length."""
-        if (prices := self._find()) is None:
-            return float("inf")
-        input_price, output_price, max_output_tokens = prices
         prompt_tokens = sum(len(message.content.encode()) + _TEMPLATE_TOKENS for message in messages) + _TEMPLATE_TOKENS
-        longest = float(max_tokens or max_output_tokens or "inf") * output_price if output_price else 0.0
-        return prompt_tokens * input_price + longest
+        return prompt_tokens * self.input_price + self.find_longest(max_tokens) * self.output_price
 
 
 def read_given_prices(extra: Mapping[str, Any]) -> TokenPrices | None:
@@ -212,7 +189,7 @@ class Limits:
     retry_seconds: float
     rate_limiter: RateLimiter
     budget: Budget
-    prices: ModelPrices
+    find_prices: Callable[[], TokenPrices | None]
 
 
 def _wait_for(changed: threading.Condition, is_due: Callable[[], bool]) -> None:

@@ -1,12 +1,12 @@
 """`llm=litellm`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.limits import TokenPrices
-from convrag_llms.reply import Chunk, Reply, StreamedReply, TokenCounts, make_reply
+from convrag_llms.reply import Reply, StreamedReply, TokenCounts, make_reply, read_reply
 
 _PLACEHOLDER_KEY = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
 
@@ -89,26 +89,16 @@ class LiteLLM(HttpLLM):
         return load_library()
 
     def _read_response(self, response: Any) -> Reply:
-        model = self.endpoint.model
-        choice = response.choices[0] if getattr(response, "choices", None) else None
-        text = getattr(getattr(choice, "message", None), "content", None)
-        finish_reason = choice.finish_reason if choice else "no choices"
-        served_model = getattr(response, "model", None) or model
-        tokens = _read_usage(getattr(response, "usage", None))
-        logprobs: Any = getattr(choice, "logprobs", None)
-        told = logprobs.model_dump() if hasattr(logprobs, "model_dump") else logprobs
-        return make_reply(text, finish_reason, tokens, self._compute_cost(response), served_model, told)
+        return read_reply(_to_plain(response), self.endpoint.model, lambda *_: self._compute_cost(response))
 
-    def _read_stream(self, chunks: Iterable[Any], on_piece: Callable[[str], None]) -> Reply:
+    def _read_stream(self, chunks: Any, on_piece: Callable[[str], None]) -> Reply:
         model = self.endpoint.model
         streamed = StreamedReply(on_piece, model)
         # litellm adds a finish reason to any stream that stops; this one says whether the server sent it.
-        streamed.read(
-            map(_read_chunk, chunks), lambda: getattr(chunks, "received_finish_reason", "unknown") is not None
-        )
+        streamed.read(map(_to_plain, chunks), lambda: getattr(chunks, "received_finish_reason", "unknown") is not None)
         usage = streamed.usage
         cost = self._compute_cost(self._library().ModelResponse(model=model, usage=usage)) if usage else None
-        return make_reply(streamed.text, streamed.finish_reason, _read_usage(usage), cost, streamed.model)
+        return make_reply(streamed.text, streamed.finish_reason, TokenCounts.read(usage), cost, streamed.model)
 
     def _compute_cost(self, response: Any) -> float | None:
         """US dollars of a response, or None where litellm knows no price. It computes them itself for a whole one."""
@@ -126,16 +116,6 @@ def _is_rate(name: str, kinds: tuple[str, ...]) -> bool:
     return name.startswith(kinds) and not name.endswith("_batches")
 
 
-def _read_chunk(chunk: Any) -> Chunk:
-    choices = [each for each in getattr(chunk, "choices", None) or [] if not getattr(each, "index", None)]
-    found = [(getattr(each.delta, "content", None), each.finish_reason) for each in choices]
-    return Chunk(found, getattr(chunk, "usage", None), getattr(chunk, "model", None))
-
-
-def _read_usage(usage: Any) -> TokenCounts:
-    details = getattr(usage, "prompt_tokens_details", None)
-    return TokenCounts.read(
-        getattr(usage, "prompt_tokens", None),
-        getattr(usage, "completion_tokens", None),
-        getattr(details, "cached_tokens", None),
-    )
+def _to_plain(response: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = response.model_dump(warnings=False)  # litellm's types do not hold what they say
+    return plain

@@ -9,6 +9,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -16,7 +17,7 @@ from convrag import LLMError
 from convrag_llms.endpoint import KEY_VARIABLES
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.limits import TokenPrices, compute_listed_cost, find_listed_prices
-from convrag_llms.reply import Chunk, HttpError, Reply, StreamedReply, TokenCounts, make_reply
+from convrag_llms.reply import HttpError, Reply, StreamedReply, TokenCounts, list_choices, make_reply, read_reply
 
 if TYPE_CHECKING:
     from convrag_llms.connections import Response
@@ -112,29 +113,19 @@ class OpenAICompatible(HttpLLM):
         return url, {"authorization": f"Bearer {key.strip()}"} if key else {}
 
     def _read_whole(self, response: Response, body: Mapping[str, Any]) -> Reply:
-
         data = parse_object(b"".join(response.read_pieces()), response.headers)
-        choices = data.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
-        if choice is None and (error := find_error(data)):
+        if not list_choices(data) and (error := find_error(data)):
             raise error
-        message = (choice or {}).get("message")
-        text = message.get("content") if isinstance(message, dict) else None
-        finish_reason = choice.get("finish_reason") if choice else "no choices"
-        tokens = read_usage(data.get("usage"))
-        cost = self._compute_cost(tokens, body, text)
-        logprobs = choice.get("logprobs") if choice else None
-        return make_reply(text, finish_reason, tokens, cost, data.get("model") or self.endpoint.model, logprobs)
+        return read_reply(data, self.endpoint.model, partial(self._compute_cost, body))
 
     def _read_stream(self, response: Response, body: Mapping[str, Any], on_piece: Callable[[str], None]) -> Reply:
-
         streamed = StreamedReply(on_piece, self.endpoint.model)
         streamed.read(read_chunks(response))
-        tokens = read_usage(streamed.usage)
-        cost = self._compute_cost(tokens, body, streamed.text)
+        tokens = TokenCounts.read(streamed.usage)
+        cost = self._compute_cost(body, tokens, streamed.text)
         return make_reply(streamed.text, streamed.finish_reason, tokens, cost, streamed.model)
 
-    def _compute_cost(self, tokens: TokenCounts, body: Mapping[str, Any], text: Any) -> float | None:
+    def _compute_cost(self, body: Mapping[str, Any], tokens: TokenCounts, text: Any) -> float | None:
         """US dollars; None where no price is known. Tokens that the server does not count are estimated."""
         asked = tokens.prompt or sum(estimate_tokens(str(message["content"])) for message in body["messages"])
         written = tokens.completion or (estimate_tokens(text) if isinstance(text, str) else 0)
@@ -212,7 +203,7 @@ def _read_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(started).rstrip(b"\r")
 
 
-def read_chunks(response: Response) -> Iterator[Chunk]:
+def read_chunks(response: Response) -> Iterator[dict[str, Any]]:
     """Yield what the events of a streamed reply hold. Raises HttpError for one that is an error, or no JSON object."""
     for event in read_events(response.read_pieces()):
         if event.data.strip() == b"[DONE]":
@@ -221,15 +212,7 @@ def read_chunks(response: Response) -> Iterator[Chunk]:
         chunk = parse_object(event.data, response.headers)
         if (event.type == "error" or "choices" not in chunk) and (error := find_error(chunk)):
             raise error
-        choices = chunk.get("choices")
-        firsts = [each for each in choices if isinstance(each, dict)] if isinstance(choices, list) else []
-        found = [(_read_piece(each), each.get("finish_reason")) for each in firsts if not each.get("index")]
-        yield Chunk(found, chunk.get("usage"), chunk.get("model"))
-
-
-def _read_piece(choice: Mapping[str, Any]) -> Any:
-    delta = choice.get("delta")
-    return delta.get("content") if isinstance(delta, dict) else None
+        yield chunk
 
 
 def parse_object(data: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
@@ -238,15 +221,6 @@ def parse_object(data: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise HttpError(502, f"what it sent is no JSON object: {data.decode(errors='replace')}", headers)
     return parsed
-
-
-def read_usage(usage: Any) -> TokenCounts:
-    """Read the tokens that a server has counted, as far as it says."""
-    if not isinstance(usage, dict):
-        return TokenCounts()
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    return TokenCounts.read(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
 
 
 def read_error(response: Response) -> HttpError:

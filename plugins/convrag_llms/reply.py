@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from unicodedata import category
 
 from convrag.sdk.retry_after import parse_retry_after
@@ -26,9 +26,14 @@ class TokenCounts:
     cached: int = 0
 
     @classmethod
-    def read(cls, prompt: Any, completion: Any, cached: Any) -> TokenCounts:
+    def read(cls, usage: Any) -> TokenCounts:
         """Make the counts from what a server sent, whatever that is; 0 says nothing, too."""
-        return cls(_read_count(prompt), _read_count(completion), _read_count(cached) or 0)
+        if not isinstance(usage, dict):
+            return cls()
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else None
+        prompt, completion = _read_count(usage.get("prompt_tokens")), _read_count(usage.get("completion_tokens"))
+        return cls(prompt, completion, _read_count(cached) or 0)
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,32 @@ def _read_first_words(logprobs: Any) -> dict[str, float]:
         return {}
 
 
-class Chunk(NamedTuple):
-    """What a part of a streamed reply says, as it came: (piece, finish reason) of the first choice; usage and model."""
+def read_reply(data: Mapping[str, Any], model: str, compute_cost: Callable[[TokenCounts, Any], float | None]) -> Reply:
+    """Make a reply of a whole response.
 
-    choices: list[tuple[Any, Any]]
-    usage: Any
-    model: Any
+    Args:
+        data: the response, in OpenAI's form as far as can be relied on.
+        model: its name, where the response does not say it.
+        compute_cost: the cost of these tokens, and of this text where they are not counted.
+
+    Raises:
+        EmptyReply: the text is none, or shows nothing.
+    """
+    choice = next(iter(list_choices(data)), {"finish_reason": "no choices"})
+    text, tokens = _read_text(choice, "message"), TokenCounts.read(data.get("usage"))
+    cost, model = compute_cost(tokens, text), data.get("model") or model
+    return make_reply(text, choice.get("finish_reason"), tokens, cost, model, choice.get("logprobs"))
+
+
+def list_choices(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The choices of a response or of a part of a streamed one."""
+    choices = data.get("choices")
+    return [each for each in choices if isinstance(each, dict)] if isinstance(choices, list) else []
+
+
+def _read_text(choice: Mapping[str, Any], part: str) -> Any:
+    told = choice.get(part)
+    return told.get("content") if isinstance(told, dict) else None
 
 
 class StreamedReply:
@@ -95,11 +120,11 @@ class StreamedReply:
         """All pieces as one."""
         return "".join(self.pieces)
 
-    def read(self, chunks: Iterable[Chunk], is_complete: Callable[[], bool] = lambda: True) -> None:
+    def read(self, chunks: Iterable[Mapping[str, Any]], is_complete: Callable[[], bool] = lambda: True) -> None:
         """Read all chunks.
 
         Args:
-            chunks: as they arrive.
+            chunks: in OpenAI's form as far as can be relied on, as they arrive.
             is_complete: asked at the end: False where a finish reason was added to a stream that broke off.
 
         Raises:
@@ -109,9 +134,10 @@ class StreamedReply:
         """
         try:
             for chunk in chunks:
-                self.usage, self.model = chunk.usage or self.usage, chunk.model or self.model
-                for piece, finish_reason in chunk.choices:
-                    self._add(piece, finish_reason)
+                self.usage, self.model = chunk.get("usage") or self.usage, chunk.get("model") or self.model
+                for choice in list_choices(chunk):
+                    if not choice.get("index"):
+                        self._add(_read_text(choice, "delta"), choice.get("finish_reason"))
         except Exception:
             if not self.finish_reason or not is_complete():
                 raise

@@ -88,7 +88,7 @@ class TestCostLimit:
     def most(self, server: Server) -> float:
         """What the stage thinks that one of the calls below can cost: few tokens are asked for."""
         stage = client(server, max_cost_usd=9, max_tokens=3)
-        return stage.limits.prices.compute_max_cost([Message("user", "c00<::>1")], 3)
+        return stage.find_prices().compute_max_cost([Message("user", "c00<::>1")], 3)
 
     @every_option
     @pytest.mark.parametrize("workers", [1, 16])
