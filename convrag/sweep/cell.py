@@ -120,20 +120,17 @@ def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
     written = _written(folder) != before
     if status:
         state = "partial" if status == EXIT_STATUS["partial"] else "failed"
-        return {"state": state, "error": f"the run ended with status {status}"} | (
-            _read_gaps(folder) if written else {}
-        )
+        gaps = _describe_gaps(folder) if written else ""
+        return {"state": state, "error": gaps or f"the run ended with status {status}"}
     return {"state": "reused" if before and not written else "ok", "error": ""}
 
 
-def _read_gaps(folder: Path) -> dict[str, Any]:
-    """What the run in the folder lacks, in words and as counts; nothing where its metrics cannot be read."""
+def _describe_gaps(folder: Path) -> str:
+    """What the run in the folder lacks, in words; empty where its metrics cannot be read."""
     try:
-        summary = read_summary(folder / METRICS_FILE)
+        return describe_gaps(read_summary(folder / METRICS_FILE)) or "no turn was run"
     except DataError:
-        return {}
-    counts = {"turns": summary.turns, "failed_turns": summary.failed, "always_fell_back": summary.always_fell_back}
-    return {"error": describe_gaps(summary) or "no turn was run", **counts}
+        return ""
 
 
 def _written(folder: Path) -> int:

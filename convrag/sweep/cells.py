@@ -20,19 +20,11 @@ from convrag.store.fingerprint import digest
 
 
 class CellsFailed(ConvragError):
-    """Jobs failed that must not end others; of a grid, these are `cells`. The command ends with `exit_status`."""
+    """Jobs failed, or were partial, and must not end others. The command ends with `exit_status`."""
 
-    exit_status = EXIT_STATUS["failed"]
-
-    def __init__(self, message: str, cells: Sequence[Cell] = ()) -> None:
-        self.cells = tuple(cells)
+    def __init__(self, message: str, exit_status: int = EXIT_STATUS["failed"]) -> None:
+        self.exit_status = exit_status
         super().__init__(message)
-
-
-class CellsPartial(CellsFailed):
-    """Some `cells` of a grid are partial, and none failed."""
-
-    exit_status = EXIT_STATUS["partial"]
 
 
 def make_cells(overrides: Sequence[str], folder: Path, parser: OverridesParser) -> list[Cell]:

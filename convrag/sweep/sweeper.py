@@ -13,7 +13,7 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConvragError, JobLost, LauncherFailed
-from convrag.api.records import Cell, Report, Sweep
+from convrag.api.records import EXIT_STATUS, Cell, Report, Sweep
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings
@@ -23,7 +23,7 @@ from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically
 from convrag.store.locks import hold_folder
 from convrag.sweep.cell import note_lost
-from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host
+from convrag.sweep.cells import CellsFailed, order_for_host
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra
 from convrag.sweep.sweep_file import read_ending, write_sweep
 from convrag.turn.observers import Observers
@@ -43,8 +43,7 @@ def run_grid(grid: Grid) -> list[float]:
     Raises:
         ConvragError: before the first cell, for whatever is wrong with the grid; nothing is written then.
         FolderInUse: another process runs it.
-        CellsFailed: after the reports, where a cell failed.
-        CellsPartial: after the reports, where none failed, and one is partial.
+        CellsFailed: after the reports, where a cell failed or is partial.
     """
     sweep, observers = plan_sweep(grid)
     with hold_folder(sweep.folder):
@@ -73,13 +72,13 @@ def run_grid(grid: Grid) -> list[float]:
 
 
 def _raise_what_went_wrong(sweep: Sweep, launched: int) -> None:
-    errors = {"failed": CellsFailed, "partial": CellsPartial}
-    wrong = {state: [cell for cell in sweep.cells if cell.state == state] for state in errors}
-    said = [f"{len(cells)} of {count(launched, 'cell')} {state}" for state, cells in wrong.items() if cells]
-    again = "The same command runs them again, and asks only for what is missing."
-    for state, cells in wrong.items():
-        if cells:
-            raise errors[state](f"{', '.join(said)}: see {sweep.folder}. {again}", cells)
+    states = [cell.state for cell in sweep.cells]
+    if wrong := [state for state in ("failed", "partial") if state in states]:
+        said = ", ".join(f"{states.count(state)} of {count(launched, 'cell')} {state}" for state in wrong)
+        again = "The same command runs them again, and asks only for what is missing."
+        raise CellsFailed(
+            f"{said}: see {sweep.folder}. {again}", EXIT_STATUS["failed" if "failed" in wrong else "partial"]
+        )
 
 
 def _order_cells(sweep: Sweep, settings: Settings) -> list[Cell]:

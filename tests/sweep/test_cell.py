@@ -80,8 +80,6 @@ def test_a_partial_cell_says_what_it_lacks(cells: list[Cell], capsys: pytest.Cap
     assert run_cell(cell.overrides, cell.folder, execute, ["nDCG@5"]) == 0.5
     lacks = "2 of 9 turns failed; the rewriter fell back in all 7 turns that it was needed in"
     assert ended(cell) == ("partial", lacks)
-    told = json.loads((cell.folder / "cell.json").read_text())
-    assert (told["turns"], told["failed_turns"], told["always_fell_back"]) == (9, 2, ["rewriter"])
     assert f"convrag: [1/2] nDCG@5 0.500 (partial: {lacks})" in capsys.readouterr().err
     assert run_cell(cell.overrides, cell.folder, lambda: 3, ["nDCG@5"]) == 0.5
     assert ended(cell) == ("partial", "the run ended with status 3"), "of another task, which wrote no run"

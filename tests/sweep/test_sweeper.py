@@ -27,7 +27,7 @@ from convrag.sdk.errors import NotReady
 from convrag.sdk.types import Sweep
 from convrag.store.locks import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
-from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id, register_folder_names
+from convrag.sweep.cells import CellsFailed, cell_id, register_folder_names
 from convrag.sweep.plan import ComposedCells, Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring
@@ -195,7 +195,6 @@ def test_a_cell_that_fails_does_not_end_the_others(watcher: Watcher, capsys: pyt
     grid = make_grid("rewriter=none,replay,last_n")
     with pytest.raises(CellsFailed, match=r"1 of 3 cells failed") as caught:
         run_grid(grid)
-    assert [cell.name for cell in caught.value.cells] == ["rewriter=replay"]
     assert caught.value.exit_status == 1
     assert watcher.heard[-1] == "finished ['ok', 'failed', 'ok'] True False"
     (text,) = folder_of(grid).glob("*/error.txt")
@@ -216,12 +215,10 @@ def test_a_partial_cell_has_its_own_state_and_is_run_again(
     with monkeypatch.context() as broken:
         broken.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
         grid = make_grid(*overrides)
-        with pytest.raises(CellsPartial, match=r"^1 of 3 cells partial: see .*asks only for what is missing") as caught:
+        with pytest.raises(CellsFailed, match=r"^1 of 3 cells partial: see .*asks only for what is missing") as caught:
             run_grid(grid)
     assert caught.value.exit_status == 3
-    assert [cell.name for cell in caught.value.cells] == ["rewriter=last_n"]
     assert watcher.heard[-1] == "finished ['ok', 'partial', 'ok'] True False"
-    assert "the rewriter fell back in all" in caught.value.cells[0].error
     assert [cell["state"] for cell in listed(grid)] == ["ok", "partial", "ok"]
     assert "(partial: the rewriter fell back in all" in capsys.readouterr().err
     assert "partial: rewriter fell back |" in (folder_of(grid) / "leaderboard.md").read_text()
