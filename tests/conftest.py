@@ -27,9 +27,9 @@ settings.load_profile("fixed")
 def pytest_configure() -> None:
     """Fork the processes of the contracts' tests: there are more than a hundred."""
     gc.disable()  # until all is imported: a quarter of that would be collections that find nothing
-    from convrag.testing.new_process import NewProcess  # behind the variables above, which numpy reads
+    from convrag.testing import new_process  # behind the variables above, which numpy reads
 
-    NewProcess.start = staticmethod(fork_python)
+    new_process.start = fork_python
 
 
 def pytest_collection_finish() -> None:

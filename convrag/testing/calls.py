@@ -18,7 +18,7 @@ from convrag.api.stage import Stage
 from convrag.api.types import Question
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.testing.new_process import NewProcess
+from convrag.testing.new_process import ask_new_process
 from convrag.testing.samples import questions
 from convrag.testing.stage import StageContract
 from convrag.testing.values import Frozen, describe_difference, find_difference, freeze, freeze_error
@@ -133,7 +133,7 @@ class CallContract(StageContract):
             raise SkipTest("make() works in this process only, as the test class says")
         stage = self.make()
         self._skip_variant("new process", stage)
-        answers = NewProcess(self).read_answers()
+        answers = ask_new_process(self)
         own = [self.converse(stage, number) for number in range(len(answers))]
         difference = find_difference(own, answers, ("here", "in a new process"), tolerance=1e-5)
         self._assert_same(

@@ -32,42 +32,38 @@ def start_python(code: str, environment: dict[str, str]) -> subprocess.Popen[byt
     return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
-class NewProcess:
-    """A process that makes the stage of a test class as `make` does, and asks it conversation by conversation.
+start = start_python  # convrag's own tests fork instead
+
+
+def ask_new_process(contract: Any) -> list[list[Frozen]]:
+    """Let a new process make the stage of a test class as `make` does, and ask it conversation by conversation.
 
     It imports the module of the test class, and sets the attributes that fixtures have set.
 
     Args:
         contract: an object of the test class, a `CallContract`.
 
+    Returns:
+        The answers to the first conversations: to as many as the process had time for, at least one.
+
     Raises:
         SkipTest: the class cannot be made there, because it is local to a function, or has what cannot be pickled.
+        AssertionError: the stage cannot be made there; with what the process has said.
     """
-
-    start = staticmethod(start_python)
-    """How Python is started."""
-
-    def __init__(self, contract: Any) -> None:
-        self._request = _make_request(contract)
-
-    def read_answers(self) -> list[list[Frozen]]:
-        """Return the answers to the first conversations: to as many as the process had time for, at least one.
-
-        Raises AssertionError, with what the process has said, where the stage cannot be made there.
-        """
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-            "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2",
-        }
-        process = self.start(_CODE, environment)
-        answers, errors = process.communicate(self._request)
-        assert process.returncode == 0, (
-            f"make() fails in a new process. If it relies on what a fixture has changed in this one, set "
-            f"`new_process = False` in the test class.\n{errors.decode(errors='replace').strip()}"
-        )
-        found: list[list[Frozen]] = pickle.loads(answers)
-        return found
+    request = _make_request(contract)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2",
+    }
+    process = start(_CODE, environment)
+    answers, errors = process.communicate(request)
+    assert process.returncode == 0, (
+        f"make() fails in a new process. If it relies on what a fixture has changed in this one, set "
+        f"`new_process = False` in the test class.\n{errors.decode(errors='replace').strip()}"
+    )
+    found: list[list[Frozen]] = pickle.loads(answers)
+    return found
 
 
 def answer_request() -> None:

@@ -122,11 +122,11 @@ class TrackerContract(StageContract):
     def test_its_hooks_are_hooks(self) -> None:
         """A method with a misspelt name, or without `@hookimpl`, would never be called."""
         stage = self.make()
-        manager = self._make_manager(stage)
-        unknown = [hook.name for hook in _list_hooks(manager) if not hook.has_spec()]
+        hooks = self._make_manager(stage).get_hookcallers(stage) or []
+        unknown = [hook.name for hook in hooks if not hook.has_spec()]
         assert not unknown, f"{', '.join(unknown)} is no hook of convrag.api.hookspecs"
         named = {name for name in dir(stage) if name.startswith("convrag_") and callable(getattr(stage, name))}
-        unmarked = sorted(named - {hook.name for hook in _list_hooks(manager)})
+        unmarked = sorted(named - {hook.name for hook in hooks})
         assert not unmarked, f"mark {', '.join(unmarked)} with @convrag.hookimpl"
 
     def test_it_follows_a_run_to_its_end(self) -> None:
@@ -175,9 +175,3 @@ def make_run_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         (Path(folder) / "run").mkdir()
         yield Path(folder) / "run"
-
-
-def _list_hooks(manager: pluggy.PluginManager) -> list[Any]:
-    """List the hooks that are implemented."""
-    hooks = [hook for name, hook in vars(manager.hook).items() if name.startswith("convrag_")]
-    return [hook for hook in hooks if hook.get_hookimpls()]

@@ -10,8 +10,7 @@ import pytest
 import sound
 from commands import fork_python
 from convrag import Rewrite, Store
-from convrag.testing import RewriterContract
-from convrag.testing.new_process import NewProcess, start_python
+from convrag.testing import RewriterContract, new_process
 
 pytestmark = pytest.mark.slow
 
@@ -48,15 +47,15 @@ class UnderPatched(RewriterContract):
         return sound.SoundRewriter()
 
 
-@pytest.fixture(params=[start_python, fork_python], ids=["itself", "forked"], autouse=True)
+@pytest.fixture(params=[new_process.start_python, fork_python], ids=["itself", "forked"], autouse=True)
 def _start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether Python starts anew, as in the tests of others, or is forked, as in most of ours."""
-    monkeypatch.setattr(NewProcess, "start", staticmethod(request.param))
+    monkeypatch.setattr(new_process, "start", request.param)
 
 
 def test_it_is_made_there_with_what_fixtures_have_set(tmp_path: Path) -> None:
     contract = UnderStored(tmp_path / "of_the_test")
-    answers = NewProcess(contract).read_answers()
+    answers = new_process.ask_new_process(contract)
     assert answers[0] == contract.converse(contract.make(), 0)
     assert "of_the_test" in repr(answers[0][0])
 
@@ -66,14 +65,14 @@ def test_a_local_class_is_left_out() -> None:
         pass
 
     with pytest.raises(SkipTest, match="Local can be made in this process only: define it at the top of a module"):
-        NewProcess(Local())
+        new_process.ask_new_process(Local())
 
 
 def test_what_cannot_be_pickled_is_named() -> None:
     contract = UnderStored()
     vars(contract)["server"] = threading.Lock()
     with pytest.raises(SkipTest, match=r"cannot be taken to a new process \(cannot pickle"):
-        NewProcess(contract)
+        new_process.ask_new_process(contract)
 
 
 def test_a_make_that_fails_there_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
