@@ -120,7 +120,7 @@ def test_what_asks_an_llm_runs_without_one(environment: Environment) -> None:
     done = environment.convrag("limit=1", *chosen, "generator=asking_generator", "hydra.run.dir=known")
     assert (done.returncode, done.stderr.count("has no rule")) == (0, 0), done.stderr
     assert not any(record["fallbacks"] for record in read_records(environment.work / "known"))
-    unknown = {stage: template.asks for stage, template in ASKING_TEMPLATES.items() if not template.known}
+    unknown = {stage: template.task for stage, template in ASKING_TEMPLATES.items() if not template.known}
     chosen = [f"{'reranker' if stage == 'ranker' else stage}=asking_{stage}" for stage in unknown]
     done = environment.convrag("limit=1", *chosen, "generator=none", "hydra.run.dir=unknown")
     assert done.returncode == 3, done.stderr

@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata, resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +28,7 @@ class StageTemplate:
         command: the arguments of `python -m convrag` that try it.
         arguments: those that its test makes the class with.
         needed: the name that these arguments take from convrag.testing.
-        asks: of one that asks an LLM, the task of its prompt; empty for the others.
+        task: of one that asks an LLM, the task of its prompt; empty for the others.
         known: whether llm=extractive has a rule for that task.
     """
 
@@ -38,7 +38,7 @@ class StageTemplate:
     command: str = "{stage}={option} limit=2"
     arguments: str = ""
     needed: str = ""
-    asks: str = ""
+    task: str = ""
     known: bool = True
 
 
@@ -64,14 +64,14 @@ STAGE_TEMPLATES = {
 """Stage -> values for its templates; there are none for reranker, because rerankers are rankers."""
 
 ASKING_TEMPLATES = {
-    "memory": StageTemplate("turns", "1", "short", asks="recap", known=False),
-    "rewriter": StageTemplate("turns", "1", "last", asks="rewrite"),
-    "selector": StageTemplate("words", "50", "brief", asks="select", known=False),
-    "generator": StageTemplate("temperature", "0.7", "varied", asks="answer"),
-    "detector": StageTemplate("shortest", "3", "long", "detector={option} generator=ginger limit=2", asks="nuggets"),
-    "ranker": StageTemplate("words", "50", "brief", "reranker={option} limit=2", asks="rate", known=False),
+    "memory": StageTemplate("turns", "1", "short", task="recap", known=False),
+    "rewriter": StageTemplate("turns", "1", "last", task="rewrite"),
+    "selector": StageTemplate("words", "50", "brief", task="select", known=False),
+    "generator": StageTemplate("temperature", "0.7", "varied", task="answer"),
+    "detector": StageTemplate("shortest", "3", "long", "detector={option} generator=ginger limit=2", task="nuggets"),
+    "ranker": StageTemplate("words", "50", "brief", "reranker={option} limit=2", task="rate", known=False),
     "summarizer": StageTemplate(
-        "nuggets", "3", "few", "summarizer={option} generator=ginger limit=2", asks="summarize"
+        "nuggets", "3", "few", "summarizer={option} generator=ginger limit=2", task="summarize"
     ),
 }
 """Stage -> values for its templates that ask an LLM (task.llm=true), where one is of use."""
@@ -166,6 +166,7 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
 
     variant = f"{option}_{template.suffix}"
     values = {
+        **asdict(template),
         "package": package,
         "distribution": make_distribution_name(package),
         "stage": stage,
@@ -175,12 +176,6 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
         "variant": variant,
         "command": format_command(stage, option, template),
         "compatible": format_compatible_versions(__version__),
-        "task": template.asks,
-        "known": template.known,
-        "changed": template.changed,
-        "value": template.value,
-        "arguments": template.arguments,
-        "needed": template.needed,
     }
     environment = Environment(
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, autoescape=False
@@ -191,17 +186,17 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
         "README.md": "README.md.jinja",
         "LICENSE": "LICENSE.jinja",
         f"{package}/__init__.py": "__init__.py.jinja",
-        f"{package}/{stage}.py": f"{'llm' if template.asks else 'stages'}/{stage}.py.jinja",
+        f"{package}/{stage}.py": f"{'llm' if template.task else 'stages'}/{stage}.py.jinja",
         f"{package}/conf/{stage}/{variant}.yaml": "variant.yaml.jinja",
-        f"tests/test_{package}.py": f"llm/{stage}_test.py.jinja" if template.asks else "test.py.jinja",
+        f"tests/test_{package}.py": f"llm/{stage}_test.py.jinja" if template.task else "test.py.jinja",
     }
     files = {
         path: environment.from_string(templates.joinpath(source).read_text(encoding="utf-8")).render(values)
         for path, source in sources.items()
     }
-    if template.asks:  # a template itself, so it is copied as it is
+    if template.task:  # a template itself, so it is copied as it is
         prompt = templates.joinpath(f"llm/{stage}.prompt.jinja").read_text(encoding="utf-8")
-        files[f"{package}/{template.asks}.jinja"] = prompt
+        files[f"{package}/{template.task}.jinja"] = prompt
     return {**files, f"{package}/conf/__init__.py": "", f"{package}/py.typed": ""}
 
 
