@@ -176,14 +176,17 @@ def print_summary(run: Run, summary: RunSummary, *lines: str, table: bool = True
         console.print(f"{ending} {advice}".rstrip(), style=STYLES[summary.state], soft_wrap=True)
 
 
-def make_table(summary: RunSummary) -> Table:
-    """Make the table of scores for the terminal."""
+def make_table(summary: RunSummary, meanings: Mapping[str, str] | None = None) -> Table:
+    """Make the table of scores for the terminal; with meanings of the measures, these are its last column."""
     from rich.table import Table
 
     heading, body = make_score_rows(summary)
     table = Table()
     for index, name in enumerate(heading):
-        table.add_column(name, justify="left" if index == 0 else "right")
+        table.add_column(name, justify="left" if index == 0 else "right", no_wrap=bool(meanings))
+    if meanings is not None:
+        table.add_column("what it says")
+        body = [[*row, meanings.get(row[0], "")] for row in body[1:]]  # without the number of turns
     for row in body:
         table.add_row(*row)
     return table

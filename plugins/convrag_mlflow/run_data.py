@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from convrag import RunSummary
-from convrag.sdk.groups import GROUPS, OPTION_KEY
+from convrag.sdk.groups import GROUPS
 from convrag.sdk.printable import make_printable
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
 from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
 from convrag.sdk.types import Sweep, Usage
+from convrag_mlflow.stage_spans import get_option
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = ("convrag", "hydra-core", "litellm", "mlflow-skinny", "numpy", "scikit-learn", "torch", "transformers")
@@ -35,8 +36,9 @@ def name_run(folder: Path, config: Mapping[str, Any]) -> str:
     if cell := find_cell_name(folder):
         return shorten_name(cell)
     data = _name_dataset(config)
-    stages = [f"{group}={option}" for group in ("rewriter", "generator") if (option := _get_option(config, group))]
-    what = " ".join(_read_telling_overrides(folder) or stages)
+    stages = [f"{group}={option}" for group in ("rewriter", "generator") if (option := get_option(config, group))]
+    overrides = [each for each in read_overrides(folder) if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))]
+    what = " ".join(overrides or stages)
     name = redact(": ".join(filter(None, (data, what)))) or folder.name
     return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."
 
@@ -78,16 +80,7 @@ def _name_dataset(config: Mapping[str, Any]) -> str:
     """`mtrag clapnq`: the option and its domain, where it has one."""
     settings = config.get("dataset")
     domain = settings.get("domain") if isinstance(settings, Mapping) else None
-    return " ".join(filter(None, (_get_option(config, "dataset"), domain if isinstance(domain, str) else "")))
-
-
-def _get_option(config: Mapping[str, Any], group: str) -> str:
-    settings = config.get(group)
-    return str(settings.get(OPTION_KEY, "")) if isinstance(settings, Mapping) else ""
-
-
-def _read_telling_overrides(folder: Path) -> list[str]:
-    return [each for each in read_overrides(folder) if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))]
+    return " ".join(filter(None, (get_option(config, "dataset"), domain if isinstance(domain, str) else "")))
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:

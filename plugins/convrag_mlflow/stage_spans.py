@@ -101,7 +101,7 @@ def make_stage_spans(
         if fallback := record.fallbacks.get(name, ""):
             outputs = {"fallback": fallback, **(outputs or {})}
         told = {
-            "convrag.option": _get_option(config, name),
+            "convrag.option": get_option(config, name),
             "convrag.trace": row["trace"].get(name),
             "convrag.usage": {key: value for key, value in row["usage"].get(name, {}).items() if value},
             "convrag.fallback": fallback,
@@ -267,8 +267,9 @@ def _name(passage: Passage) -> str:
     return passage.place or passage.title
 
 
-def _get_option(config: Mapping[str, Any], stage: str) -> str:
-    settings = config.get(stage)
+def get_option(config: Mapping[str, Any], group: str) -> str:
+    """The option of a group; empty for a configuration without the group."""
+    settings = config.get(group)
     return str(settings.get(OPTION_KEY, "")) if isinstance(settings, Mapping) else ""
 
 

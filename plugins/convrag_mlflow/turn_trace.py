@@ -12,7 +12,6 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from convrag import Question, TurnRecord
-from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.turns import Stages
 from convrag.sdk.types import Usage
 from convrag_mlflow.connection import Connection
@@ -24,6 +23,7 @@ from convrag_mlflow.stage_spans import (
     Row,
     count_usage,
     describe_result,
+    get_option,
     make_span,
     make_stage_spans,
 )
@@ -210,5 +210,4 @@ class TraceWriter:
 
 def describe_options(config: Mapping[str, Any]) -> str:
     """`dataset=sample llm=extractive memory=all rewriter=last_n ...`: the options of the stages of a turn."""
-    options = {group: config[group].get(OPTION_KEY) for group in _TOLD if isinstance(config.get(group), Mapping)}
-    return " ".join(f"{group}={option}" for group, option in options.items() if option)
+    return " ".join(f"{group}={option}" for group in _TOLD if (option := get_option(config, group)))

@@ -4,6 +4,7 @@ From: scripts/evaluation/README.md and format_checker.py of github.com/IBM/mt-ra
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -114,28 +115,29 @@ def rename_labels(labels: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
+@dataclass(frozen=True)
+class _Passage:
+    document_id: str
+
+
+@dataclass(frozen=True)
+class _Task:
+    task_id: str
+    input: list[Any]
+    contexts: list[_Passage] = field(default_factory=list)
+
+
 def read_tasks(path: Path) -> dict[str, dict[str, Any]]:
     """The tasks of the benchmark's file (reference.jsonl, rag_taskAC.jsonl) by id. Raises DataError."""
     tasks: dict[str, dict[str, Any]] = {}
     for line in read_lines(path):
-        task = line.json()
-        if not isinstance(task_id := task.get("task_id"), str):
-            raise line.error("there is no 'task_id', which must be a string")
-        if not isinstance(task.get("input"), list):
-            raise line.error("'input' must be there and be a list of messages")
+        task_id = line.parse(_Task, "a task of MTRAG").task_id
         if task_id in tasks:
             raise line.error(f"the task {task_id!r} occurs twice")
-        contexts = task.setdefault("contexts", [])
-        if not isinstance(contexts, list) or not all(map(_is_passage, contexts)):
-            raise line.error("'contexts' must be a list of objects with a 'document_id', which is a string")
-        tasks[task_id] = task
+        tasks[task_id] = {"contexts": [], **line.json()}
     if not tasks:
         raise DataError("this file holds no tasks", path=path)
     return tasks
-
-
-def _is_passage(context: object) -> bool:
-    return isinstance(context, dict) and isinstance(context.get("document_id"), str)
 
 
 def make_tasks(records: Sequence[TurnRecord], turns: Mapping[str, DatasetTurn]) -> dict[str, dict[str, Any]]:

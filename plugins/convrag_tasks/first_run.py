@@ -9,7 +9,7 @@ from convrag import Run, RunSummary, TurnRecord, hookimpl
 from convrag.sdk.console import make_console
 from convrag.sdk.tasks.configuration import Command, place_of
 from convrag.sdk.tasks.options import plugins
-from convrag.sdk.tasks.scores import ADVICE, make_score_rows, print_summary
+from convrag.sdk.tasks.scores import ADVICE, make_table, print_summary
 from convrag.sdk.transcript import list_sources, name_passage
 from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
 
@@ -56,7 +56,9 @@ class FirstRunDisplay:
         for place in range(1, len(self._records) + 1):
             self._print_turn(self._records[:place])
         self._print_heading("Scores of all conversations")
-        self.console.print(_make_table(summary), width=text_width(self.console))
+        shown = summary.main_measures or tuple(summary.overall)
+        main = replace(summary, overall={name: summary.overall[name] for name in shown})
+        self.console.print(make_table(main, MEANINGS), width=text_width(self.console))
         print_summary(
             run, summary, f"All {len(summary.overall)} measures: {run.folder}/summary.md", table=False, advice=ADVICE
         )
@@ -101,16 +103,3 @@ def is_rewritten(record: TurnRecord) -> bool:
     """Whether something else was searched for than the question, but for white space and case."""
     before, after = (" ".join(text.casefold().split()) for text in (record.original_query, record.rewritten_query))
     return before != after
-
-
-def _make_table(summary: RunSummary) -> Table:
-    """Make the table of the main measures, with a column of words."""
-    shown = summary.main_measures or tuple(summary.overall)
-    heading, body = make_score_rows(replace(summary, overall={name: summary.overall[name] for name in shown}))
-    table = Table()
-    for index, name in enumerate([*heading, "what it says"]):
-        is_text = index in (0, len(heading))
-        table.add_column(name, justify="left" if is_text else "right", no_wrap=index < len(heading))
-    for row in body[1:]:  # without the number of turns: a sentence below has it
-        table.add_row(*row, MEANINGS.get(row[0], ""))
-    return table

@@ -49,8 +49,9 @@ def run(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     (folder / "intermediate").mkdir(parents=True)
     (folder / "intermediate" / "default.jsonl").write_text("".join(f"{to_json(record)}\n" for record in records))
+    place = {"conversation_id": "c", "domain": "default", "turn": 1}
     scores = [{"turn_id": "c<::>1", "scores": {"F1": 0.5}}, {"turn_id": "c<::>2", "scores": {"R@5": 1.0}}]
-    (folder / "scores.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in scores))
+    (folder / "scores.jsonl").write_text("".join(f"{json.dumps(place | row)}\n" for row in scores))
     return folder
 
 
@@ -261,10 +262,13 @@ def test_subtasks_without_the_file_of_tasks(export: Callable[..., Path]) -> None
     [
         ("", "this file holds no tasks"),
         ("x\n", "line 1: this is not JSON"),
-        ('{"task_id": 3, "input": []}\n', "line 1: there is no 'task_id', which must be a string"),
-        ('{"task_id": "a"}\n', "line 1: 'input' must be there and be a list of messages"),
-        ('{"task_id": "a", "input": [], "contexts": [3]}\n', "line 1: 'contexts' must be a list of objects"),
-        ('{"task_id": "a", "input": [], "contexts": [{"document_id": {}}]}\n', "line 1: 'contexts' must be a list"),
+        ('{"task_id": 3, "input": []}\n', "line 1: this is not a task of MTRAG: task_id: "),
+        ('{"task_id": "a"}\n', "line 1: this is not a task of MTRAG: input: "),
+        ('{"task_id": "a", "input": [], "contexts": [3]}\n', "this is not a task of MTRAG: contexts.0"),
+        (
+            '{"task_id": "a", "input": [], "contexts": [{"document_id": {}}]}\n',
+            "line 1: this is not a task of MTRAG: ",
+        ),
         ('{"task_id": "a", "input": []}\n' * 2, "line 2: the task 'a' occurs twice"),
         ('{"task_id": "a", "input": []}\n', "the run lacks 1 of 1 tasks, for instance 'a'"),
     ],

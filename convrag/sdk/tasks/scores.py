@@ -8,6 +8,7 @@ from convrag.score.summary_page import (
     list_cut_replies,
     list_remarks,
     make_score_rows,
+    make_table,
     make_usage_rows,
     print_summary,
 )
