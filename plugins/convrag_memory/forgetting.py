@@ -7,10 +7,10 @@ from typing import Annotated
 
 from annotated_types import Ge, Interval
 
-from convrag import LLM, Memory, MemoryView, Question, Report, Turn, TurnRecord
+from convrag import LLM, MemoryView, Question, Turn
 from convrag.sdk.history import HistoryReader, continue_reading
 from convrag.sdk.words import stem_content_words
-from convrag_memory.recent import TurnTokens, report_views
+from convrag_memory.recent import ReportingMemory, TurnTokens
 
 
 class Retention(HistoryReader):
@@ -76,12 +76,7 @@ class Retention(HistoryReader):
         return {number for number, share in held.items() if share >= self._overlap * total}
 
 
-def compute_weight(age: float) -> float:
-    """The weight of a turn of this age (`Retention.find_ages`), from 1 down to 0: Ebbinghaus's curve of forgetting."""
-    return exp(-age)
-
-
-class ForgettingMemory(Memory):
+class ForgettingMemory(ReportingMemory):
     """Show the later stages the turns of the greatest weights, as many as fit into a budget of tokens.
 
     A turn's weight is exp(-t / S): t is the number of turns since it was said or last used, and S is 1 plus the number
@@ -139,10 +134,6 @@ class ForgettingMemory(Memory):
         }
         return MemoryView(tuple(history[n] for n in seen), trace)
 
-    def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How much of the history was seen, and how often turns fell out and came back."""
-        return report_views(records)
-
     def _choose(self, retention: Retention, question: str, tokens: TurnTokens) -> dict[int, float]:
         """The numbers of the turns that a question sees, in order, with their weights.
 
@@ -159,4 +150,4 @@ class ForgettingMemory(Memory):
             if (size := tokens.count(turns[n])) <= left:
                 chosen.add(n)
                 left -= size
-        return {n: round(compute_weight(ages[n]), 4) for n in sorted(chosen)}
+        return {n: round(exp(-ages[n]), 4) for n in sorted(chosen)}

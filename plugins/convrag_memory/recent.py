@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class RecentMemory(Memory):
+class ReportingMemory(Memory):
+    """The base of the memories, whose report says how much of the history was seen."""
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """How much of the history was seen: of turns and tokens, as a summary, forgotten and recalled."""
+        return report_views(records)
+
+
+class RecentMemory(ReportingMemory):
     """Show the later stages the newest turns only: `memory.turns=5`, or as many as fit into `memory.tokens=1500`.
 
     The newest turn is always seen, even where it alone has more tokens, since most references point to it.
@@ -51,10 +59,6 @@ class RecentMemory(Memory):
         trace = {"turns": len(history), "seen": n, "tokens": tokens.sum(seen), "tokens_of_all": tokens.sum(history)}
         return MemoryView(seen, trace if history else {})
 
-    def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How much of the history was seen."""
-        return report_views(records)
-
     def _count_fitting(self, turns: tuple[Turn, ...], tokens: TurnTokens) -> int:
         """How many of the newest turns fit into the tokens; 1 where not even the newest does."""
         assert self.tokens is not None
@@ -70,7 +74,7 @@ class RecentMemory(Memory):
 _DIGITS = 4  # of similarities: later digits differ between machines, and should not decide anything
 
 
-class RelevantMemory(Memory):
+class RelevantMemory(ReportingMemory):
     """Show the later stages the turns that resemble the question, and the last ones, in the order of the conversation.
 
     A turn resembles the question if its embedding (question and answer) is similar enough to the question's. The trace
@@ -126,10 +130,6 @@ class RelevantMemory(Memory):
             "similarities": {history[n].id: similarities[n] for n in chosen},
         }
         return MemoryView(tuple(history[n] for n in chosen), trace)
-
-    def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How much of the history was seen."""
-        return report_views(records)
 
     def _embed_turns(self, question: Question) -> NDArray[np.float32]:
         """The vectors of the history, shape (turns, dimensions); the conversation's state keeps them by their texts.

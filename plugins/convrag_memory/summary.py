@@ -6,25 +6,15 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from convrag import (
-    LLM,
-    LLMError,
-    Memory,
-    MemoryView,
-    PromptTemplate,
-    Question,
-    Report,
-    Turn,
-    TurnRecord,
-)
-from convrag_memory.recent import TurnTokens, report_views
+from convrag import LLM, LLMError, MemoryView, PromptTemplate, Question, Turn
+from convrag_memory.recent import ReportingMemory, TurnTokens
 from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary
 
 QUESTION = "What was said before this?"
 """The question of the turn that is the summary: stop words, which add nothing to a search by words."""
 
 
-class SummaryMemory(Memory):
+class SummaryMemory(ReportingMemory):
     """Show the later stages a running summary of the older turns as one turn, and the newest turns as they are.
 
     Turns are summarised in blocks, once each: a new summary is written from the one before and the turns of a block
@@ -137,10 +127,6 @@ class SummaryMemory(Memory):
                 "added": list(summary.added),
             }
         return MemoryView(seen, trace, failure)
-
-    def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How much of the history was seen, and how much of it as a summary."""
-        return report_views(records)
 
 
 def _make_turn(turns: tuple[Turn, ...], summary: str) -> Turn:
