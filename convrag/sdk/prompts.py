@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-__all__ = ["PromptTemplate", "add_profile", "complete_whole", "format_profile"]
+__all__ = ["PromptTemplate", "add_complaint", "add_profile", "complete_whole", "format_profile"]
 
 _DIVIDER = re.compile(r"^<\|(system|user|assistant)\|>[ \t]*\n", re.MULTILINE)
 
@@ -134,6 +134,12 @@ def complete_whole(llm: LLM, prompt: Prompt, room: int = 0) -> str:
 
 
 INTRODUCTION = "What is known of the user; use it where the question depends on it, and nowhere else:"
+
+
+def add_complaint(prompt: Prompt, reply: str, complaint: str) -> Prompt:
+    """Make the prompt that asks once more: with the reply that is of no use, and with what is wrong with it."""
+    more = (Message("assistant", reply), Message("user", complaint))
+    return replace(prompt, messages=(*prompt.messages, *more), attempt=prompt.attempt + 1)
 
 
 def format_profile(profile: Sequence[str]) -> str:

@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.api.errors import LLMError
 from convrag.api.stage import LLM
-from convrag.api.types import Message, Prompt
+from convrag.api.types import Prompt
+from convrag.sdk.prompts import add_complaint
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -65,8 +65,7 @@ def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
         return read_json(reply, model)
     except UnreadableReply as error:
         complaint = error.complaint
-    retry = (Message("assistant", reply), Message("user", RETRY_MESSAGE.format(complaint=complaint)))
-    again = replace(prompt, messages=(*prompt.messages, *retry), attempt=prompt.attempt + 1)
+    again = add_complaint(prompt, reply, RETRY_MESSAGE.format(complaint=complaint))
     return read_json(llm.complete(again).text, model)
 
 

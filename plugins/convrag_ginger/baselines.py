@@ -1,7 +1,6 @@
 """`generator=baseline` and `generator=cot`: GINGER's baselines, with the same length limit."""
 
 import re
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -15,13 +14,12 @@ from convrag import (
     Evidence,
     Generator,
     LLMError,
-    Message,
     Prompt,
     PromptTemplate,
     Question,
 )
 from convrag.sdk.citations import check_citations
-from convrag.sdk.prompts import add_profile
+from convrag.sdk.prompts import add_complaint, add_profile
 from convrag.sdk.sentences import get_first_sentence
 from convrag_ginger.length_limit import LengthLimit, count_words
 
@@ -107,10 +105,8 @@ class BaselineGenerator(Generator):
     def _ask_again(self, prompt: Prompt, completion: Completion) -> tuple[Completion, str]:
         """A second reply where no sentence of the first is short enough; the first where there is none."""
         complaint = f"That is too long. Answer again, in whole sentences, with at most {self.limit.words} words in all."
-        retry = (Message("assistant", completion.text), Message("user", complaint))
-        again = replace(prompt, messages=(*prompt.messages, *retry), attempt=prompt.attempt + 1)
         try:
-            second = self.llm.complete(again)
+            second = self.llm.complete(add_complaint(prompt, completion.text, complaint))
         except LLMError:
             second = completion
         reply = self._extract_answer(second.text)

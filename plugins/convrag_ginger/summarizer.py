@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from convrag import LLM, LLMError, Message, Nugget, Prompt, PromptTemplate, Summarizer
+from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
+from convrag.sdk.prompts import add_complaint
 from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
 from convrag_ginger.attribution import measure_lexical_support
 
@@ -65,10 +65,8 @@ class LlmSummarizer(Summarizer):
 
     def _ask_again(self, prompt: Prompt, reply: str, complaint: str) -> str:
         """The sentence of a second reply; empty where there is none."""
-        retry = (Message("assistant", reply), Message("user", complaint))
-        again = replace(prompt, messages=(*prompt.messages, *retry), attempt=prompt.attempt + 1)
         try:
-            return _read_sentence(self.llm.complete(again).text)
+            return _read_sentence(self.llm.complete(add_complaint(prompt, reply, complaint)).text)
         except LLMError:
             return ""
 
