@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,11 +17,7 @@ from convrag.sdk.progress import show_step
 from convrag_neural.backends import Computing, identify_export
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    Arrays = Mapping[str, NDArray[np.int64]]
 
 
 class CompiledNetwork:
@@ -35,14 +31,29 @@ class CompiledNetwork:
     """
 
     def __init__(self, folder: Path, backend: Computing) -> None:
-        self._compute, self._names, self._output = _compile(folder / _FILE, backend)
+        import torch
+
+        # By itself OpenVINO computes in bfloat16 where the processor can, so that vectors would depend on the machine.
+        precision = "bf16" if backend == "openvino_bf16" else "f32"
+        options = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
+        core = import_openvino().Core()
+        if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            # It would compute in float32: another result under the same identity.
+            raise ConvragError("backend=openvino_bf16: this processor has no bfloat16: choose backend=openvino")
+        compiled = core.compile_model(folder / _FILE, "CPU", options)
+        self._request = compiled.create_infer_request()
+        self._names = [port.get_any_name() for port in compiled.inputs]
+        self._port = compiled.output(0)
+        self._output = "logits" if len(self._port.partial_shape) == 2 else "last_hidden_state"
 
     def __call__(self, **inputs: Any) -> Any:
         """Compute the output of a batch; inputs that the network was not traced with are options of transformers."""
+        import numpy as np
         import torch
         from transformers.utils import ModelOutput
 
-        rows = self._compute({name: _to_array(inputs[name]) for name in self._names})
+        arrays = {name: np.ascontiguousarray(inputs[name].numpy(), dtype=np.int64) for name in self._names}
+        rows = self._request.infer(arrays)[self._port].copy()  # the next call writes into the same memory
         return ModelOutput({self._output: torch.from_numpy(rows)})
 
 
@@ -56,33 +67,6 @@ def import_openvino() -> Any:
     finally:
         if hidden is None:
             del sys.modules["openvino_telemetry"]
-
-
-def _compile(path: Path, backend: Computing) -> tuple[Callable[[Arrays], NDArray[np.float32]], list[str], str]:
-    import torch
-
-    # By itself OpenVINO computes in bfloat16 where the processor can, so that vectors would depend on the machine.
-    precision = "bf16" if backend == "openvino_bf16" else "f32"
-    options = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
-    core = import_openvino().Core()
-    if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
-        # It would compute in float32: another result under the same identity.
-        raise ConvragError("backend=openvino_bf16: this processor has no bfloat16: choose backend=openvino")
-    compiled = core.compile_model(path, "CPU", options)
-    request = compiled.create_infer_request()
-    names = [port.get_any_name() for port in compiled.inputs]
-
-    def compute(arrays: Arrays) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = request.infer(dict(arrays))[compiled.output(0)]
-        return found.copy()  # the next call writes into the same memory
-
-    return compute, names, "logits" if len(compiled.output(0).partial_shape) == 2 else "last_hidden_state"
-
-
-def _to_array(values: Tensor) -> NDArray[np.int64]:
-    import numpy as np
-
-    return np.ascontiguousarray(values.numpy(), dtype=np.int64)
 
 
 _FILE = "network.xml"

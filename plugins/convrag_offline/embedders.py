@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,6 +11,7 @@ from annotated_types import Ge
 from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.sdk.frequencies import has_passages, open_corpora
 from convrag.sdk.identity import digest, find_version, hash_package
+from convrag.sdk.lazy import Lazy
 from convrag.sdk.words import Analysis, stem_content_words
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class LsaEmbedder(Embedder):
         self.dimensions = dimensions
         self.passages = passages
         self.words = words
-        self._lock = threading.Lock()
-        self._model: LsaModel | None = None
+        self._model = Lazy(self._load_model)
 
     def check(self) -> Iterable[str]:
         """Whether there is a corpus to learn from."""
@@ -80,15 +79,12 @@ class LsaEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Unit or zero rows, (n, d) float32; d is `dimensions`, or what the corpus allows."""
-        return self._load_model().transform(texts)
+        return self._model().transform(texts)
 
     def _load_model(self) -> LsaModel:
-        with self._lock:
-            if self._model is None:
-                from convrag_offline.lsa_model import LsaModel
+        from convrag_offline.lsa_model import LsaModel
 
-                self._model = LsaModel.load(self._find_model())
-            return self._model
+        return LsaModel.load(self._find_model())
 
     def _find_model(self) -> Path:
         """The folder of the model in the store, where it is learnt if need be."""

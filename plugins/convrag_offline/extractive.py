@@ -3,18 +3,15 @@
 import json
 import logging
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from inspect import signature
 from typing import Any
 
 from convrag import LLM, Completion, Dataset, LLMError, Prompt, Store
-from convrag.sdk.frequencies import (
-    DocumentFrequencies,
-    add_weights,
-    count_document_frequencies,
-)
+from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_document_frequencies
+from convrag.sdk.lazy import Lazy
 from convrag.sdk.sentences import shorten_by_clauses, split_sentences
 from convrag.sdk.words import ANAPHORS, find_stems, find_words
 from convrag_offline.answering import History, answer, find_missing_words, rewrite
@@ -51,11 +48,7 @@ class ExtractiveLLM(LLM):
     """
 
     def __init__(self, *, dataset: Dataset, store: Store) -> None:
-        self.dataset = dataset
-        self.store = store
-        self._lock = threading.Lock()
-        self._frequencies: DocumentFrequencies | None = None
-        self._refused: set[str] = set()
+        self._frequencies = Lazy(partial(count_document_frequencies, dataset, store))
 
     @property
     def tasks(self) -> frozenset[str]:
@@ -64,7 +57,7 @@ class ExtractiveLLM(LLM):
 
     def prepare(self) -> None:
         """Count the words of the corpus, once for each corpus."""
-        self._load_frequencies()
+        self._frequencies()
 
     def note(self) -> str:
         """A sentence for the run's summary: this is no language model."""
@@ -72,9 +65,10 @@ class ExtractiveLLM(LLM):
 
     def complete(self, prompt: Prompt) -> Completion:
         """Apply the rule for the prompt's task to its inputs. Raises LLMError for an unknown task or missing inputs."""
-        self._warn_of_unknown_task(prompt.task)
+        if prompt.task not in TASK_NAMES:
+            _warn_of_unknown_task(prompt.task)
         start = time.perf_counter()
-        text = perform_task(prompt.task, prompt.inputs, self._load_frequencies())
+        text = perform_task(prompt.task, prompt.inputs, self._frequencies())
         read = sum(self.count_tokens(message.content) for message in prompt.messages)
         seconds = time.perf_counter() - start
         return Completion(text, read, self.count_tokens(text), cost_usd=0.0, seconds=seconds, model="extractive")
@@ -83,23 +77,15 @@ class ExtractiveLLM(LLM):
         """The number of words and punctuation marks of a text."""
         return sum(1 for _ in _TOKEN.finditer(text))
 
-    def _warn_of_unknown_task(self, task: str) -> None:
-        """Say once that a task has no rule: most stages then fall back, and only the records would say why."""
-        with self._lock:
-            known = task in self.tasks or task in self._refused
-            self._refused.add(task)
-        if not known:
-            log.warning(
-                "llm=extractive is no language model, and has no rule for the task %r: what asks for it falls back in "
-                "each turn, or fails. Choose a language model: llm=litellm llm.model=...",
-                task,
-            )
 
-    def _load_frequencies(self) -> DocumentFrequencies:
-        with self._lock:
-            if self._frequencies is None:
-                self._frequencies = count_document_frequencies(self.dataset, self.store)
-            return self._frequencies
+@cache
+def _warn_of_unknown_task(task: str) -> None:
+    """Say once that a task has no rule: most stages then fall back, and only the records would say why."""
+    log.warning(
+        "llm=extractive is no language model, and has no rule for the task %r: what asks for it falls back in "
+        "each turn, or fails. Choose a language model: llm=litellm llm.model=...",
+        task,
+    )
 
 
 _END_MARKS = (".", "!", "?", "…")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag import ConvragError, Embedder
 from convrag.sdk.identity import digest, file_hash
+from convrag.sdk.lazy import Lazy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,7 @@ class SpacyEmbedder(Embedder):
     def __init__(self, *, pipeline: str = "en_core_web_md") -> None:
         self.pipeline = pipeline
         self._lock = threading.Lock()  # a pipeline adds the words that it meets to its vocabulary
-        self._language: Language | None = None
+        self._language = Lazy(self._load)
 
     def check(self) -> Iterator[str]:
         """Whether the pipeline is installed and has vectors, by its meta.json alone."""
@@ -53,15 +54,14 @@ class SpacyEmbedder(Embedder):
 
     def prepare(self) -> None:
         """Load the pipeline."""
-        with self._lock:
-            self._load()
+        self._language()
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """N texts -> (n, d) float32 unit rows; zero rows for texts without a word that has a vector."""
         import numpy as np
 
+        nlp = self._language()
         with self._lock:
-            nlp = self._load()
             rows = np.zeros((len(texts), nlp.vocab.vectors_length), dtype=np.float32)
             for row, text in zip(rows, texts, strict=True):
                 row[:] = nlp.make_doc(" ".join(text.split())).vector
@@ -70,24 +70,18 @@ class SpacyEmbedder(Embedder):
         return unit
 
     def _load(self) -> Language:
-        if self._language is None:
-            if problem := find_problem(self.pipeline):
-                raise ConvragError(problem)
-            self._language = _load_pipeline(self.pipeline)
-        return self._language
+        import warnings
 
+        import spacy
 
-def _load_pipeline(pipeline: str) -> Any:
-    import warnings
-
-    import spacy
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of another release of spaCy, which does not concern the vectors
-            return spacy.load(pipeline, exclude=list(read_meta(pipeline).get("components", ())))
-    except Exception as error:  # spaCy raises many kinds
-        raise ConvragError(f"the pipeline {pipeline!r} cannot be loaded: {error}") from error
+        if problem := find_problem(self.pipeline):
+            raise ConvragError(problem)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of another release of spaCy, which does not concern the vectors
+                return spacy.load(self.pipeline, exclude=list(read_meta(self.pipeline).get("components", ())))
+        except Exception as error:  # spaCy raises many kinds
+            raise ConvragError(f"the pipeline {self.pipeline!r} cannot be loaded: {error}") from error
 
 
 def find_problem(pipeline: str) -> str:
