@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import partial
 from typing import Annotated, Any
 
 from annotated_types import Interval
@@ -31,7 +31,7 @@ from convrag_dedup.deduplication import (
     normalise_id,
     point_at,
 )
-from convrag_dedup.shown_passages import ShownPassage, ShownPassages
+from convrag_dedup.shown_passages import ShownPassages
 from convrag_dedup.stats import report_deduplication, turn_stats
 
 
@@ -83,13 +83,12 @@ class DedupContext(Context):
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown; passages without a text are left out."""
-        history = question.whole_history
-        earlier = continue_reading(question.state(self), history, lambda: ShownPassages(self.near_duplicate))
+        make = partial(ShownPassages, self.near_duplicate)
+        earlier = continue_reading(question.state(self), question.whole_history, make)
         passages = first_by_id((hit.passage.id, hit.passage) for hit in hits)  # of copies, the best-ranked one
         finder = HintFinder(
             earlier,
             messages,
-            len(history),
             compare_content=self.compare_content,
             only_if_present=self.only_if_present,
         )
@@ -140,14 +139,12 @@ class HintFinder:
     Args:
         shown: what the conversation has shown.
         messages: the earlier messages that the generator has announced, oldest first.
-        turns: how many turns came before.
         compare_content: whether a passage with a changed text is new.
         only_if_present: whether a hint may point only at text that stands in the messages.
     """
 
     shown: ShownPassages
     messages: Sequence[Message]
-    turns: int
     compare_content: bool
     only_if_present: bool
     targets: dict[str, str] = field(default_factory=dict)
@@ -157,36 +154,21 @@ class HintFinder:
         same = self.shown.find_same(passage, compare_content=self.compare_content)
         if (shown := same or self.shown.find_near_duplicate(passage)) is None:
             return None
-        message = self._find_message(shown)
+        text = shown.text.strip()
+        message = next((message.content for message in self.messages if text in message.content), None)
         if message is None and self.only_if_present:
             return None
-        target = normalise_id(shown.passage.id)
+        target = normalise_id(shown.id)
         self.targets[normalise_id(passage.id)] = target
         return format_hint(target) if message is None else self._point_at(shown, message)
 
-    def _point_at(self, shown: ShownPassage, message: str) -> str:
+    def _point_at(self, shown: Passage, message: str) -> str:
         """RAGBoost's sentence with the message's own label; with the passage's beginning where that is ambiguous."""
-        label = find_label(message, shown.passage.text.strip())
-        if label and self.shown.has_one_version(shown.passage):
+        label = find_label(message, shown.text.strip())
+        if label and self.shown.has_one_version(shown):
             return point_at(label)
-        beginning = " ".join(shown.passage.text.split()[:_QUOTED_WORDS])
-        return f'{point_at(label or format_label(normalise_id(shown.passage.id)))} It begins: "{beginning}"'
-
-    def _find_message(self, shown: ShownPassage) -> str | None:
-        """The content of a message with a passage's full text; None if no message has it.
-
-        The messages near the passage's turns are tried first, counted from the end and from the beginning, with two
-        messages for a turn and one for the system: so the time does not grow with the number of messages. The others
-        follow, newest first.
-        """
-        text, count = shown.passage.text.strip(), len(self.messages)
-        places = [
-            range(max(position, 0), min(position + 2, count))
-            for turn in dict.fromkeys((shown.last, shown.first))
-            for position in (count - 2 * (self.turns - turn), 2 * turn)
-        ]
-        contents = (self.messages[n].content for n in chain(*places, reversed(range(count))))
-        return next((content for content in contents if text in content), None)
+        beginning = " ".join(shown.text.split()[:_QUOTED_WORDS])
+        return f'{point_at(label or format_label(normalise_id(shown.id)))} It begins: "{beginning}"'
 
 
 def find_label(message: str, text: str) -> str:

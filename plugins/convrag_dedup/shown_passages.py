@@ -1,8 +1,7 @@
 """Which passages a conversation has shown, under which ids and with which contents, and which are nearly alike."""
 
 import re
-from hashlib import blake2b
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from convrag import Passage, Turn
 from convrag.sdk.history import HistoryReader
@@ -45,14 +44,6 @@ class ShownVersions(Generic[T]):
         return len(self._versions.get(key, ()))
 
 
-class ShownPassage(NamedTuple):
-    """A passage of the history, and the turns (from 0) in which it was first and last shown."""
-
-    passage: Passage
-    first: int
-    last: int
-
-
 class ShownPassages(HistoryReader):
     """The passages that a history has shown, by id and content, by position and, if wanted, by likeness.
 
@@ -62,38 +53,37 @@ class ShownPassages(HistoryReader):
 
     def __init__(self, likeness: float | None = None) -> None:
         self._near_duplicates = None if likeness is None else NearDuplicates(likeness)
-        self._versions: ShownVersions[ShownPassage] = ShownVersions()
+        self._versions: ShownVersions[Passage] = ShownVersions()
         self._positions: dict[str, int] = {}
 
     def add(self, turn: Turn) -> None:
         """Add the passages of a turn."""
         for passage in turn.passages:
             if passage.text.strip():
-                self._add(passage, len(self.turns))
+                self._add(passage)
 
     def position(self, passage: Passage) -> int | None:
         """The position (from 0) at which the conversation first showed a passage of this id; None for a new one."""
         return self._positions.get(normalise_id(passage.id))
 
-    def find_same(self, passage: Passage, *, compare_content: bool) -> ShownPassage | None:
+    def find_same(self, passage: Passage, *, compare_content: bool) -> Passage | None:
         """The earlier passage of the same id: with the same content, or else the one shown last."""
         return self._versions.find(normalise_id(passage.id), passage.content if compare_content else None)
 
-    def find_near_duplicate(self, passage: Passage) -> ShownPassage | None:
+    def find_near_duplicate(self, passage: Passage) -> Passage | None:
         """The earlier passage of another id that is most like this one, if any is similar enough."""
-        found = self._near_duplicates.find(passage) if self._near_duplicates is not None else None
-        return None if found is None else self._versions.find(normalise_id(found.id), found.content)
+        return self._near_duplicates.find(passage) if self._near_duplicates is not None else None
 
     def has_one_version(self, passage: Passage) -> bool:
         """Whether only one content was shown under the passage's id, so that the id alone names it."""
         return self._versions.count(normalise_id(passage.id)) == 1
 
-    def _add(self, passage: Passage, turn: int) -> None:
+    def _add(self, passage: Passage) -> None:
         key = normalise_id(passage.id)
         self._positions.setdefault(key, len(self._positions))
-        known = self._versions.find(key, passage.content)
-        self._versions.add(key, passage.content, ShownPassage(passage, known.first if known else turn, turn))
-        if known is None and self._near_duplicates is not None:
+        is_new = self._versions.find(key, passage.content) is None
+        self._versions.add(key, passage.content, passage)
+        if is_new and self._near_duplicates is not None:
             self._near_duplicates.add(passage)
 
 
@@ -102,61 +92,34 @@ _WORD = re.compile(r"\w+")
 
 
 class NearDuplicates:
-    """An index of passages by shingles (three consecutive words), for the Jaccard likeness of two texts.
-
-    Two sets with a likeness of at least t share one of the first (1 - t)n + 1 of their n shingles in any fixed order
-    (prefix filtering; Chaudhuri et al., ICDE 2006; Bayardo et al., WWW 2007). So only those are indexed, and the
-    candidates that they give are compared in full. Nothing is sampled, so nothing depends on a random seed.
+    """Passages by their shingles (three consecutive words), compared by the Jaccard likeness of these.
 
     Args:
         likeness: the least likeness of near-duplicates, above 0 and at most 1.
     """
 
     def __init__(self, likeness: float) -> None:
-        self.likeness = likeness
-        self._passages: list[Passage] = []
-        self._sizes: list[int] = []
-        self._index: dict[int, list[int]] = {}
+        self._likeness = likeness
+        self._known: list[tuple[Passage, frozenset[str]]] = []
 
     def add(self, passage: Passage) -> None:
-        """Index a passage."""
-        shingles = _shingles(passage.text)
-        for shingle in self._prefix(shingles):
-            self._index.setdefault(shingle, []).append(len(self._passages))
-        self._passages.append(passage)
-        self._sizes.append(len(shingles))
+        """Add a passage."""
+        self._known.append((passage, _list_shingles(passage.text)))
 
     def find(self, passage: Passage) -> Passage | None:
         """The passage of another id with the highest likeness, if that is high enough; of equals the first."""
-        wanted = _shingles(passage.text)
-        candidates = {number for shingle in self._prefix(wanted) for number in self._index.get(shingle, ())}
-        best, found = 0.0, None
-        for number in sorted(candidates):
-            other = self._passages[number]
-            similar_size = self.likeness * len(wanted) <= self._sizes[number] <= len(wanted) / self.likeness
-            if not similar_size or normalise_id(other.id) == normalise_id(passage.id):
-                continue
-            likeness = _jaccard(wanted, _shingles(other.text))
-            if likeness >= self.likeness and likeness > best:
-                best, found = likeness, other
-        return found
-
-    def _prefix(self, shingles: frozenset[int]) -> list[int]:
-        """The shingles to index, smallest hash first."""
-        kept = int((1 - self.likeness) * len(shingles) + 1e-9) + 1
-        return sorted(shingles)[:kept]
+        key, wanted = normalise_id(passage.id), _list_shingles(passage.text)
+        others = [(_jaccard(wanted, own), other) for other, own in self._known if normalise_id(other.id) != key]
+        likeness, best = max(others, key=lambda each: each[0], default=(0.0, None))
+        return best if likeness >= self._likeness else None
 
 
-def _shingles(text: str) -> frozenset[int]:
+def _list_shingles(text: str) -> frozenset[str]:
     words = _WORD.findall(text.lower()) or [text.strip()]
     last = max(len(words) - _WIDTH, 0)
-    return frozenset(_hash(" ".join(words[start : start + _WIDTH])) for start in range(last + 1))
+    return frozenset(" ".join(words[start : start + _WIDTH]) for start in range(last + 1))
 
 
-def _hash(shingle: str) -> int:
-    return int.from_bytes(blake2b(shingle.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-
-
-def _jaccard(one: frozenset[int], other: frozenset[int]) -> float:
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared)

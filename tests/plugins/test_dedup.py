@@ -12,7 +12,7 @@ from convrag.testing import ContextContract
 from convrag_basics.contexts import FullContext
 from convrag_dedup.context import DedupContext
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_block, format_hint
-from convrag_dedup.shown_passages import NearDuplicates, ShownVersions
+from convrag_dedup.shown_passages import ShownVersions
 from convrag_dedup.stats import turn_stats
 
 
@@ -204,27 +204,7 @@ def test_near_duplicates() -> None:
     assert shown(near.assemble(asked(*history), edited, [])) == "old", "an edited passage must be sent again"
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=12), max_size=8), st.floats(0.1, 1.0))
-def test_all_near_duplicates_are_found(texts: list[list[str]], likeness: float) -> None:
-    def grams(words: list[str]) -> set[str]:
-        return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 3, 0) + 1)}
-
-    index = NearDuplicates(likeness)
-    for number, words in enumerate(texts):
-        likenesses = []
-        for other in texts[:number]:
-            one, two = grams(words), grams(other)
-            likenesses.append(len(one & two) / len(one | two))
-        found = index.find(Passage(f"q{number}", " ".join(words)))
-        best = max(likenesses, default=0.0)
-        assert (found is not None) == (best >= likeness)
-        if found is not None:
-            assert found.id == f"p{likenesses.index(best)}"
-        index.add(Passage(f"p{number}", " ".join(words)))
-
-
 def test_the_place_of_a_text_does_not_matter() -> None:
-    """The guesses where a text stands are no more than guesses."""
     history = tuple(turn(n, f"p{n}") for n in range(20))
     texts = [message for n in range(20) for message in sent(f"p{n}")]
     for messages in (texts, texts[::-1], [Message("system", "s"), *texts[3:]], [Message("user", str(texts))]):
