@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,9 +18,6 @@ from convrag.sdk.queries import choose_queries, combine_vectors
 from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from convrag_retrieval.leader_lists import LeaderLists
     from convrag_retrieval.vectors import Vectors
 
@@ -101,7 +97,7 @@ class DenseRetriever(CorpusRetriever):
             return dict.fromkeys(ids, 0.0)
         index = self._open(queries[0].domain)
         positions = index.corpus.positions(ids)
-        scores = index.rows.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
+        scores = index.rows.score(vector, np.array(list(positions.values()), dtype=np.int64))
         return dict(zip(positions, scores.tolist(), strict=True))
 
     def _load(self, domain: str) -> DomainIndex:
@@ -122,11 +118,11 @@ class DenseRetriever(CorpusRetriever):
         )
         folder = self.store.folder("indexes", key, builder.build, series=series)
         builder.clean_up()
-        vectors = Vectors(folder)
+        rows = Vectors(folder)
         is_large = self.approximate == "auto" and len(corpus) > LARGE and bool(_faiss_version())
         approximates = self.approximate == "always" or is_large
-        lists = self._load_lists(vectors, folder, domain, series) if approximates else None
-        return DomainIndex(corpus, _Rows(vectors, lists), builder.counts.describe(corpus, "embedded"))
+        rows.lists = self._load_lists(rows, folder, domain, series) if approximates else None
+        return DomainIndex(corpus, rows, builder.counts.describe(corpus, "embedded"))
 
     def _load_lists(self, vectors: Vectors, index: Path, domain: str, series: str) -> LeaderLists:
         if not _faiss_version():
@@ -139,19 +135,6 @@ class DenseRetriever(CorpusRetriever):
         build = partial(build_lists, vectors.rows, load_texts(index), domain)
         series = digest(["lists", series]) if series else ""
         return LeaderLists(self.store.folder("indexes", f"{family}-{passages}", build, series=series))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The vectors of one domain; without lists their search is exact."""
-
-    vectors: Vectors
-    lists: LeaderLists | None
-
-    def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
-        if self.lists is None:
-            return self.vectors.search(vector, k)
-        return self.vectors.best(vector, self.lists.candidates(vector, k), k)
 
 
 def _faiss_version() -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from convrag_retrieval.leader_lists import LeaderLists
 
 Quantize = Literal["none", "float16", "int8"]
 
@@ -84,16 +87,14 @@ class Vectors:
 
     def __init__(self, folder: Path, *, block: int = BLOCK) -> None:
         self.rows = StoredRows.open(folder)
-        self.width = self.rows.stored.shape[1]
+        self.lists: LeaderLists | None = None
+        """Of the rows, for an approximate search; without them it is exact."""
         self._block = block
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
-        """Search all rows for a unit vector: k times (position, product), largest first, ties by position."""
-        return self.best(vector, self._shortlist(vector.astype(np.float32), k), k)
-
-    def best(self, vector: NDArray[np.float64], positions: NDArray[np.int64], k: int) -> list[tuple[int, float]]:
-        """Select the k best of the rows at `positions`, in the form that `search` returns."""
-        positions = np.sort(positions)
+        """Search for a unit vector: k times (position, product), largest first, ties by position."""
+        found = self.lists.candidates(vector, k) if self.lists else self._shortlist(vector.astype(np.float32), k)
+        positions = np.sort(found)
         scores = self.score(vector, positions)
         order = np.argsort(-scores, kind="stable")[:k]
         return [(int(positions[index]), float(scores[index])) for index in order]
@@ -109,7 +110,7 @@ class Vectors:
 
     def _shortlist(self, vector: NDArray[np.float32], k: int) -> NDArray[np.int64]:
         """Select the positions that can be among the k best: a few more than k, because float32 sums are rounded."""
-        slack = self.width * np.finfo(np.float32).eps  # twice the largest error of a sum over unit rows
+        slack = len(vector) * np.finfo(np.float32).eps  # twice the largest error of a sum over unit rows
         positions, scores = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         for start in range(0, len(self.rows), self._block):
             fresh = self.rows.read(slice(start, start + self._block)) @ vector

@@ -79,7 +79,7 @@ def index_densely(folder: Path, texts: Sequence[str], **parameters: Any) -> tupl
     )
     try:
         (sentence,) = retriever.index()
-        return sentence, embedder.embedded, np.array(retriever._open("default").rows.vectors.rows.stored)
+        return sentence, embedder.embedded, np.array(retriever._open("default").rows.rows.stored)
     finally:
         end_command(retriever)
 

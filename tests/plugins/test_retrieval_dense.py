@@ -207,7 +207,7 @@ def test_passages_are_embedded_in_batches_with_their_titles(store: Store) -> Non
     retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store, batch_size=4)
     retriever.prepare()
     assert embedder.asked == [(4, False), (4, False), (2, False)]
-    rows = retriever._open("default").rows.vectors.rows.stored
+    rows = retriever._open("default").rows.rows.stored
     assert rows.dtype == np.float32
     assert np.allclose(rows, unit(np.array(list(texts.values()), dtype=float)))
 
@@ -223,7 +223,7 @@ def test_a_second_instance_maps_the_same_vectors_and_embeds_nothing(store: Store
     first, embedder = build("one")
     again, idle = build("one")
     assert (embedder.embedded, idle.embedded) == (5, 0)
-    assert isinstance(again._open("default").rows.vectors.rows.stored, np.memmap)
+    assert isinstance(again._open("default").rows.rows.stored, np.memmap)
     assert again.retrieve([Query("north")], 5) == first.retrieve([Query("north")], 5)
     assert build("another model")[1].embedded == 5
     other, idle = build("one", {"north": [0, 1]})
