@@ -57,7 +57,7 @@ def find_blocks(text: str, start: int, end: int) -> Iterator[Block]:
             continue
         of = _get_kind(line[0])
         if first is not None and not _goes_on(kind, of, line[0], blank):
-            yield Block(kind, *_trim_lines(text, first, last))
+            yield Block(kind, first, trim_span(text, first, last)[1])  # the indentation of code is part of it
             first = None
         if first is None:
             kind, first = of, line.start()
@@ -65,7 +65,7 @@ def find_blocks(text: str, start: int, end: int) -> Iterator[Block]:
             fence = mark[1]
         last, blank = line.end(), False
     if first is not None:
-        yield Block(kind, *_trim_lines(text, first, last))
+        yield Block(kind, first, trim_span(text, first, last)[1])
 
 
 def _get_kind(line: str) -> Kind:
@@ -91,11 +91,6 @@ def _goes_on(kind: Kind, of: Kind, line: str, blank: bool) -> bool:
 def _closes(line: str, fence: str) -> bool:
     found = line.strip()
     return len(found) >= len(fence) and not found.strip(fence[0])
-
-
-def _trim_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """Leave out the white space after a block, and blank lines before it: the indentation of code is part of it."""
-    return start, trim_span(text, start, end)[1]
 
 
 class SectionChunker(Chunker):

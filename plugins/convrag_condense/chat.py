@@ -165,10 +165,10 @@ class ChatGenerator(Generator):
 
     def _complete(self, prompt: Prompt) -> tuple[Completion, int]:
         """The reply, and the number of meta-responses among at most two replies; the first of these is not streamed."""
-        meta_responses = 0
+        meta_responses, listener = 0, current_listener()
         for attempt in range(2):
-            pieces = MetaResponseFilter(current_listener() or _ignore_piece)
-            with listen_with(pieces if current_listener() else None):
+            pieces = MetaResponseFilter(listener or (lambda piece: None))
+            with listen_with(pieces if listener else None):
                 completion = self.llm.complete(replace(prompt, attempt=attempt))
             is_meta = is_meta_response(completion.text)
             meta_responses += is_meta
@@ -181,10 +181,6 @@ class ChatGenerator(Generator):
 def _list_messages(history: ChatHistory, sent: Sequence[RenderedExchange]) -> tuple[Message, ...]:
     pairs = (message for exchange in sent for message in (exchange.question, exchange.answer))
     return (history.system_message, *pairs)
-
-
-def _ignore_piece(piece: str) -> None:
-    """Stands in for a listener where nobody listens."""
 
 
 MAX_WORDS = 60
