@@ -109,7 +109,7 @@ def _turns(context: DedupContext, going: Session, documents: int) -> float:
 
 
 def test_a_turn_of_the_context() -> None:
-    """Of RAGBoost's: texts are looked for in the messages otherwise, and a generator sends as many as it has room for."""
+    """As RAGBoost has it: otherwise the texts are looked for in the messages, which a generator limits."""
     figures = {}
     for documents in (1000, LONG):
         context = DedupContext(llm=toys.EchoLLM(), only_if_present=False)
