@@ -3,6 +3,7 @@
 They are given what it says of their turns: labels, the reference answer, the relevant passages.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from dataclasses import replace
 from convrag.api.errors import RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.session import Session, to_turn
-from convrag.api.stages import Dataset
+from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Conversation, Passage, Turn
 from convrag.config.settings import Settings
 from convrag.sdk.corpus import Corpus
@@ -20,6 +21,11 @@ from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.turn import Watch
 
+log = logging.getLogger(__name__)
+
+MISSED_DEPTH = 1000
+"""The rank down to which relevant passages are looked for that a turn has missed."""
+
 Qrels = Mapping[str, Mapping[str, int]]
 """Turn id -> passage id -> grade of relevance."""
 
@@ -27,6 +33,25 @@ Qrels = Mapping[str, Mapping[str, int]]
 def add_truth(record: TurnRecord, turn: Turn, qrels: Qrels) -> TurnRecord:
     """Return the record with the labels, the reference answer and the relevant passages of its turn."""
     return replace(record, labels=turn.labels, reference=turn.answer.strip(), gold=dict(qrels.get(turn.id, {})))
+
+
+def rank_missed(record: TurnRecord, retriever: Retriever) -> TurnRecord:
+    """Return the record with the ranks of the relevant passages that the turn has missed, in the retriever's trace.
+
+    A rank is None where the passage is not among the first `MISSED_DEPTH` that the retriever has for these queries.
+    """
+    retrieved = {hit.passage.id for hit in record.hits}
+    missed = [name for name, grade in record.gold.items() if grade > 0 and name not in retrieved]
+    if not missed or record.error:
+        return record
+    try:
+        hits = retriever.retrieve(record.queries, MISSED_DEPTH)
+    except Exception:  # of any plugin: the turn itself has ended well
+        log.info("turn %s: the ranks of missed passages cannot be told", record.turn_id, exc_info=True)
+        return record
+    ranks = {hit.passage.id: rank for rank, hit in enumerate(hits, start=1)}
+    told = {**record.trace.get("retriever", {}), "missed_ranks": {name: ranks.get(name) for name in missed}}
+    return replace(record, trace={**record.trace, "retriever": told})
 
 
 def add_truths(records: Iterable[TurnRecord], dataset: Dataset) -> list[TurnRecord]:
@@ -125,6 +150,7 @@ class ConversationWorkers:
                 self._stop.set()
                 break
             session.add_turn(turn if self.settings.history == "gold" else to_turn(record))
-            records.append(add_truth(record, turn, self.qrels))
+            known = add_truth(record, turn, self.qrels)
+            records.append(rank_missed(known, self.pipeline.stages.retriever) if self.settings.report else known)
             advance()
         return records

@@ -42,7 +42,11 @@ def make_record(conversation: str = "c1", number: int = 1, first: int = 0, **cha
         answer=Answer(
             f"The number {first} comes after {first - 1}. [1] Snow is white. [2]", (found[0].id, found[1].id)
         ),
-        trace={"rewriter": {"gate": "heuristic", "reasons": ["pronoun"]}, "generator": {"outcome": "answered"}},
+        trace={
+            "rewriter": {"gate": "heuristic", "reasons": ["pronoun"]},
+            "retriever": {"missed_ranks": {"p11": 1040}},
+            "generator": {"outcome": "answered"},
+        },
         timings={"rewriter": 0.01, "retriever": 0.02, "generator": 0.1 * number},
         usage={"generator": Usage(calls=1, prompt_tokens=120, completion_tokens=9, cost_usd=0.002)},
         labels={"question_type": "Factoid" if number % 2 else ["Explanation", "How-To"]},

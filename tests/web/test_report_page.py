@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -115,6 +116,8 @@ def test_a_turn_shows_all_that_happened(browser: Browser, report: Path) -> None:
         assert "pronoun" in page.locator(".queries + .fold").inner_text()
         page.get_by_text("Counts behind scores: 1").click()
         assert page.get_by_text("BLEU_total_1").is_visible()
+        assert "missed, rank 1,040" in page.locator(".missed summary").inner_text()
+        assert "Missed by generation. 1 of 2 relevant passages retrieved; the retrieved passages have 100 %" in text
         page.locator(".missed summary").click()
         assert page.locator(".missed .passage-text").inner_text() == PASSAGES[11].text
 
@@ -213,11 +216,14 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_leaderboard() -> Report:
+    metrics = ["nDCG@5", "ROUGE-L", "evidence_nDCG"]
+
     def row(name: str, mean: float, difference: str) -> dict[str, Any]:
-        compared = {"nDCG@5": {"mean": mean, "low": 0.1, "high": float("nan"), "difference": difference, "p": ""}}
+        score = {"mean": mean, "low": 0.123, "high": 0.456, "difference": difference, "p": "0.1234"}
+        compared = dict.fromkeys(metrics, score)
         return {"name": name, "levels": [name], "state": "ok", "label": "ok", "compared": compared, "scores": {}}
 
-    numbers = {"metrics": ["nDCG@5"], "factors": ["rewriter"], "measures": ["nDCG@5"], "baseline": "rewriter=b"}
+    numbers = {"metrics": metrics, "factors": ["rewriter"], "measures": metrics, "baseline": "rewriter=b"}
     rows = [row("a", 0.5, "+0.1"), row("b", 0.4, "baseline"), row("gone", float("nan"), "")]
     return Report("leaderboard", ("A remark.",), {**numbers, "rows": rows})
 
@@ -225,12 +231,41 @@ def make_leaderboard() -> Report:
 def test_a_comparison_begins_with_its_leaderboard(browser: Browser, comparison: Path) -> None:
     with open_page(browser, comparison.as_uri(), offline=True) as page:
         page.locator("body[data-ready]").wait_for()
-        assert page.locator("main table tbody th").all_inner_texts() == ["a", "b", "gone"]
-        assert page.locator("main table a").evaluate_all("links => links.map((a) => a.getAttribute('href'))") == [
-            "a/report.html"
-        ]
+        board = page.get_by_role("table", name="Leaderboard")
+        runs = board.locator("tbody th")
+        assert runs.all_inner_texts() == ["a", "b", "gone"]
+        assert board.locator("a").evaluate_all("links => links.map((a) => a.getAttribute('href'))") == ["a/report.html"]
+        assert page.locator(".scrolls").first.evaluate("each => each.scrollWidth <= each.clientWidth")  # at 1280
+        for head, order in (
+            ("nDCG@5", ["a", "b", "gone"]), ("nDCG@5", ["b", "a", "gone"]), ("rewriter", ["a", "b", "gone"]),
+            ("rewriter", ["gone", "b", "a"]), ("difference", ["a", "b", "gone"]),
+        ):  # fmt: skip
+            board.get_by_role("button", name=head).first.click()
+            assert runs.all_inner_texts() == order, head
+        assert board.locator("th[aria-sort=descending]").first.inner_text().startswith("difference")
         assert page.get_by_text("A remark.").is_visible()
         assert find_violations(page) == []
+        missed = page.get_by_role("table", name="Retrieval or generation?").locator("tbody tr").first
+        assert missed.locator("td").all_inner_texts() == ["7", "0", "5"]  # of the others, one failed, and one says what is wanted
+        missed.get_by_role("link").last.click()
+        page.get_by_text("5 turns of 7").wait_for()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_plots_follow_the_dark_mode(browser: Browser, tmp_path: Path, width: int) -> None:
+    from PIL import Image
+
+    (tmp_path / "a").mkdir()
+    Image.new("RGB", (600, 600), "white").save(tmp_path / "heat_nDCG@5.png")
+    write_comparison_report(make_leaderboard(), {}, tmp_path)
+    for scheme, dark in (("light", False), ("dark", True)):
+        address = (tmp_path / "report.html").as_uri()
+        with open_page(browser, address, width=width, offline=True, color_scheme=scheme) as page:
+            plot = page.locator(".plots img")
+            plot.scroll_into_view_if_needed()
+            plot.evaluate("image => image.decode()")
+            picture = Image.open(BytesIO(plot.screenshot())).convert("L")
+            assert (picture.getpixel((picture.width // 2, picture.height // 2)) < 50) is dark
 
 
 def test_two_runs_stand_beside_each_other_with_what_changed(browser: Browser, comparison: Path) -> None:

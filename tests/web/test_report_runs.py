@@ -50,6 +50,12 @@ def test_missed_passages_come_with_their_texts(whose: str, grid: Path, cells: li
     blocks = read_blocks((cells[0] if whose == "cell" else grid) / "report.html")
     missed = [(name, place) for row in blocks["turns-0-0"] for name, place in row.get("missed", {}).items()]
     assert missed
+    told = [row["trace"].get("retriever", {}).get("missed_ranks", {}) for row in blocks["turns-0-0"]]
+    ranks = {name: rank for each in told for name, rank in each.items()}
+    assert ranks.keys() == dict(missed).keys()
+    found = [rank for rank in ranks.values() if rank is not None]
+    assert found
+    assert min(found) > 5
     for name, place in missed:
         assert blocks["passages-0"][place][0] == name
         assert len(blocks["passages-0"][place][2]) > 40

@@ -11,7 +11,9 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from convrag import Passage, TurnRecord
+from convrag.sdk.sentences import remove_citations
 from convrag.sdk.strict_json import format_json
+from convrag.sdk.words import find_stems
 
 _REPEATED = ("turn_id", "conversation_id", "domain", "turn", "original_query", "rewritten_query", "labels", "attempt")
 """Fields that follow from others, or stand in the list of turns."""
@@ -118,6 +120,7 @@ class TurnIndex:
         values: dict[str, Any] = {"conversation": record.conversation_id, "domain": record.domain}
         values |= {"number": record.number, "question": record.original_query, "failed": int(bool(record.error))}
         values |= {"fell_back": sorted(record.fallbacks), "relevant": relevant, "found": found}
+        values |= dict(zip(("held", "said"), _share_reference(record), strict=True))
         values |= {"seconds": round(sum(record.timings.values()), _DIGITS), "cost": cost}
         for name, value in values.items():
             self._columns.setdefault(name, []).append(value)
@@ -129,6 +132,19 @@ class TurnIndex:
     def to_data(self) -> dict[str, Any]:
         """Return the columns. A turn without a label or a score has None in its column."""
         return {"turn": self.turns, **self._columns, "labels": self._labels, "scores": self._scores}
+
+
+def _share_reference(record: TurnRecord) -> tuple[float | None, float | None]:
+    """The parts of the reference answer's content words in the retrieved passages, and in the answer.
+
+    None where there is no reference, or no answer.
+    """
+    wanted = find_stems(record.reference)
+    if not wanted or not record.answer.text:
+        return None, None
+    held = frozenset().union(*(find_stems(hit.passage.text) for hit in record.hits))
+    said = find_stems(remove_citations(record.answer.text))
+    return round(len(wanted & held) / len(wanted), _DIGITS), round(len(wanted & said) / len(wanted), _DIGITS)
 
 
 def _append(columns: dict[str, list[Any]], values: Mapping[str, Any], length: int) -> None:

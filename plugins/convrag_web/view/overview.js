@@ -1,14 +1,17 @@
 /** A run as a whole: scores, remarks, scores by turn number and label, usage, stages and configuration. */
 
+import { renderCauses } from "./causes.js";
 import { formatKey, renderData } from "./data.js";
 import { make, makeFold, makeTable } from "./dom.js";
 import { formatScore } from "./format.js";
 import { formatRoute } from "./route.js";
 import { makeBar } from "./scores.js";
 import { joinLabel } from "./selection.js";
+import { makeSortable } from "./sorting.js";
 
-/** Show the facts of a run. */
-export function renderOverview(facts, route) {
+/** Show a run. */
+export function renderOverview(run, route) {
+  const { facts } = run;
   const [heading, rows] = facts.table;
   const [usageHeading, ...usage] = facts.usage;
   return make("div", { class: "overview turn" },
@@ -16,7 +19,8 @@ export function renderOverview(facts, route) {
     facts.ending && make("p", { class: `trouble ${facts.state}` }, facts.ending),
     make("p", { class: "chips" }, facts.stages.map(([group, option]) => make("span", { class: "chip" }, make("span", { class: "key" }, `${group} `), option))),
     rows.length > 0 && make("section", {}, make("h3", {}, "Scores"), renderMain(facts),
-      makeFold("All measures", {}, makeTable(heading, rows, 1, "All measures"))),
+      makeFold("All measures", {}, makeSortable(makeTable(heading, rows, 1, "All measures")))),
+    renderCauses([run], route),
     Object.entries(facts.slices).filter(([, slices]) => slices.length > 1).map(([name, slices]) => renderSlices(name, slices, facts.main, route)),
     make("section", {}, make("h3", {}, "Remarks"), make("ul", { class: "remarks" }, facts.remarks.map((line) => make("li", {}, line)))),
     usage.length > 0 && make("section", {}, make("h3", {}, "Language models"), makeTable(usageHeading, usage, 1, "Usage")),

@@ -3,7 +3,7 @@
 import { listStatements, markSpans } from "./answer.js";
 import { renderData } from "./data.js";
 import { make, makeLink } from "./dom.js";
-import { countOf, formatScore } from "./format.js";
+import { countOf, formatCount, formatScore } from "./format.js";
 import { getName } from "./names.js";
 import { numberPassages } from "./numbering.js";
 import { findCitedSpans } from "./support.js";
@@ -23,9 +23,9 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
   const numbers = new Map([...numberPassages(record)].map(([number, id]) => [id, number]));
   const statements = statementsById(record);
   const gold = record.gold ?? {};
-  const show = (passage, rank) => {
+  const show = (passage, rank, missedRank) => {
     const element = renderPassage(passage, {
-      rank, grade: gold[passage.id], evidence: evidence.get(passage.id), number: numbers.get(passage.id), cited: statements.has(passage.id),
+      rank, missedRank, grade: gold[passage.id], evidence: evidence.get(passage.id), number: numbers.get(passage.id), cited: statements.has(passage.id),
       spans: findCitedSpans(record, passage.id, passage.text ?? "", statements.get(passage.id) ?? []).spans, change: changes.get(passage.id),
     });
     items.set(passage.id, element);
@@ -43,7 +43,7 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
     earlier.length > 0 && [make("h4", {}, "Cited, but shown in an earlier turn only"), make("ol", {}, earlier.map((id) => show({ id, ...known.get(id) }, null)))],
     absent.length > 0 && [
       make("h4", {}, "Missed: relevant, but not retrieved"),
-      make("ul", { class: "missed" }, absent.map((id) => show({ id, ...known.get(id) }, null)))]);
+      make("ul", { class: "missed" }, absent.map((id) => show({ id, ...known.get(id) }, null, findMissedRank(record, id))))]);
   const open = (id) => {
     const item = items.get(id);
     if (!item) return;
@@ -55,7 +55,7 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
 }
 
 /** Show one passage, which unfolds to its text. */
-function renderPassage(passage, { rank, grade, evidence, number, cited, spans, change }) {
+function renderPassage(passage, { rank, missedRank, grade, evidence, number, cited, spans, change }) {
   const text = passage.text ?? "";
   const body = make("div", { class: "passage-text" });
   body.append(...(text ? markSpans(text, 0, text.length, spans, { class: "cited" }) : [make("p", { class: "note" }, explainMissingText(passage))]));
@@ -65,7 +65,7 @@ function renderPassage(passage, { rank, grade, evidence, number, cited, spans, c
       make("span", { class: "title" }, getName(passage) || passage.id),
       make("span", { class: "score-of" }, formatScore(passage.score)),
       make("span", { class: "chips" },
-        grade > 0 && chip(rank ? "gold" : "missed", rank ? "\u2713 relevant" : "missed", `grade ${grade}`, grade > 1 && String(grade)),
+        grade > 0 && chip(rank ? "gold" : "missed", rank ? "\u2713 relevant" : missedRank || "missed", `grade ${grade}`, grade > 1 && String(grade)),
         grade !== undefined && grade <= 0 && chip("not-gold", "judged not relevant", `grade ${grade}`),
         cited && chip("cited", `cited as ${number}`),
         evidence && chip("shown", `${evidence.hint ? "hint" : "shown"} as ${number}`),
@@ -74,6 +74,13 @@ function renderPassage(passage, { rank, grade, evidence, number, cited, spans, c
     body,
     make("p", { class: "source" }, make("code", {}, passage.id), passage.url && makeLink(passage.url, passage.url)),
     passage.metadata && Object.keys(passage.metadata).length > 0 && renderData(passage.metadata));
+}
+
+/** At which rank the retriever has a missed passage for the turn's queries, where the run has looked. */
+function findMissedRank(record, id) {
+  const rank = record.trace?.retriever?.missed_ranks?.[id];
+  if (rank === undefined) return "";
+  return rank === null ? "missed, not among the first 1,000" : `missed, rank ${formatCount(rank)}`;
 }
 
 /** A short word on a coloured ground. */

@@ -86,7 +86,7 @@ function markCurrent(place) {
 
 function renderHead(run, route) {
   const { head, readPlot } = page.report;
-  return head.kind === "run" ? renderOverview(run.facts, route) : renderLeaderboard(head, readPlot);
+  return head.kind === "run" ? renderOverview(run, route) : renderLeaderboard(head, page.report.runs, readPlot, route);
 }
 
 /** Fill in what an address leaves open: two runs of a comparison, the first measure, the order. */

@@ -1,10 +1,13 @@
 /** Which turns the list shows, and in which order. */
 
+import { findCause } from "./causes.js";
+
 /** The ways to sort. Those of the second list compare two runs. */
 export const SORTS = [["worst", "worst first"], ["best", "best first"], ["order", "by conversation"], ["slow", "slowest first"], ["cost", "most expensive first"]];
 export const COMPARING_SORTS = [["changed", "most changed first"], ["lost", "lost most first"], ["gained", "gained most first"]];
 
-export const STATES = [["failed", "failed"], ["fell_back", "fell back"], ["missed", "missed a relevant passage"], ["none", "found no relevant passage"]];
+export const STATES = [["failed", "failed"], ["fell_back", "fell back"], ["missed", "missed a relevant passage"], ["none", "found no relevant passage"],
+  ["retrieval", "missed by retrieval"], ["generation", "missed by generation"]];
 
 /** The measures that turns can be sorted by: those that stand for the run first. */
 export function listMeasures(run) {
@@ -61,6 +64,7 @@ function splitLabel(text) {
 function isInState(index, place, state) {
   if (state === "failed") return Boolean(index.failed[place]);
   if (state === "fell_back") return index.fell_back[place].length > 0;
+  if (state === "retrieval" || state === "generation") return findCause(index, place) === state;
   const missed = index.relevant[place] - index.found[place];
   return state === "missed" ? missed > 0 : index.relevant[place] > 0 && index.found[place] === 0;
 }

@@ -1,5 +1,6 @@
 /** The page of one turn: the turn with its place in the list and in its conversation, alone or beside another run's. */
 
+import { explainCause } from "./causes.js";
 import { compareRecords } from "./differences.js";
 import { make, makeFold, makeTable } from "./dom.js";
 import { formatScore, formatSeconds } from "./format.js";
@@ -36,6 +37,7 @@ async function readTurn(run, place) {
 function renderOne(run, place, { record, known, history, leftOut }, options) {
   return [
     leftOut && make("p", { class: "trouble" }, "All but the scores of this turn was left out to keep the file small; intermediate/ has it."),
+    explainCause(run.index, place),
     renderTurn(record, { scores: run.scores(place), measures: listMeasures(run), shares: run.shares, history, known, ...options }),
   ];
 }
