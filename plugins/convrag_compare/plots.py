@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from itertools import pairwise, product
 from math import ceil
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from convrag.sdk.files import open_atomically
+from convrag.sdk.files import open_atomically, write_atomically
+from convrag.sdk.identity import digest
 from convrag.sdk.tasks.scores import LEAST, bootstrap_intervals
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.run_result import PARTIAL, Scores, get_level, get_levels
@@ -51,14 +52,26 @@ _PANELS = 12
 _COLUMNS = 4
 _NAMED = 3
 """Of more equal runs, so many are named."""
+_KINDS = ("png", "svg")
+_DRAWN = ".plots"
+"""The file that says which plots were drawn, and from what."""
 
 
 def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
     """Draw the plots of the compared measures by which runs differ, as PNG and SVG files in the folder.
 
+    Those of an earlier report take their place, and stay where they were drawn from the same.
+
     Returns:
         Remarks for the report; one says so where a library is not installed.
     """
+    drawn, names = folder / _DRAWN, [digest([repr(asdict(board)), Path(__file__).read_text("utf-8")])]
+    before = drawn.read_text("utf-8", "replace").splitlines() if drawn.exists() else []
+    if before[:1] == names and all((folder / name).is_file() for name in before[1:]):
+        return []
+    for pattern in (*(f"{plot}*.{kind}" for plot in ("heat_", "quality_", "turns") for kind in _KINDS), _DRAWN):
+        for old in folder.glob(pattern):
+            old.unlink()
     if not board.metrics:
         return []
     if missing := [name for name in ("matplotlib", "adjustText") if not find_spec(name)]:
@@ -68,9 +81,11 @@ def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
     with rc_context(STYLE):
         for name, figure in _draw_figures(board):
             file_name = "".join(sign if sign.isalnum() or sign in "@=._-" else "-" for sign in name)[:120]
-            for kind in ("png", "svg"):
+            for kind in _KINDS:
+                names.append(f"{file_name}.{kind}")
                 with open_atomically(folder / f"{file_name}.{kind}", "wb") as file:
                     figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    write_atomically(drawn, "\n".join(names))
     return []
 
 

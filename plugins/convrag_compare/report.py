@@ -34,12 +34,6 @@ from convrag_compare.run_result import (
 
 TITLE = "leaderboard"
 
-_OPTIONAL_FILES = (
-    *(f"{plot}*.{kind}" for plot in ("heat_", "quality_", "turns") for kind in ("png", "svg")),
-    "effects.md",
-)
-"""Files that an earlier report may have left, and that this one may not write again."""
-
 
 def compare_runs(
     results: Sequence[RunResult],
@@ -71,8 +65,7 @@ def compare_runs(
     chosen += [name for name in columns if name in measured and name not in chosen]
     board = build_leaderboard(results, chosen, baseline)
     lines = [*remarks, *list_findings(board)]
-    for old in (path for pattern in _OPTIONAL_FILES for path in folder.glob(pattern)):
-        old.unlink()
+    (folder / "effects.md").unlink(missing_ok=True)  # of an earlier report; this one may have none
     lines += draw_plots(board, folder)
     if states is not None:
         lines.append(describe_calls(board, states))

@@ -232,7 +232,7 @@ def test_an_unknown_baseline_is_told_before_the_first_cell(tmp_path: Path) -> No
 
 
 def test_what_a_former_report_left_is_taken_away(tmp_path: Path) -> None:
-    for name in ("effects.md", "heat_nDCG@5.png", "mine.png"):
+    for name in ("effects.md", "mine.png"):
         (tmp_path / name).touch()
     compare_runs([run_result("only", GOOD)], ["nDCG@5"], None, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]

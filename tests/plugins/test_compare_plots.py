@@ -113,10 +113,25 @@ def test_a_plot_with_a_log_scale_has_plain_numbers_in_its_svg(tmp_path: Path) ->
     assert "<!-- 100 -->" in text
     assert not [path for path in tmp_path.glob("*.svg") if "mathdefault" in path.read_text()]
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.*g")}
+    (tmp_path / "heat_nDCG@5.svg").unlink()
     compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.*g")} == before
     assert {Path(name).suffix for name in before} == {".png", ".svg"}
     assert not [name for name in before if name.startswith("quality_cost")]  # no run used a token
+
+
+def test_plots_stay_where_they_would_be_drawn_from_the_same(tmp_path: Path) -> None:
+    runs = [run_result(f"rewriter={name}", values) for name, values in (("a", GOOD), ("b", BAD))]
+    compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
+    plot = tmp_path / "turns_nDCG@5.png"
+    plot.write_bytes(b"as before")
+    compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
+    assert plot.read_bytes() == b"as before"
+    runs[1].scores.measures["nDCG@5"][0] = 0.375
+    (tmp_path / "heat_of_before.svg").touch()
+    compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "heat_of_before.svg").exists()
 
 
 def test_a_point_stands_for_equal_runs() -> None:

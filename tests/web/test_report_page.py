@@ -246,7 +246,8 @@ def test_a_comparison_begins_with_its_leaderboard(browser: Browser, comparison: 
         assert page.get_by_text("A remark.").is_visible()
         assert find_violations(page) == []
         missed = page.get_by_role("table", name="Retrieval or generation?").locator("tbody tr").first
-        assert missed.locator("td").all_inner_texts() == ["7", "0", "5"]  # of the others, one failed, and one says what is wanted
+        # One failed, and one says what is wanted.
+        assert missed.locator("td").all_inner_texts() == ["7", "0", "5"]
         missed.get_by_role("link").last.click()
         page.get_by_text("5 turns of 7").wait_for()
 

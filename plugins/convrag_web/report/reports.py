@@ -134,9 +134,10 @@ def write_comparison_report(
         path.stem: b64encode(path.read_bytes()).decode("ascii") for path in list_plots(folder, board.get("metrics", ()))
     }
     scores = [_read_scores(runs[name]) for name in shown]
+    configs = {name: read_hydra_config(runs[name]) for name in shown}
     packed = pack_turns(
         [
-            RunTurns(_FinishedTurns(runs[name]), own, _find_lookup(runs[name]))
+            RunTurns(_FinishedTurns(runs[name]), own, _find_lookup(configs[name]))
             for name, own in zip(shown, scores, strict=True)
         ],
         rank_by_difference(scores, board.get("metrics", ())),
@@ -155,7 +156,7 @@ def write_comparison_report(
         "shown": shown,
         "links": {name: link for name in names if (link := _link_to_report(runs[name], folder))},
         "plots": list(plots),
-        "runs": [_describe_run(board, name, runs[name], summaries[name]) for name in shown],
+        "runs": [_describe_run(board, name, configs[name], summaries[name]) for name in shown],
         "left_out": remarks,
     }
     blocks = packed.blocks | {f"plot-{number}": plot for number, plot in enumerate(plots.values())}
@@ -217,10 +218,10 @@ class _FinishedTurns:
         return read_records(self.folder / "intermediate")
 
 
-def _find_lookup(folder: Path) -> FindPassages:
+def _find_lookup(config: Mapping[str, Any]) -> FindPassages:
     """Find the lookup that a run's own report had; where its data set cannot be had any more, none is known."""
     try:
-        wiring = Wiring(OmegaConf.create(dict(read_hydra_config(folder))))
+        wiring = Wiring(OmegaConf.create(dict(config)))
         return PassageLookup(wiring.get("dataset"), wiring.store).find
     except (ConvragError, KeyError):
         return lambda domain, ids: ()
@@ -233,9 +234,11 @@ def _read_scores(folder: Path) -> dict[str, Mapping[str, float]]:
     return {row["turn_id"]: row["scores"] for row in rows}
 
 
-def _describe_run(board: Mapping[str, Any], name: str, folder: Path, summary: RunSummary) -> dict[str, Any]:
+def _describe_run(
+    board: Mapping[str, Any], name: str, config: Mapping[str, Any], summary: RunSummary
+) -> dict[str, Any]:
     """What the page needs of a run; its turns saw their generated history where the run does not say another."""
-    history = str(read_hydra_config(folder).get("history", "generated"))
+    history = str(config.get("history", "generated"))
     return {"name": _find_label(board, name), "history": history, **describe_scores(summary)}
 
 
