@@ -1,22 +1,13 @@
 """How much of what a question asks the sentences of passages say, by words in common."""
 
 import re
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.sentences import classify_sentences, ends_in_question, remove_citations
-from convrag.sdk.words import (
-    LANGUAGES,
-    STOP_WORDS,
-    find_content_words,
-    find_stems,
-    split_compounds,
-    split_words,
-    stem_words,
-    tell_language,
-)
+from convrag.sdk.words import STOP_WORDS, find_stems, split_compounds, split_words, tell_asked_language, tell_language
 
 CONTEXT_WEIGHT = 0.5
 """Of a word that stands only in the sentence before, or that only the rewrite of a question has."""
@@ -111,7 +102,7 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
         trusted: whether a model rewrote it.
     """
     plain = _QUANTITY.sub(" ", question)
-    language = _tell_language(question, frequencies.counts)
+    language = tell_asked_language(question, frequencies.counts)
     left_out = _STOP_WORDS if language == "english" else STOP_WORDS
     stems = find_stems(question, language=language)
     own = {frequencies.find_known(stem) for stem in find_stems(plain, left_out, language) or stems}
@@ -119,13 +110,6 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
     weights = frequencies.weigh_question(own | added)
     halved = {stem: weight * (1 if trusted or stem in own else CONTEXT_WEIGHT) for stem, weight in weights.items()}
     return Asked(halved, own | added if trusted else own, plain != question)
-
-
-def _tell_language(question: str, known: Container[str]) -> str:
-    """Tell the language of a question; a short one says little: the corpus knows most of its words in its own."""
-    told = tell_language(question)
-    words = [word.text.lower() for word in find_content_words(question, told)]
-    return max((told, *LANGUAGES), key=lambda language: sum(stem in known for stem in stem_words(words, language)))
 
 
 def match_sentences(
@@ -153,7 +137,7 @@ def match_sentences(
     found: list[MatchedSentence] = []
     for start, end, kind in classify_sentences(text) if total else ():
         sentence = text[start:end]
-        stems = find_matching_stems(sentence, weights, language)
+        stems = find_matching_stems(_ADDRESS.sub(" ", sentence), weights, language)
         if kind == "question":
             answered = above = titled | stems
             before = frozenset()
@@ -202,7 +186,9 @@ _SUPERSEDED = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_BULLET = re.compile(r"^(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s+")
+_BULLET = re.compile(r"^(?:[-*+•◦▪‣–]|\d{1,3}[.)]|#{1,6})\s+")
+_ADDRESS = re.compile(r"(?<=\])\([^()\s]*\)|https?://\S+")
+_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
 
 
 def rank_sentences(
@@ -246,5 +232,5 @@ def adds_words(known: Set[str], stems: Set[str], weights: Mapping[str, float]) -
 
 
 def clean_quote(text: str) -> str:
-    """Return a sentence as it is quoted: on one line, without the bullet of a list and citations of its own."""
-    return _BULLET.sub("", " ".join(remove_citations(text).split()))
+    """Return a sentence as it is quoted: on one line, without citations, the marks of a list, a heading and code."""
+    return _BULLET.sub("", " ".join(remove_citations(_FENCE.sub(" ", text)).split()))

@@ -126,7 +126,8 @@ def _ends_line(text: str, begin: int, mark: int, place: int, end: int) -> bool:
     line, following = before[-1], after[0].lstrip()
     if line.lstrip().startswith(("#", "|", "`" * 3)) or (_FIELD.match(line) and _FIELD.match(following)):
         return True
-    if _JOINS.search(line.rstrip()) or (following[:1].islower() and not text[begin:mark].lstrip()[0].islower()):
+    goes_on = following[:1].islower() and not text[begin:mark].lstrip()[0].islower()
+    if goes_on or following[:1] == "(" or _JOINS.search(line.rstrip()):
         return False
     width = max(map(len, (*before, *after)))
     return not (_NARROWEST <= width <= _WIDEST and len(line) + 1 + len(following.split()[0]) > width)
@@ -188,12 +189,16 @@ _MARKED = re.compile(r"[.!…。！।॥։።:;][\s\"'”’»)*_\]`\[\d,]*\Z")
 _LISTED = re.compile(r"\s*(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
+_CODE_BELOW = re.compile(
+    r"[ \t]*\n\s*?(?:(?:`{3}|~{3})[^\n]*\n\s*|\n(?=(?:[ ]{2,}|\t)(?!\s*(?:[-*+•]|\d+[.)])\s)))"
+    r"(?:(?!\s*(?:`{3}|~{3}))[^\n]*\S(?:\n|\Z)){1,2}"
+)
 _LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+|</?[a-zA-Z]\w*>")
 _RULE = re.compile(r"(?:[\s|:=+*_`~-]*\n)+")
 _UNDERLINE = re.compile(r"\s*\n[ \t|+]*[:=~^-]{2}[-:=~^|+ \t]*(?:\n|\Z)")
 _NO_STATEMENT = re.compile(
     r"""\s*(?:
-        \#{1,6}\s | >>> | \$\s | /[/*] | </?\w+[\s>/] | \.\.\s | @\w+$
+        \#{1,6}\s | >>> | >\s(?:import|from|[\w.]+\s?[=(]) | \$\s | /[/*] | </?\w+[\s>/] | \.\.\s | @\w+$
         | (?:import|from|def|class|return|var|let|const|function|export|elif|sudo|npm|pip|git)\s (?!.*[.!]\s*$)
         | (?:next|previous|prev|back|home|up|see\ also|contents|table\ of\ contents|menu|tags?|related)\s*[:»>|←→]
         | [\w.\[\]"']+\s*[-+*/:]?=[^=] | [\w.]+\(.*\)\s*[;{]?$
@@ -208,14 +213,19 @@ def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
     """Yield the sentences of a passage with what they do: (start, end, kind).
 
     A text of fewer than four words, or three with an end mark, states nothing; nor does a line that has neither an end
-    mark nor a verb, a digit or the bullet of a list.
+    mark nor a verb, a digit or the bullet of a list. A line that ends with a colon, or a heading, states what the code
+    just below it does: two lines of that are part of it.
     """
     fences = [found.span() for found in _FENCE.finditer(text)]
     for start, end in find_sentence_spans(text):
         if rule := _RULE.match(text, start, end):
             start = rule.end()
         fenced = any(first <= start < last for first, last in fences)
-        yield start, end, "other" if fenced else _classify(text[start:end], text[end : end + 200])
+        kind: Kind = "other" if fenced else _classify(text[start:end], text[end : end + 200])
+        leads = not fenced and kind != "question" and (text[end - 1] == ":" or text.startswith("#", start))
+        if leads and (code := _CODE_BELOW.match(text, end)):
+            kind, end = "statement", code.end()
+        yield start, end, kind
 
 
 def ends_in_question(text: str) -> bool:

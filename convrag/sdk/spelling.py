@@ -17,7 +17,7 @@ def find_nearest(word: str, words: Iterable[str], *, shortened: bool = True) -> 
     """Find the word that a misspelt or shortened one stands for; empty where none is near.
 
     It begins with the same letter ("3.2" is near to "v3.2"), has the same digits, and begins with the whole word, or a
-    letter in four is another. Of several, the most similar one is taken (Winkler 1990).
+    letter in four is another; "timer" is no "time". Of several, the most similar one is taken (Winkler 1990).
 
     Args:
         word: that the words lack.
@@ -26,15 +26,12 @@ def find_nearest(word: str, words: Iterable[str], *, shortened: bool = True) -> 
     """
     digits = _NO_DIGITS.sub("", word)
     most = len(word) // 4
-    likely = (other for other in words if other[0] in word[:2])
+    likely = (other for other in words if other[0] in word[:2] and not word.startswith(other))
+    begun = shortened and len(word) > 2
     near = (
         (JaroWinkler.similarity(word, other), other)
         for other in likely
-        if OSA.distance(word, other, score_cutoff=most) <= most or (shortened and _begins(other, word))
+        if (begun if other.startswith(word) else OSA.distance(word, other, score_cutoff=most) <= most)
     )
     best, found = max((each for each in near if _NO_DIGITS.sub("", each[1]) == digits), default=(0.0, ""))
     return found if best >= _NEAR else ""
-
-
-def _begins(text: str, word: str) -> bool:
-    return len(word) > 2 and text.startswith(word)

@@ -8,7 +8,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain
@@ -124,6 +124,13 @@ def is_stop_word(word: str) -> bool:
 def tell_language(text: str) -> str:
     """Tell the language of a text by its stop words or its script; "english" where they leave a doubt."""
     return _tell_language(_tokenize(text), LANGUAGES, "english")
+
+
+def tell_asked_language(question: str, known: Container[str]) -> str:
+    """Tell the language of a question; a short one says little: it is that of most stems that a corpus knows."""
+    told = tell_language(question)
+    words = [word.text.lower() for word in find_content_words(question, told)]
+    return max((told, *LANGUAGES), key=lambda language: sum(stem in known for stem in stem_words(words, language)))
 
 
 @cache

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
+from convrag.sdk.matching import clean_quote
 from convrag.sdk.prompts import complete_whole
-from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
+from convrag.sdk.sentences import get_first_sentence, shorten_by_clauses
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster
 from convrag_ginger.length_limit import LengthLimit, count_words
@@ -169,6 +170,6 @@ class SentenceWriter:
 
 def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:
     """The first sentence of each nugget that fits into `words`, shortened by clauses; then those that fit the room."""
-    sentences = [get_first_sentence(" ".join(remove_citations(nugget.text).split())) for nugget in nuggets]
+    sentences = [get_first_sentence(clean_quote(nugget.text)) for nugget in nuggets]
     yield from filter(None, (shorten_by_clauses(sentence, words) for sentence in sentences))
     yield from (sentence for sentence in sentences if words < len(sentence.split()) <= room)

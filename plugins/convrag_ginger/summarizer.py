@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
+from convrag.sdk.matching import clean_quote
 from convrag.sdk.prompts import add_complaint
 from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
 from convrag_ginger.attribution import measure_lexical_support
@@ -50,7 +51,7 @@ class LlmSummarizer(Summarizer):
 
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
         """One or two calls of the LLM; without nuggets no call, and an empty text. Raises LLMError."""
-        texts = [" ".join(remove_citations(nugget.text).split()) for nugget in nuggets]
+        texts = [clean_quote(nugget.text) for nugget in nuggets]
         if not texts:
             return ""
         prompt = self.template.render(self.sampling, question=query, nuggets=texts, words=words)

@@ -12,6 +12,7 @@ from convrag.sdk.deciding import Decider, is_courtesy, parse_level
 from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.sdk.matching import choose_sentences, clean_quote, match_sentences, rank_sentences, read_question
 from convrag.sdk.sentences import classify_sentences
+from convrag.sdk.spelling import find_nearest
 from convrag.store.store import Store
 from toys import Says
 
@@ -73,6 +74,24 @@ def test_headings_questions_menus_heads_of_tables_and_code_state_nothing() -> No
     texts = [each.text for each in PASSAGES[2:5:2]]
     stated = [text[start:end] for text in texts for start, end, kind in classify_sentences(text) if kind == "statement"]
     assert stated == ["The IT desk in room 114."]
+
+
+def test_a_line_above_code_states_what_it_does() -> None:
+    """Two lines of the code are part of it; what other code says is nothing, and a line goes on before a bracket."""
+    text = (
+        "Run the server:\n\n```bash\nrun it\n```\n\n### Stop\n\n```\nstop it\nwait\nlook\n```\n\n"
+        '> fuzz.ratio("a b", "c d")\n\nIt works on any platform\n(Linux, Mac).\n'
+    )
+    stated = [text[start:end] for start, end, kind in classify_sentences(text) if kind == "statement"]
+    assert list(map(clean_quote, stated)) == [
+        "Run the server: run it", "Stop stop it wait", "It works on any platform (Linux, Mac).",
+    ]  # fmt: skip
+
+
+def test_a_word_that_goes_on_is_not_misspelt() -> None:
+    assert [find_nearest(word, ["time", "password", "system"]) for word in ("timer", "pasword", "systemd")] == [
+        "", "password", "",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Markdown, and Jupyter notebooks: the Markdown and the code of the cells, without what the code printed.
 
-The text stays as it is in the file, but for line breaks within paragraphs, which are spaces.
+The text stays as it is in the file, but for line breaks within paragraphs, which are spaces, and badges (images that
+are links), which are left out.
 """
 
 import re
@@ -24,12 +25,13 @@ _BLOCK = re.compile(
 _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
 _TITLE = re.compile(r"title:[ \t]*(.+)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_BADGE = re.compile(r"\[!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\](?:\([^)\n]*\)|\[[^\]\n]*\])")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
 def read_markdown(content: bytes) -> Iterator[Document]:
     """Read Markdown with its headings; its front matter has the title."""
-    text = decode(content)
+    text = _BADGE.sub("", decode(content))
     body, title = _read_front_matter(text)
     joined, headings = _read_lines(text, body)
     yield Document("", joined, title=title, headings=tuple(headings))
