@@ -33,6 +33,7 @@
 * `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `words`: the words of a text, stop words, and stems.
+* `vectors`: vectors of texts that are embedded once, and texts in clusters.
 * `diversity`: items that are relevant and not alike (MMR).
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.

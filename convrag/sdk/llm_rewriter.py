@@ -65,6 +65,12 @@ class LLMRewriter:
         return Rewrite.of(text, **trace, model=completion.model)
 
 
+def require_model(llm: LLM) -> Iterable[str]:
+    """Say for `check` what a rewriter that asks a language model lacks where the llm is none."""
+    advice = "choose one (llm=litellm llm.model=...), or rewriter=auto, which needs none"
+    return [] if llm.tasks is None else [f"it asks a language model, and the llm is none: {advice}"]
+
+
 def format_exchanges(turns: Iterable[Turn]) -> list[dict[str, str]]:
     """Format turns as the `history` of a prompt: a `user` and an `assistant` text for each, in the given order."""
     return [{"user": turn.question, "assistant": turn.answer} for turn in turns]

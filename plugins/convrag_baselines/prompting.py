@@ -1,20 +1,15 @@
 """Rewriters that ask an LLM for a stand-alone question, and the choice between them and the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge, Interval
 
-from convrag import LLM, Embedder, PromptTemplate, Question, Rewrite, Rewriter, Turn, use
+from convrag import LLM, Embedder, PromptTemplate, Question, Rewrite, Rewriter, use
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from convrag.sdk.vectors import embed_new
 
 
 class FullHistoryRewriter(Rewriter):
@@ -97,7 +92,8 @@ class ThresholdRewriter(Rewriter):
                 return self.llm_rewriter.rewrite(question, {"selected": [], "similarities": {}}, history=[])
             return Rewrite.of(question.text)
         query = self.embedder.embed([question.text], query=True)[0]
-        similarities = [float(value) for value in self._embed_history(question) @ query]
+        texts = [f"{turn.question}\n{turn.answer}".strip() for turn in question.history]
+        similarities = [float(value) for value in embed_new(self.embedder, texts, question.state(self)) @ query]
         *earlier, last = range(len(similarities))
         similar = [index for index in earlier if similarities[index] >= self.threshold]
         similar.sort(key=lambda index: (-similarities[index], -index))
@@ -109,20 +105,6 @@ class ThresholdRewriter(Rewriter):
             "similarities": {turn.id: round(value, 4) for turn, value in by_turn},
         }
         return self.llm_rewriter.rewrite(question, trace, history=format_exchanges(turns))
-
-    def _embed_history(self, question: Question) -> NDArray[np.float32]:
-        """The embeddings of the history, shape (exchanges, dimensions); the conversation's state keeps them."""
-        import numpy as np
-
-        known = question.state(self)
-        texts = [_format_exchange(turn) for turn in question.history]
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, self.embedder.embed(new), strict=True))
-        return np.stack([known[text] for text in texts])
-
-
-def _format_exchange(turn: Turn) -> str:
-    return f"{turn.question}\n{turn.answer}".strip()
 
 
 class AutoRewriter(Rewriter):

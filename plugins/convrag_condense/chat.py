@@ -125,9 +125,8 @@ class ChatGenerator(Generator):
             inputs["profile"] = list(question.profile)
         prompt = Prompt("answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)
-        checked = check_citations(
-            completion.text.replace(f"[{self.label}", "[").replace(f", {self.label}", ", "), newest.passages
-        )
+        text = completion.text.replace(f"[{self.label}", "[").replace(f", {self.label}", ", ")
+        checked = check_citations(text, newest.passages)
         named = dict.fromkeys([*(item.passage.id for item in evidence.items), *checked.citations])
         trace: dict[str, Any] = {
             "prompt": self.template.hash,

@@ -10,6 +10,7 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from convrag import Embedder, Question, Rewrite, Turn
+from convrag.sdk.vectors import embed_new
 from convrag.sdk.words import find_stems, split_compounds, split_words
 
 if TYPE_CHECKING:
@@ -84,13 +85,8 @@ def read_vectors(history: tuple[Turn, ...], memory: dict[str, Any], embedder: Em
         memory: the stage's of this conversation, which keeps the vectors.
         embedder: embeds each text once.
     """
-    import numpy as np
-
-    known: dict[str, NDArray[np.float32]] = memory.setdefault("vectors", {})
     texts = [text for turn in history for text in (turn.question, turn.answer) if text.strip()]
-    if new := [text for text in dict.fromkeys(texts) if text not in known]:
-        known.update(zip(new, embedder.embed(new), strict=True))
-    return np.stack([known[text] for text in texts]) if texts else None
+    return embed_new(embedder, texts, memory.setdefault("vectors", {})) if texts else None
 
 
 _EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『』-–—"

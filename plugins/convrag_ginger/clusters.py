@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from convrag import Clusterer, ConvragError, Embedder, Nugget, Ranker
+from convrag.sdk.vectors import cluster_texts
 from convrag.sdk.words import split_words
 from convrag_ginger.length_limit import find_numbers_and_negations, stem_content
 
@@ -162,9 +163,7 @@ class NuggetClusterer:
         if len(texts) < self.few:
             labels = list(range(len(texts)))
             return labels, [[index] for index in labels], {}
-        labels = [int(label) for label in self.clusterer.cluster(texts, self.embedder)]
-        if len(labels) != len(texts):
-            raise ConvragError(f"{type(self.clusterer).__name__} gave {len(labels)} labels for {len(texts)} texts")
+        labels = cluster_texts(self.clusterer, texts, self.embedder)
         groups = group_by_label(labels, texts, self.embedder, self.outliers, self.least)
         numbers = {index: number for number, members in enumerate(groups) for index in members}
         words = self.clusterer.describe(texts, [numbers.get(index, -1) for index in range(len(texts))])

@@ -167,9 +167,8 @@ class HttpLLM(LLM):
 
     def build_body(self, prompt: Prompt) -> dict[str, Any]:
         """Build the request, without address and key."""
-        given = {**self.sampling, **prompt.sampling}
-        if given["max_tokens"] is not None and "max_tokens" not in prompt.sampling:
-            given["max_tokens"] = max(given["max_tokens"], prompt.room)
+        most = self.sampling["max_tokens"] and max(self.sampling["max_tokens"], prompt.room)
+        given = {**self.sampling, "max_tokens": most, **prompt.sampling}
         sampling = {name: value for name, value in given.items() if value is not None}
         params = translate_sampling(sampling, self.endpoint.provider, self.endpoint.is_self_hosted())
         messages = format_messages(prompt.messages)

@@ -14,7 +14,6 @@ from annotated_types import Ge, Interval
 from convrag import (
     LLM,
     Clusterer,
-    ConvragError,
     Embedder,
     PromptTemplate,
     Query,
@@ -26,6 +25,7 @@ from convrag import (
 )
 from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag.sdk.sentences import split_sentences
+from convrag.sdk.vectors import cluster_texts, embed_new, separate_outliers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,15 +126,13 @@ class MMRRewriter(Rewriter):
         """Each text's cluster, the positions of the representatives, and those of the selected texts, best first."""
         from convrag.sdk.diversity import compute_similarities, select_by_mmr
 
-        labels = self.clusterer.cluster(texts, embedder)
-        if len(labels) != len(texts):
-            raise ConvragError(f"{type(self.clusterer).__name__} gave {len(labels)} labels for {len(texts)} texts")
+        labels = cluster_texts(self.clusterer, texts, embedder)
         rows = embedder.embed(texts)
         candidates = select_representatives(rows, labels, self.representatives)
         query = embedder.embed([question], query=True)[0]
         relevance = compute_similarities(rows[candidates], query)
         selected = candidates[select_by_mmr(relevance, rows[candidates], self.num_sentences, self.lambda_)]
-        return labels.tolist(), candidates.tolist(), selected.tolist()
+        return labels, candidates.tolist(), selected.tolist()
 
     def _add_question(self, rewrite: Rewrite, question: Question) -> Rewrite:
         """The LLM's rewrite, post-processed if asked for, and beside it the question, unless the two are equal."""
@@ -163,16 +161,12 @@ class CachingEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """The embedder's rows, (n, d) float32; queries are embedded each time."""
-        import numpy as np
-
         if query or not texts:
             return self.embedder.embed(texts, query=query)
-        if new := [text for text in dict.fromkeys(texts) if text not in self.vectors]:
-            self.vectors.update(zip(new, self.embedder.embed(new), strict=True))
-        return np.stack([self.vectors[text] for text in texts])
+        return embed_new(self.embedder, texts, self.vectors)
 
 
-def select_representatives(rows: NDArray[np.float32], labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def select_representatives(rows: NDArray[np.float32], labels: Sequence[int], most: int) -> NDArray[np.int64]:
     """The positions of each cluster's rows that are nearest to its centroid, in rising order.
 
     Args:
@@ -185,7 +179,7 @@ def select_representatives(rows: NDArray[np.float32], labels: NDArray[np.int64],
     n = len(rows)
     if not n:
         return np.zeros(0, dtype=np.int64)
-    groups = np.where(labels < 0, labels.max() + 1 + np.arange(n), labels)
+    groups = np.array(separate_outliers(labels))
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     sizes = np.diff(starts, append=n)

@@ -1,13 +1,13 @@
 """`rewriter=multi_query`: an ambiguous follow-up becomes several standalone readings, with weights."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from annotated_types import Ge
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
-from convrag.sdk.llm_rewriter import format_exchanges
+from convrag.sdk.llm_rewriter import format_exchanges, require_model
 from convrag.sdk.prompts import add_profile
 
 
@@ -51,13 +51,9 @@ class MultiQueryRewriter(Rewriter):
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self.prompt_templates = (self.template,)
 
-    def check(self) -> Iterator[str]:
+    def check(self) -> Iterable[str]:
         """It needs a language model."""
-        if self.llm.tasks is not None:
-            yield (
-                "it asks a language model, and the llm is none: choose one (llm=litellm "
-                "llm.model=...), or rewriter=auto, which needs none"
-            )
+        return require_model(self.llm)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One request to the model (two where its reply cannot be read); none for a first question."""

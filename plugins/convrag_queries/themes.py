@@ -14,6 +14,7 @@ from annotated_types import Ge, Interval
 from convrag import Clusterer, Embedder, Query, Question, Rewrite, Rewriter, use
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.queries import choose_queries
+from convrag.sdk.vectors import cluster_texts, embed_new, separate_outliers
 from convrag.sdk.words import find_content_words, split_words, stem_content_words
 
 Kind = Literal["lexical", "dense"]
@@ -91,15 +92,10 @@ class ThemesRewriter(Rewriter):
         import numpy as np
 
         texts = [f"{turn.question}\n{turn.answer}".strip() for turn in question.history]
-        labels = _separate_outliers([int(label) for label in self.clusterer.cluster(texts, self.embedder)])
-        if len(labels) != len(texts):
-            raise ValueError(f"{type(self.clusterer).__name__} gave {len(labels)} labels for {len(texts)} texts")
+        labels = separate_outliers(cluster_texts(self.clusterer, texts, self.embedder))
         described = self.clusterer.describe(texts, labels)
         telling = find_telling_words(texts, labels, self.words + len(question.text.split()))
-        known = question.state(self)
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, self.embedder.embed(new), strict=True))
-        rows = np.stack([known[text] for text in texts])
+        rows = embed_new(self.embedder, texts, question.state(self))
         asked = self.embedder.embed([question.text], query=True)[0]
         found = []
         for label in dict.fromkeys(labels):
@@ -141,12 +137,6 @@ def _measure(queries: Sequence[Query]) -> float:
         for word in dict.fromkeys(split_words(query.text)):
             weights[word] += query.weight
     return sqrt(sum(weight**2 for weight in weights.values()))
-
-
-def _separate_outliers(labels: Sequence[int]) -> list[int]:
-    """The labels, with one of its own for each outlier."""
-    free = max(labels, default=-1) + 1
-    return [label if label >= 0 else free + place for place, label in enumerate(labels)]
 
 
 def _describe(theme: Theme, words: Sequence[str], question: Question) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
-from convrag.sdk.llm_rewriter import format_exchanges
+from convrag.sdk.llm_rewriter import format_exchanges, require_model
 from convrag.sdk.prompts import add_profile
 
 if TYPE_CHECKING:
@@ -56,13 +56,9 @@ class ResolveRewriter(Rewriter):
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self.prompt_templates = (self.template,)
 
-    def check(self) -> Iterator[str]:
+    def check(self) -> Iterable[str]:
         """It needs a language model."""
-        if self.llm.tasks is not None:
-            yield (
-                "it asks a language model, and the llm is none: choose one (llm=litellm llm.model=...), "
-                "or rewriter=auto, which needs none"
-            )
+        return require_model(self.llm)
 
     def rewrite(self, question: Question) -> Rewrite:
         """The resolved question, or the queries that the next rewriter makes of it. One request, two at most."""

@@ -7,6 +7,7 @@ import shutil
 import zipfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ _BLOCK = 1 << 12
 """Rows that are taken over at once."""
 
 
+@dataclass(eq=False)
 class VectorBuilder:
     """Builds the vectors of one corpus.
 
@@ -43,35 +45,28 @@ class VectorBuilder:
         shards: the name of what keeps the rows of an interrupted build.
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        embedder: Embedder,
-        quantize: Quantize,
-        batch_size: int,
-        store: Store,
-        families: Sequence[str],
-        series: str,
-        shards: str,
-    ) -> None:
-        self._corpus = corpus
-        self._embedder = embedder
-        self._batch_size = batch_size
-        self._store = store
-        self._families = families
-        self._quantize = quantize
-        self._shards = Shards(store.path / SHARDS / f"{families[0] if families else 'none'}-{shards}")
-        self._newest = store.folders.find_newest("indexes", series) if series else None
-        self.counts = BuildCounts()
-        """What `build` did."""
+    corpus: Corpus
+    embedder: Embedder
+    quantize: Quantize
+    batch_size: int
+    store: Store
+    families: Sequence[str]
+    series: str
+    shards: InitVar[str]
+    counts: BuildCounts = field(default_factory=BuildCounts)
+    """What `build` did."""
+
+    def __post_init__(self, shards: str) -> None:
+        self._shards = Shards(self.store.path / SHARDS / f"{[*self.families, 'none'][0]}-{shards}")
+        self._newest = self.store.folders.find_newest("indexes", self.series) if self.series else None
 
     def build(self, folder: Path) -> None:
         """Write the vectors, row by position, into an empty folder. What was embedded is kept if it is interrupted."""
-        self._texts = TextPositions(self._corpus.hash_texts())
+        self._texts = TextPositions(self.corpus.hash_texts())
         self._rows: StoredRows | None = None
         self._folder = folder
         missing = np.ones(len(self._texts.hashes), dtype=bool)
-        with self._store.folders.lock([self._shards.name]):  # against a build of the same data set with other passages
+        with self.store.folders.lock([self._shards.name]):  # against a build of the same data set with other passages
             for hashes, rows in self._read_known():
                 missing[self._fill(hashes, rows)] = False
                 if not missing.any():
@@ -86,20 +81,20 @@ class VectorBuilder:
     def clean_up(self) -> None:
         """Remove the shards of a build, once the folder is complete."""
         if self.counts != BuildCounts():
-            with self._store.folders.lock([self._shards.name]):
+            with self.store.folders.lock([self._shards.name]):
                 self._shards.remove()
 
     def _read_known(self) -> Iterator[tuple[NDArray[np.bytes_], NDArray[np.float32]]]:
         """Yield the vectors that earlier builds of this embedder have, with the hashes of their texts."""
-        for family in self._families:
-            with closing(find_earlier(self._store, family, self._newest)) as folders:
+        for family in self.families:
+            with closing(find_earlier(self.store, family, self._newest)) as folders:
                 for folder in folders:
                     hashes, rows = load_texts(folder), StoredRows.open(folder)
                     for start in range(0, len(hashes), _BLOCK):
                         block = slice(start, start + _BLOCK)
                         yield hashes[block], rows.read(block)
-        for family in self._families[:1]:
-            for folder in sorted((self._store.path / SHARDS).glob(f"{family}-*")):  # of other data sets as well
+        for family in self.families[:1]:
+            for folder in sorted((self.store.path / SHARDS).glob(f"{family}-*")):  # of other data sets as well
                 yield from ((shard["hashes"], shard["rows"]) for shard in Shards(folder).read())
 
     def _embed(self, positions: NDArray[np.int64]) -> None:
@@ -108,12 +103,12 @@ class VectorBuilder:
         distinct = positions[np.sort(firsts)].tolist()
         if not distinct:
             return
-        with count_parts(f"Embedding {self._corpus.domain}", total=len(distinct)) as advance:
-            for start in range(0, len(distinct), self._batch_size):
-                batch = distinct[start : start + self._batch_size]
-                texts = [passage.content for passage in self._corpus.get_by_position(batch)]
-                hashes, rows = self._texts.hashes[batch], embed_uncached(self._embedder, texts)
-                if self._families:
+        with count_parts(f"Embedding {self.corpus.domain}", total=len(distinct)) as advance:
+            for start in range(0, len(distinct), self.batch_size):
+                batch = distinct[start : start + self.batch_size]
+                texts = [passage.content for passage in self.corpus.get_by_position(batch)]
+                hashes, rows = self._texts.hashes[batch], embed_uncached(self.embedder, texts)
+                if self.families:
                     self._shards.add(hashes[0].hex(), hashes=hashes, rows=rows)
                 self._fill(hashes, rows)
                 advance(len(batch))
@@ -124,7 +119,7 @@ class VectorBuilder:
         if len(positions):
             if self._rows is None:
                 shape = (len(self._texts.hashes), rows.shape[1])
-                self._rows = StoredRows.create(self._folder, shape, self._quantize)
+                self._rows = StoredRows.create(self._folder, shape, self.quantize)
             self._rows.write(positions, rows[places])
         return positions
 
@@ -132,7 +127,7 @@ class VectorBuilder:
         """Count the passages of the index before this one whose texts are gone."""
         if self._newest is None:
             return 0
-        with self._store.folders.reading(self._newest) as is_sound:
+        with self.store.folders.reading(self._newest) as is_sound:
             return self._texts.count_absent(load_texts(self._newest)) if is_sound else 0
 
 

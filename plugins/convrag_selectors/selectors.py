@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import LLM, Clusterer, ConfigError, ConvragError, Embedder, Hit, Question, Ranker, Selection, Selector
+from convrag import LLM, Clusterer, ConfigError, Embedder, Hit, Question, Ranker, Selection, Selector
 from convrag.sdk.queries import choose_queries
+from convrag.sdk.vectors import cluster_texts, separate_outliers
 from convrag.sdk.words import find_content_words
 
 if TYPE_CHECKING:
@@ -148,13 +149,11 @@ class XQuADSelector(Selector):
         """The relevance of each passage to each cluster, the clusters' weights, and what the trace says of them."""
         import numpy as np
 
-        labels = np.asarray(self.clusterer.cluster(texts, self.embedder))
-        if len(labels) != len(texts):
-            raise ConvragError(f"{type(self.clusterer).__name__} gave {len(labels)} labels for {len(texts)} texts")
-        groups = np.where(labels < 0, labels.max() + 1 + np.arange(len(labels)), labels)
+        labels = cluster_texts(self.clusterer, texts, self.embedder)
+        groups = np.array(separate_outliers(labels))
         distinct = np.unique(groups)
         covers = np.where(groups[:, None] == distinct, relevance[:, None], 0.0)
-        return covers, covers.sum(axis=0) / relevance.sum(), {"clusters": labels.tolist()}
+        return covers, covers.sum(axis=0) / relevance.sum(), {"clusters": labels}
 
     def _score_for_queries(
         self, question: Question, texts: list[str]

@@ -142,7 +142,7 @@ def reference_representatives(rows: Any, labels: list[int], most: int) -> list[i
 def test_representatives_are_nearest_to_the_centroid(seed: int, labels: list[int], most: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(len(labels), 5)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = select_representatives(rows, np.array(labels), most).tolist()
+    found = select_representatives(rows, labels, most).tolist()
     assert found == reference_representatives(rows.astype(float), labels, most)
 
 
