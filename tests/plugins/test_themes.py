@@ -126,7 +126,7 @@ def test_an_outlier_is_a_theme_of_its_own() -> None:
     ("clusterer", "reason"),
     [
         (Labelled(error=ValueError("out of order")), "no themes: ValueError: out of order"),
-        (Labelled(0), "no themes: ValueError: Labelled gave 1 labels for 3 texts"),
+        (Labelled(0), "no themes: ConvragError: Labelled gave 1 labels for 3 texts"),
     ],
 )
 def test_where_themes_fail_the_base_is_searched_for(clusterer: Clusterer, reason: str) -> None:
