@@ -138,9 +138,8 @@ class MtragMetrics(Metrics):
         if self.algorithmic is None and self.measures == "all":
             lines.append("RB_alg and mtrag are left out, for there is no encoder: metrics.mtrag.model=FOLDER")
         sentences = tuple(f"MTRAG: {line}" for line in (*lines, *repeats.describe()))
-        return Measurement(
-            measured, report=Report("judging", sentences, {HEADLINE: {"gaps": gaps}}) if answered else None
-        )
+        report = Report("judging", sentences, {HEADLINE: {"gaps": gaps}})
+        return Measurement(measured, report=report if answered else None)
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
         """The harmonic mean of the three conditioned measures beside them; none where one of them is missing."""

@@ -13,6 +13,7 @@ from convrag.config.compose import compose
 from convrag.run.records import read_records
 from convrag.run.run_result import read_scores
 from convrag.score.summary import read_summary
+from convrag.sdk.inspectorraget import read_marked_answers
 from convrag.sdk.recording import read_recording
 from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep
@@ -29,6 +30,15 @@ from convrag_tasks.export_mtrag import read_tasks
 from convrag_tasks.predictions import read_answers, read_trec_run
 
 Reader = Callable[[Path], Any]
+
+_MARKS = {
+    "metrics": [{"name": "fit", "author": "human", "values": [{"value": "No", "numeric_value": 1}]}],
+    "documents": [{"document_id": "d", "text": "Tea is hot."}],
+    "tasks": [{"task_id": "c<::>1", "contexts": [{"document_id": "d"}]}],
+    "evaluations": [
+        {"task_id": "c<::>1", "model_id": "m", "model_response": "Hot.", "annotations": {"fit": {"a": {"value": "No"}}}}
+    ],
+}
 
 
 def _json_lines(*rows: Any) -> bytes:
@@ -233,6 +243,7 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
         lambda path: read_ratings([path]),
         [_json_lines({"turn_id": "t", "annotator": "a", "scores": {"faithful": 4}})],
     ),
+    "inspectorraget": (lambda path: list(read_marked_answers(path)), [json.dumps(_MARKS).encode()]),
     "rubric": (
         read_rubric,
         [b"lowest: 1\nhighest: 5\ncriteria:\n  faithful:\n    question: Is it?\n    levels: {1: no, 5: yes}\n"],

@@ -1,13 +1,30 @@
 """Stages that ask language models as fuzz targets: the model's reply is the bytes, and the stage must cope with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from convrag import LLM, Completion, Evidence, EvidenceItem, Hit, LLMError, Nugget, Prompt, PromptTemplate, Retriever
+from convrag import (
+    LLM,
+    Answer,
+    Completion,
+    Conversation,
+    Dataset,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    LLMError,
+    Nugget,
+    Prompt,
+    PromptTemplate,
+    Retriever,
+    Turn,
+    TurnRecord,
+)
 from convrag.sdk.answers import ReferenceTurn
 from convrag.sdk.citations import check_citations
+from convrag.sdk.judges import Judge
 from convrag.sdk.retry_after import parse_retry_after
 from convrag.sdk.sentences import find_sentence_spans, shorten_by_clauses
 from convrag.testing import LetterEmbedder
@@ -23,9 +40,10 @@ from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.summarizer import LlmSummarizer
+from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
-from convrag_judging.rating_aggregate import RubricJudge, read_rubric, rubric_path
+from convrag_metrics.mtrag import MtragMetrics
 
 Check = Callable[[str], Any]
 
@@ -84,8 +102,9 @@ def _stages() -> dict[str, Any]:
         "drafts": DraftsGenerator(llm=llm),
         "condense": CondenseRewriter(llm=llm, embedder=embedder, retriever=NoRetriever(), gate="always"),
         "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
-        "judge": RubricJudge("llm", llm, PromptTemplate("judge", package="convrag_judging")),
-        "nuggets": NuggetAssessor("llm", llm, prompts, NuggetLimits()),
+        "judge": JudgeMetrics(llm=llm, dataset=_Asked(), workers=1),
+        "mtrag": MtragMetrics(llm=llm, dataset=_Asked(), workers=1),
+        "nuggets": NuggetAssessor(Judge("llm", llm), prompts, NuggetLimits()),
     }
 
 
@@ -121,11 +140,21 @@ def _summarize(reply: str) -> None:
     assert isinstance(_stages()["summarizer"].summarize("Is copper better?", nuggets, 35), str)
 
 
-def _judge(reply: str) -> None:
-    _llm().reply = reply
-    rubric = read_rubric(rubric_path(None))
-    for rating in _stages()["judge"].rate("t", _turn(), passages(), "Copper is better.", rubric, []):
-        assert rubric.lowest <= rating.score <= rubric.highest
+class _Asked(Dataset):
+    def conversations(self) -> Iterator[Conversation]:
+        yield Conversation("c", (Turn("t", "Is copper better?", "Copper conducts heat better."),))
+
+
+def _judge(stage: str, lowest: float, highest: float) -> Check:
+    def check(reply: str) -> None:
+        _llm().reply = reply
+        evidence = Evidence(tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages(), 1)))
+        answer = Answer("Copper is better.")
+        record = TurnRecord("c", "t", "default", 1, "Is copper better?", answer=answer, evidence=evidence)
+        for values in _stages()[stage].measure([record]).values():
+            assert all(lowest <= value <= highest for value in values.values())
+
+    return check
 
 
 def _assess_nuggets(reply: str) -> None:
@@ -169,7 +198,14 @@ REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "drafts": (_answer("drafts"), [_QUOTED, '{"better": "B"}', f"{_QUOTED} Copper is better [1]. Steel [2, 9]."]),
     "condense": (_rewrite("condense"), ["Standalone question: Is copper better than steel?", '"Is it?"']),
     "dhrag": (_rewrite("dhrag"), ["Is a copper kettle better than a steel one?", "Rewritten query: copper"]),
-    "judge": (_judge, ['{"reason": "x", "scores": {"faithfulness": 4, "appropriateness": "5"}}', "```json\n{}\n```"]),
+    "mtrag": (
+        _judge("mtrag", 0, 1),
+        ['{"verdicts": [true, false]}', '{"reason": "x", "mark": 8}', '{"verdict": "yes"}'],
+    ),
+    "judge": (
+        _judge("judge", 1, 5),
+        ['{"reason": "x", "scores": {"faithfulness": 4, "appropriateness": "5"}}', "```json\n{}\n```"],
+    ),
     "nugget_assessor": (_assess_nuggets, ['{"nuggets": ["Copper conducts heat."]}', '{"labels": ["support", "none"]}']),
     "citations": (_cite, ["Yes [1, 9]. No [2][3] `a[0]` ```b[1]```", f"[{'9' * 5000}]"]),
     "sentences": (_split, ['Dr. Smith went, e.g., home. He (who?) slept... 3.5 miles! "Yes." Mr. X.']),

@@ -20,6 +20,7 @@ from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
 from convrag_judging.rating_aggregate import read_rubric, rubric_path
+from fixtures import SHARED
 from tasks import run_task
 from toys import Says
 
@@ -349,8 +350,7 @@ def test_models_must_match_the_files() -> None:
         AgreementTask(scores=[Path("a")], human=[Path("b")], models=["x", "y"])
 
 
-PUBLISHED = Path(__file__).parents[3] / "shared/data/mtrag/mtrag-human/evaluations"
-PUBLISHED /= "reference_subset_with_human_evaluations.json"
+PUBLISHED = SHARED / "data/mtrag/mtrag-human/evaluations/reference_subset_with_human_evaluations.json"
 
 
 @pytest.mark.skipif(not PUBLISHED.is_file(), reason="needs MTRAG's marks of people")

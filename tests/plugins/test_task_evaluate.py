@@ -24,6 +24,7 @@ from convrag_tasks.predictions import (
     read_trec_run,
 )
 from convrag_tasks.run_records import read_dataset_turns
+from fixtures import SHARED
 from tasks import run_task
 
 
@@ -319,7 +320,7 @@ def test_a_label_and_a_position_reach_the_record(data: list[str], tmp_path: Path
     assert (record.number, record.original_query, record.conversation_id) == (3, "So?", "c")
 
 
-PUBLISHED = Path(__file__).parents[3] / "shared/data/mtrag"
+PUBLISHED = SHARED / "data/mtrag"
 MARKED = "mtrag-human/evaluations/reference_subset_with_human_evaluations.json"
 
 
