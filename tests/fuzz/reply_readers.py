@@ -200,7 +200,7 @@ REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "dhrag": (_rewrite("dhrag"), ["Is a copper kettle better than a steel one?", "Rewritten query: copper"]),
     "mtrag": (
         _judge("mtrag", 0, 1),
-        ['{"verdicts": [true, false]}', '{"reason": "x", "mark": 8}', '{"verdict": "yes"}'],
+        ['{"verdicts": [true, false]}', '{"reason": "x", "mark": 8}'],
     ),
     "judge": (
         _judge("judge", 1, 5),

@@ -210,3 +210,9 @@ def test_a_conversation_of_another_configuration_is_not_opened(chat: Chat, capsy
     assert "conversation 'other' was begun with rewriter=dhrag; this is rewriter=mmr" in capsys.readouterr().out
     assert chat.questions == ["tea?"]
     assert other.history == []
+
+
+def test_why_shows_what_the_passages_do_not_support(chat: Chat, capsys: Output) -> None:
+    chat.type("tea?", "/why")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("No source")]
+    assert lines == [["No", "source", "It", "is", "tea?"]]

@@ -27,6 +27,15 @@ READ_EVENTS = """async ([parts]) => {
     for await (const event of readEvents(body)) events.push(event);
     return events;
 }"""
+MARK = """async ([text, spans]) => {
+    const { renderMarkdown } = await import("/static/page/markdown.js");
+    const { markSigned, signSpans } = await import("/static/page/unsupported.js");
+    const fragment = renderMarkdown(signSpans(text, spans));
+    markSigned(fragment);
+    const element = document.createElement("div");
+    element.append(fragment);
+    return [[...element.querySelectorAll("mark")].map((mark) => mark.textContent), element.textContent];
+}"""
 RENDER = """async ([text, sources]) => {
     const { renderMarkdown } = await import("/static/page/markdown.js");
     const { linkCitations, cutUnfinishedCitation } = await import("/static/page/citations.js");
@@ -206,3 +215,11 @@ def test_the_passage_of_a_long_document_is_found_behind_many_emoji(modules: Chat
         "headings": [{"start": start, "level": 1, "text": ""} for start in (0, 0, 10_000)],
     }
     assert "mark" not in "".join(modules.page.evaluate(RENDER_DOCUMENT, [bare]))
+
+
+def test_sentences_without_support_are_marked_across_markdown(modules: ChatPage):
+    text = "\U0001f375 Fine.\n\n1. **Ale** is `beer`.\n2. Tea is hot."
+    marks, shown = modules.page.evaluate(MARK, [text, [[9, 30]]])
+    assert "".join(marks) == "Ale is beer."
+    assert "Tea is hot." in shown
+    assert not {"\ue000", "\ue001"} & set(shown)

@@ -1,8 +1,9 @@
 """What is in report.html of a run: everything once, within a limit of size, and nothing that a browser would run."""
 
+import gzip
 import json
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from convrag import Answer, Evidence, EvidenceItem, Message
-from convrag_web.report.page import bundle_modules
+from convrag_web.report.page import RunTurns, bundle_modules, pack_turns
 from convrag_web.report.turn_rows import split_by_passages
 from web.report_records import (
     HOSTILE,
@@ -38,6 +39,15 @@ def test_the_list_has_what_the_page_sorts_and_filters_by(tmp_path: Path) -> None
     assert index["labels"]["question_type"][:2] == ["Factoid", ["Explanation", "How-To"]]
     assert index["scores"]["nDCG@5"][-1] == 1.0
     assert index["cost"][0] == 0.002
+
+
+def test_sentences_without_support_are_kept_where_trust_was_measured() -> None:
+    record = make_record(answer=Answer("Snow is white. Bees make honey."))
+    for scores, expected in (({"trust_unsupported": 1.0}, [[15, 31]]), ({}, None)):
+        turns = RunTurns([record], {record.turn_id: scores}, lambda domain, ids: [])
+        packed = pack_turns([turns], lambda turn_id: 0.0, 10**6).blocks["turns-0-0"]
+        (row,) = json.loads(gzip.decompress(b64decode(packed)))
+        assert row.get("unsupported") == expected
 
 
 def test_each_passage_stands_there_once(tmp_path: Path) -> None:

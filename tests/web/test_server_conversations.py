@@ -60,6 +60,8 @@ def test_a_turn_tells_its_stages_its_pieces_and_its_record(server: RunningServer
     assert name == "record"
     assert "".join(data["text"] for kind, data in told if kind == "piece") == record["agent_response"]
     assert server.http.get(f"/api/conversations/{id}/turns/1").json() == record
+    checked = server.http.get(f"/api/conversations/{id}/turns/1/support").json()
+    assert checked == {"unsupported": []}  # llm=extractive copies what the passages say
     assert TurnRecord.from_dict(record).answer.text == record["agent_response"]
 
 
@@ -111,6 +113,7 @@ def test_reset_and_delete(server: RunningServer) -> None:
         ("GET", "/nowhere/export", None, 404),
         ("GET", "/nowhere/turns/1", None, 404),
         ("GET", "/ID/turns/9", None, 404),
+        ("GET", "/ID/turns/9/support", None, 404),
         ("GET", "/ID/turns/0", None, 400),
         ("GET", "/ID/turns/one", None, 400),
         ("GET", "/ID/export?format=pdf", None, 400),

@@ -11,6 +11,7 @@ from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.printable import count
 from convrag.sdk.streaming import Stream
+from convrag.sdk.support import find_unsupported
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
 from convrag.sdk.transcript import find_source, format_transcript, list_sources
@@ -42,7 +43,7 @@ class Inspection:
             self.show_passage,
             lambda: [str(source.number) for source in list_sources(self.chat.records)],
         )
-        yield Command("why", "", "why the last query was searched for", self.explain_query)
+        yield Command("why", "", "why the last query was searched for; what has no source", self.explain_query)
         yield Command("history", "", "the conversation so far", self.show_history)
         yield Command("save", "[FILE]", "write the conversation as Markdown, with its sources", self.save_transcript)
 
@@ -72,7 +73,7 @@ class Inspection:
         self.screen.show_passage(source, record.answer.find_spans(source.passage.id))
 
     def explain_query(self, _: str) -> None:
-        """Show why the last query was searched for."""
+        """Show why the last query was searched for, and which sentences of the answer its passages do not support."""
         if not self.chat.has_turns():
             return
         rewriter = self.chat.pipeline.configuration.get("rewriter", {})
@@ -80,6 +81,9 @@ class Inspection:
         width = max(len(heading) for heading, _ in lines)
         for heading, text in lines:
             self.screen.print_item(heading.ljust(width), text)
+        record = self.chat.records[-1]
+        for start, end in find_unsupported(record):
+            self.screen.print_item("No source".ljust(width), record.answer.text[start:end], "red")
 
     def show_history(self, _: str) -> None:
         """Show the questions and answers."""

@@ -1,9 +1,10 @@
 /** One answer: the query, what is happening, the text as it comes, and afterwards its sources and actions. */
 
 import { make } from "../view/dom.js";
+import { countOf } from "../view/format.js";
 import { announce } from "./announce.js";
 import { renderActions, renderSources } from "./answer_footer.js";
-import { ConnectionLost, stopTurn } from "./api.js";
+import { ConnectionLost, checkSupport, stopTurn } from "./api.js";
 import { cutUnfinishedCitation, linkCitations } from "./citations.js";
 import { fill } from "./controls.js";
 import { renderMarkdown } from "./markdown.js";
@@ -11,6 +12,7 @@ import { makeFailure, makeNotice, sayWhatIsKept } from "./notices.js";
 import { QueryLine } from "./query_line.js";
 import { listSources } from "./sources.js";
 import { Status } from "./status.js";
+import { markSigned, signSpans } from "./unsupported.js";
 import { runTurn } from "./turn_request.js";
 
 export class AnswerView {
@@ -184,10 +186,30 @@ export class AnswerView {
 
   renderText(record) {
     const finished = record === this.record;
-    const fragment = renderMarkdown(finished ? this.written : cutUnfinishedCitation(this.written));
+    const spans = (finished && record.unsupported) || [];
+    const fragment = renderMarkdown(finished ? signSpans(this.written, spans) : cutUnfinishedCitation(this.written));
+    if (spans.length) markSigned(fragment);
     const sources = listSources(record, this.earlier);
     linkCitations(fragment, sources, (source) => this.options.openPassage(source, record, finished && this.conversation.info.id));
     fill(this.text, fragment);
+  }
+
+  /** Marks the sentences of the answer that its passages do not support, and says how many there are. */
+  async check(record) {
+    try {
+      record.unsupported = await checkSupport(this.conversation.info.id, record.turn);
+    } catch (error) {
+      announce(error.message);
+      return;
+    }
+    this.renderText(record);
+    const count = record.unsupported.length;
+    const found = count ? `${countOf(count, "sentence")} that the passages do not support` : "no sentence without support";
+    const notice = makeNotice(`Checked by the words in common with the passages: ${found}.`);
+    notice.classList.add("checked");
+    for (const old of this.notices.querySelectorAll(".checked")) old.remove();
+    this.notices.append(notice);
+    announce(notice.textContent);
   }
 
   showFooter() {
@@ -195,6 +217,7 @@ export class AnswerView {
     const again = this.last && !record.error ? () => this.run() : null;
     const open = (source) => this.options.openPassage(source, record, this.conversation.info.id);
     fill(this.sources, ...renderSources(listSources(record, this.earlier), open));
-    fill(this.actions, ...renderActions(record, { again, inside: () => this.options.openInside(record, this.earlier) }));
+    const check = !record.error && record.evidence?.length ? () => this.check(record) : null;
+    fill(this.actions, ...renderActions(record, { again, check, inside: () => this.options.openInside(record, this.earlier) }));
   }
 }

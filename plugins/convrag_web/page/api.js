@@ -28,6 +28,9 @@ export const createConversation = async (model, domain) =>
   (await request("POST", "/api/conversations", { model, domain })).json();
 export const suggestQuestions = async (id, signal) =>
   (await (await request("POST", path(id, "/suggestions"), {}, signal)).json()).questions;
+/** The sentences of a turn's answer that its passages do not support, as [start, end] in code points. */
+export const checkSupport = async (id, turn) =>
+  (await getJson(path(id, `/turns/${turn}/support`))).unsupported.map(({ start, end }) => [start, end]);
 /** The document that a passage was cut from, with the passage's place in it. Raises ApiError (404) where there is none. */
 export const readDocument = (id, passage) => getJson(path(id, `/document?passage=${encodeURIComponent(passage)}`));
 /** Ends the turn in progress, and waits for its end. Closing its events ends no turn. */

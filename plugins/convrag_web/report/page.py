@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from convrag import TurnRecord
 from convrag.sdk.files import open_atomically
 from convrag.sdk.strict_json import format_json
+from convrag.sdk.support import find_unsupported
 from convrag_web.report.turn_rows import (
     CHUNK,
     FindPassages,
@@ -168,7 +169,8 @@ class _Packing:
                 self.result.without_record += 1
                 yield b"null"
                 continue
-            turn = packer.pack(record)
+            judged = "trust_unsupported" in run.scores.get(record.turn_id, {})
+            turn = packer.pack(record, find_unsupported(record) if judged else ())
             self._costs.append(TurnCost(self._need(record.turn_id), len(turn.row), turn.passages))
             yield turn.row
 

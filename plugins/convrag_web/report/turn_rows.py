@@ -46,8 +46,8 @@ class TurnPacker:
         self._earlier: dict[str, int] = {}
         self._texts: dict[int, str] = {}
 
-    def pack(self, record: TurnRecord) -> PackedTurn:
-        """Pack the record of a turn."""
+    def pack(self, record: TurnRecord, unsupported: Sequence[tuple[int, int]] = ()) -> PackedTurn:
+        """Pack the record of a turn, and the parts of its answer that its passages do not support."""
         if (place := (record.domain, record.conversation_id)) != self._conversation:
             self._conversation, self._earlier, self._texts = place, {}, {}
         fields = record.to_dict()
@@ -59,6 +59,7 @@ class TurnPacker:
         packed["prompt"] = [[each["role"], self._split(each["content"])] for each in fields["prompt"]]
         packed["missed"] = missed = self._find_missed(record)
         packed["earlier"] = cited
+        packed |= {"unsupported": unsupported} if unsupported else {}
         self._earlier |= {item["id"]: numbers[item["id"]] for item in fields["evidence"]}
         self._forget()
         split = [text for _, text in packed["prompt"] if isinstance(text, list)]

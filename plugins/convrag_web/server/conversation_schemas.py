@@ -114,6 +114,12 @@ class Span(BaseModel):
     end: int
 
 
+class Support(BaseModel):
+    """The sentences of an answer that its passages do not support; characters are counted as Unicode's code points."""
+
+    unsupported: list[Span]
+
+
 class ShownDocument(BaseModel):
     """A document with the place of a passage in it; characters are counted as Unicode's code points.
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from convrag import Document, Passage, TurnRecord
 from convrag.sdk.rows import RecordRow
+from convrag.sdk.support import find_unsupported
 from convrag.sdk.tasks.turns import ConversationInfo, Stages
 from convrag.sdk.transcript import format_transcript
 from convrag_web.server import conversation_schemas as schemas
@@ -25,7 +26,7 @@ from convrag_web.server.turn_runner import RunningTurn
 class ConversationIdConvertor(StringConvertor):
     """An id in a path. It may have slashes, since task=chat takes any name; it ends where a route goes on."""
 
-    regex = r"(?:(?!/(?:turns(?:/[^/]*)?|regenerate|stop|suggestions|reset|export|document)$).)+"
+    regex = r"(?:(?!/(?:turns(?:/[^/]*(?:/support)?)?|regenerate|stop|suggestions|reset|export|document)$).)+"
 
 
 register_url_convertor("conversation", ConversationIdConvertor())
@@ -103,14 +104,23 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         async with turns.hold(conversation_id):
             return Response(status_code=204)
 
-    @router.get(_ONE + "/turns/{number}", response_model=RecordRow)
-    def show_turn(conversation_id: schemas.ConversationId, number: schemas.TurnNumber) -> Response:
-        """Show the record of a turn."""
+    def find_record(conversation_id: str, number: int) -> TurnRecord:
         turns.find(conversation_id)
         records = conversations.records(conversation_id)
         if number > len(records):
             raise RequestError(404, "there is no such turn", code="not_found")
-        return JsonReply(records[number - 1].to_dict())
+        return records[number - 1]
+
+    @router.get(_ONE + "/turns/{number}", response_model=RecordRow)
+    def show_turn(conversation_id: schemas.ConversationId, number: schemas.TurnNumber) -> Response:
+        """Show the record of a turn."""
+        return JsonReply(find_record(conversation_id, number).to_dict())
+
+    @router.get(_ONE + "/turns/{number}/support", response_model=schemas.Support)
+    def check_support(conversation_id: schemas.ConversationId, number: schemas.TurnNumber) -> Response:
+        """Show which sentences of a turn's answer its passages do not support, by the words in common."""
+        spans = find_unsupported(find_record(conversation_id, number))
+        return JsonReply({"unsupported": [{"start": start, "end": end} for start, end in spans]})
 
     @router.post(_ONE + "/suggestions", response_model=schemas.Suggestions)
     async def suggest_questions(conversation_id: schemas.ConversationId) -> Response:

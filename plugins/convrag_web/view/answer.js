@@ -1,5 +1,6 @@
 /** An answer with its numbered citations. */
 
+import { makeFinder } from "./code_points.js";
 import { make } from "./dom.js";
 import { findSentences } from "./sentences.js";
 
@@ -37,29 +38,35 @@ export function listStatements(answer) {
 
 /**
  * Show an answer. A number that a passage has is a button; what it does is `onCite(number, statement)`.
- * `changed` are spans of the answer to mark as different from another answer, as [start, end].
+ * `changed` are spans of the answer to mark as different from another answer, as [start, end]; `unsupported` those that
+ * the passages do not support, in code points.
  */
-export function renderAnswer(answer, { known = new Set(), titles = new Map(), onCite = () => {}, changed = [] } = {}) {
+export function renderAnswer(answer, { known = new Set(), titles = new Map(), onCite = () => {}, changed = [], unsupported = [] } = {}) {
+  const find = makeFinder(answer);
+  const marked = [...changed, ...unsupported.map(([start, end]) => [find(start), find(end), UNSUPPORTED])];
   const element = make("div", { class: "answer" });
   let place = 0;
   for (const { start, end, numbers, statement } of findCitations(answer)) {
-    element.append(...markSpans(answer, place, start, changed));
+    element.append(...markSpans(answer, place, start, marked));
     element.append(...numbers.map((number) => renderCitation(number, statement, known, titles, onCite)));
     place = end;
   }
-  element.append(...markSpans(answer, place, answer.length, changed));
+  element.append(...markSpans(answer, place, answer.length, marked));
   return element;
 }
 
-/** The text between two places, with a mark around each of the spans in it. */
+/** What marks a sentence that the passages do not support. */
+export const UNSUPPORTED = { class: "unsupported", title: "The passages do not support this sentence, by the words in common." };
+
+/** The text between two places, with a mark around each of the spans in it: [start, end], or [start, end, attributes]. */
 export function markSpans(text, start, end, spans, attributes = { class: "changed" }) {
   const parts = [];
   let place = start;
-  for (const [from, to] of [...spans].sort((one, other) => one[0] - other[0])) {
+  for (const [from, to, own = attributes] of [...spans].sort((one, other) => one[0] - other[0])) {
     const first = Math.max(from, place);
     const last = Math.min(to, end);
     if (first >= last) continue;
-    parts.push(text.slice(place, first), make("mark", attributes, text.slice(first, last)));
+    parts.push(text.slice(place, first), make("mark", own, text.slice(first, last)));
     place = last;
   }
   parts.push(text.slice(place, end));

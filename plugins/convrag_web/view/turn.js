@@ -41,6 +41,7 @@ export function renderTurn(record, options = {}) {
     titles: new Map([...numbered].map(([number, id]) => [number, getName(titles.get(id) ?? {})])),
     onCite: cite,
     changed: changes.answer,
+    unsupported: record.unsupported,
   });
   return make("article", { class: "turn", "aria-label": `Turn ${record.turn}: ${record.original_query}` },
     heading && renderHead(record),
