@@ -11,6 +11,7 @@ from convrag_metrics.idk import (
     Idk,
     condition_on_answerability,
     detect_idk_answer,
+    is_called_unanswerable,
     withholds_answer,
 )
 from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
@@ -66,8 +67,8 @@ class AnswerabilityMetrics(Metrics):
         return rates | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
     def _measure_turn(self, record: TurnRecord) -> dict[str, float]:
-        idk, label = detect_idk_answer(record), self.references.find_label(record, ANSWERABILITY)
-        empty = not prepare_answer(record)
+        empty, label = not prepare_answer(record), self.references.find_label(record, ANSWERABILITY)
+        idk: Idk = "no" if empty and not is_called_unanswerable(record) else detect_idk_answer(record)
         values = {}
         if not record.error:
             values = {"idk": float(idk == "yes"), "idk_partly": float(idk == "partly"), "empty_answers": float(empty)}

@@ -38,8 +38,11 @@ def detect_idk(text: str) -> Idk:
 
     An answer is split into clauses. A clause is a disclaimer if in it the speaker or the documents lack what was asked
     for. Where all other clauses are courtesies (regrets, offers, whom to ask instead), nothing is answered. Without any
-    disclaimer, an answer of courtesies alone is "courtesy".
+    disclaimer, an answer of courtesies alone is "courtesy". So are sentences that say what the documents are about
+    instead. An empty answer says nothing else, either.
     """
+    if not text.strip():
+        return "yes"
     plain = re.sub(r"[^\S\n]+", " ", strip_citations(text).replace("’", "'").replace("”", '"'))
     clauses = [clause for sentence in _SENTENCE_END.split(plain) for clause in _split_clauses(sentence)]
     may_disclaim = _NEGATION.search(plain) and is_disclaimer(plain.replace("\n", " "))
@@ -51,10 +54,20 @@ def detect_idk(text: str) -> Idk:
 
 
 def detect_idk_answer(record: TurnRecord) -> Idk:
-    """Whether a turn's answer says that it does not know; so does an answer that ginger calls "unanswerable"."""
-    if record.trace.get("generator", {}).get("outcome") == "unanswerable":
+    """Whether a turn's answer says that it does not know; so does an answer that ginger calls "unanswerable".
+
+    A turn that failed says nothing.
+    """
+    if record.error and not record.answer.text:
+        return "no"
+    if is_called_unanswerable(record):
         return "yes"
     return detect_idk(record.answer.text)
+
+
+def is_called_unanswerable(record: TurnRecord) -> bool:
+    """Whether the generator found nothing to answer from, as ginger's trace says."""
+    return bool(record.trace.get("generator", {}).get("outcome") == "unanswerable")
 
 
 def withholds_answer(label: str, idk: Idk) -> bool:
@@ -169,9 +182,15 @@ _COURTESIES = (
     r"\b(?:more|further|additional) (?:context|information|details)\b.*\b(?:need|help|assist|better)",
 )
 _ABOUT = _any("discuss mention focus cover talk contain provide address describe deal")
+_TOPIC = (
+    r"(?:discuss(?:es)?|covers?|describes?|concerns?|(?:focus(?:es)?|concentrates?) on|deals? with|talks? about|"
+    r"(?:is|are) about|(?:relates?|pertains?) to)"
+)
 _ABOUT_SOURCES = (
     rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",
     rf"^\W*{_any('although though even_though while whilst')} {_gap(3)}{_SOURCE} {_gap(2)}{_ABOUT}",
+    rf"^\W*(?:(?:however|instead|rather|but),? )?(?:they|it|these|(?:the|these|this|all) {_gap(3)}{_SOURCE}) "
+    rf"(?:{_gap(2)}{_TOPIC}\b(?! (?:that|how|why))|instead {_ABOUT})",
 )
 
 

@@ -24,9 +24,12 @@ NOT_KNOWING = [
     "I don't know [1].",
     "While the documents discuss cats, they do not contain information about dogs.",
     "UNANSWERABLE",
+    "I do not know. The passages discuss the history of tea and the making of kettles.",
+    "The documents do not mention fares. Instead, they focus on the routes of ferries.",
+    "The text does not say who won. It is about the rules of the game.",
+    "",
 ]
 KNOWING = [
-    "",
     "It is 384,400 kilometres away.",
     "No, it expanded.",
     "There is no data limit.",
@@ -43,6 +46,8 @@ PARTLY = [
     "The similar series are Arrested Development and Community but the document does not state which came first.",
     "Although I do not have information about its exact meaning, the song tells the story of a heartbreak.",
     "It was invented in 1793, but I have no information as to where.",
+    "The text does not mention the exact place. However, it does mention that the dam is on the west branch.",
+    "I have no figures. The passages describe how the lid lets steam out.",
 ]
 
 
