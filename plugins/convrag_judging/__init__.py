@@ -18,6 +18,8 @@ def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("metrics", "nuggets", "convrag_judging.nuggets:NuggetMetrics")
     register("metrics", "judge", "convrag_judging.judge:JudgeMetrics")
+    for name in ("answer_relevancy", "context_precision", "context_recall"):  # as other tools call them
+        register("metrics", name, "convrag_judging.judge:JudgeMetrics", rubric=name)
     register("task", "agreement", "convrag_judging.agreement:AgreementTask")
     register("task", "score_nuggets", "convrag_judging.nugget_scores:ScoreNuggetsTask")
 

@@ -37,7 +37,8 @@ class JudgeMetrics(Metrics):
         dataset: has the conversation before each question, and reference answers.
         second_llm: a second judge.
         third_llm: a third one.
-        rubric: a YAML file instead of this package's rubric.yaml: lowest, highest and criteria.
+        rubric: a YAML file instead of this package's rubric.yaml: lowest, highest and criteria. Or the name of another
+            of this package's: answer_relevancy, context_precision or context_recall, which are metrics, too.
         prompt: a Jinja file instead of this package's judge.jinja; it is given `question`, `history`, `passages` (with
             `title` and `text`), `reference`, `answer`, `lowest`, `highest` and `criteria`.
         reference: whether judges see the reference answer.
@@ -77,6 +78,7 @@ class JudgeMetrics(Metrics):
 
         self.references = References(dataset)
         self.reference = reference
+        self.title = rubric_path(rubric).stem if rubric and rubric != rubric_path(rubric) else "judge"
         self.workers = workers
         self.template = PromptTemplate("judge", package="convrag_judging", path=prompt)
         self.prompt_templates = (self.template,)
@@ -90,7 +92,7 @@ class JudgeMetrics(Metrics):
     def check(self) -> Iterator[str]:
         """Check that the files can be read, and that the models can judge."""
         if not self._judgements:
-            yield from check_tasks(self.judges, ["judge"], "judge")
+            yield from check_tasks(self.judges, ["judge"], self.title)
         yield from collect_problems(*(file for file in (self._rubric, self._human, self._judgements) if file))
 
     def content_hash(self) -> str:
@@ -113,7 +115,7 @@ class JudgeMetrics(Metrics):
             aggregate = RatingAggregate(self._rubric(), human, tuple(by_turn))
             turns: Iterable[TurnRatings] = (self._look_up(record, by_turn) for record in records)
         else:
-            aggregate = RatingAggregate(self._rubric(), human)
+            aggregate = RatingAggregate(self._rubric(), human, title=self.title)
             judge = partial(self._judge, rubric=self._rubric())
             answered = (record for record in records if not lacks_part(record, "answer"))
             turns = map_parallel(judge, answered, "judging", workers=self.workers)

@@ -42,8 +42,9 @@ class Rubric:
 
 
 def rubric_path(path: Path | None) -> Path:
-    """The path of a user's rubric, or of this package's where there is none."""
-    return path or Path(str(resources.files("convrag_judging").joinpath("rubric.yaml")))
+    """The path of a user's rubric, or of the one in this package that has this name, or of the default one."""
+    own = Path(str(resources.files("convrag_judging").joinpath(f"{path or 'rubric'}.yaml")))
+    return path if path and not own.is_file() else own
 
 
 def read_rubric(path: Path) -> Rubric:
@@ -83,8 +84,7 @@ def _load_yaml(path: Path) -> dict[Any, Any]:
 
 
 TITLE = "judge"
-FILE = "judgements.jsonl"
-"""The ratings of a run, in a form that metrics.judge.judgements and task=agreement read."""
+"""Of the report. The ratings are in judgements.jsonl, which metrics.judge.judgements and task=agreement read."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,17 @@ class RatingAggregate:
         rubric: the rubric of the judges.
         human: the ratings of people.
         turns_in_files: the turns that files of judgements hold; None where models judged.
+        title: of the report.
     """
 
     def __init__(
-        self, rubric: Rubric, human: Sequence[Rating] = (), turns_in_files: Sequence[str] | None = None
+        self,
+        rubric: Rubric,
+        human: Sequence[Rating] = (),
+        turns_in_files: Sequence[str] | None = None,
+        title: str = TITLE,
     ) -> None:
+        self.title = title
         self.rubric = rubric
         self.human = human
         self.turns_in_files = turns_in_files
@@ -162,8 +168,9 @@ class RatingAggregate:
         if not self.turns:
             return None
         lines = "\n".join(format_json(asdict(rating)) for rating in self._ratings())
-        files = {FILE: lines} if self.turns_in_files is None and lines else {}
-        return Report("judging", tuple(self._sentences()), {TITLE: self._numbers()}, files)
+        file = "judgements.jsonl" if self.title == TITLE else f"judgements.{self.title}.jsonl"
+        files = {file: lines} if self.turns_in_files is None and lines else {}
+        return Report("judging", tuple(self._sentences()), {self.title: self._numbers()}, files)
 
     def _ratings(self) -> list[Rating]:
         return [rating for turn in self.turns for rating in turn.ratings]
