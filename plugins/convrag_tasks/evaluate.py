@@ -135,9 +135,11 @@ def _note_unknown(counts: Mapping[Path, int]) -> Iterator[str]:
 
 def _note_evidence(predictions: Predictions, top_n: int) -> Iterator[str]:
     """Say which passages stand for the evidence of answers without contexts."""
-    count = sum(answer.passages is None for answer in (predictions.answers or {}).values())
-    if count:
+    lacking = [turn_id for turn_id, answer in (predictions.answers or {}).items() if answer.passages is None]
+    if lacking:
+        line = predictions.lines.get(lacking[0])
+        first = f" (the first: {line.path}, line {line.number})" if line else ""
         passages = (
             f"the first {top_n} passages of the run" if predictions.rankings is not None else "the relevant passages"
         )
-        yield f"{count} answers came without contexts: {passages} stand for what they were given."
+        yield f"{len(lacking)} answers came without contexts{first}: {passages} stand for what they were given."

@@ -54,11 +54,13 @@ class Predictions:
         rankings: of a TREC run; None without one.
         answers: of a file of answers; None without one.
         unknown: for each file, how many of its turns the data set does not have.
+        lines: turn id -> where its answer stands.
     """
 
     rankings: Mapping[str, Sequence[Hit]] | None = None
     answers: Mapping[str, PredictedAnswer] | None = None
     unknown: dict[Path, int] = field(default_factory=dict)
+    lines: Mapping[str, Line] = field(default_factory=dict)
 
     def parts_of(self, turn_id: str) -> list[str]:
         """What the files hold of a turn: its ranking (contexts are one), its answer, and the answer's evidence."""
@@ -107,6 +109,7 @@ def read_predictions(
     if answers is not None:
         texts, lines = read_answers(answers, model)
         predictions.answers, predictions.unknown[answers] = _match_turns(texts, lines, turns, skip=skip)
+        predictions.lines = lines
     for path, rows in ((run, predictions.rankings), (answers, predictions.answers)):
         if path is not None and not rows:
             raise DataError("the data set has none of the turns of this file", path=path)
