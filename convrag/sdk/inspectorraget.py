@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
@@ -31,17 +31,11 @@ class MarkedAnswer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Label:
-    value: str | float
-    numeric_value: float | None = None
-
-
-@dataclass(frozen=True)
 class _Metric:
     name: str
     author: str = "algorithm"
     type: str = "numerical"
-    values: list[_Label] = field(default_factory=list)
+    values: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -52,23 +46,16 @@ class _Document:
 
 
 @dataclass(frozen=True)
-class _Mark:
-    value: str | float | None
-
-
-@dataclass(frozen=True)
 class _Task:
     task_id: str
-    contexts: list[_Document] = field(default_factory=list)
+    contexts: list[_Document] | None = None
 
 
 @dataclass(frozen=True)
-class _Evaluation:
-    task_id: str
-    model_id: str
-    model_response: str
-    annotations: dict[str, dict[str, _Mark]] = field(default_factory=dict)
-    contexts: list[_Document] | None = None
+class _Evaluation(_Task):
+    model_id: str = ""
+    model_response: str = field(kw_only=True)
+    annotations: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,26 +81,26 @@ def read_marked_answers(path: Path) -> Iterator[MarkedAnswer]:
     contexts = {task.task_id: task.contexts for task in file.tasks}
     metrics = {metric.name: metric for metric in file.metrics}
     for place, each in enumerate(file.evaluations):
-        shown = [texts.get(one.document_id, one) for one in (each.contexts or contexts.get(each.task_id) or [])]
+        shown = [texts.get(one.document_id, one) for one in each.contexts or contexts.get(each.task_id) or []]
         passages = [Passage(one.document_id, one.text, one.title or "") for one in shown]
         marks: dict[Author, dict[str, dict[str, float]]] = {"human": {}, "algorithm": {}}
         for name, given in each.annotations.items():
             metric = metrics.get(name, _Metric(name))
             where = f"evaluations.{place}.annotations.{name}"
-            read = {who: _read_mark(metric, mark.value, where, path) for who, mark in given.items()}
+            read = {who: _read_mark(metric, mark.get("value"), where, path) for who, mark in given.items()}
             author: Author = "human" if metric.author == "human" else "algorithm"
             marks[author][name] = {who: mark for who, mark in read.items() if mark is not None}
         yield MarkedAnswer(each.task_id, each.model_id, each.model_response, passages, marks)
 
 
-def _read_mark(metric: _Metric, value: str | float | None, where: str, path: Path) -> float | None:
+def _read_mark(metric: _Metric, value: Any, where: str, path: Path) -> float | None:
     """A mark as a number; None for no mark, and for one of a measure that is text."""
-    labels = {str(label.value): label.numeric_value for label in metric.values}
+    labels = {str(label.get("value")): label.get("numeric_value") for label in metric.values}
     if (number := labels.get(str(value))) is not None:
-        return number
+        return float(number)
     try:
         return None if value is None else float(value)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         if metric.type == "text":
             return None
         known = f": {', '.join(labels)}" if labels else ""

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.api.errors import LLMError
 from convrag.api.stage import LLM
-from convrag.api.types import Passage, Prompt
+from convrag.api.types import Passage
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.remember import answer_again
 
@@ -37,16 +38,28 @@ class Judge:
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
     def ask(
-        self,
-        template: PromptTemplate,
-        form: type[M],
-        problems: list[str],
-        lenient: type[M] | None = None,
-        **inputs: Any,
+        self, template: PromptTemplate, form: type[M], problems: list[str], other: type[M] | None = None, **inputs: Any
     ) -> M | None:
-        """Ask for a reply in a form; see `ask_for_form`."""
-        prompt = template.render(dict(self.sampling), **inputs)
-        return ask_for_form(self.llm, prompt, form, lenient or form, self.name, problems)
+        """Ask for a reply in a form, at most twice; None where the call failed, or the reply has no form.
+
+        Args:
+            template: of the prompt.
+            form: that is asked for.
+            problems: gets a message about a failed call, or a reply that broke the form.
+            other: a lenient form, which is read from a second reply that breaks the strict one.
+            **inputs: of the prompt.
+        """
+        from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
+
+        try:
+            return ask_json(self.llm, template.render(dict(self.sampling), **inputs), form)
+        except UnreadableReply as error:
+            problems.append(f"{self.name}: {error.complaint}")
+            with suppress(UnreadableReply):
+                return read_json(error.text, other or form)
+        except LLMError as error:
+            problems.append(f"{self.name}: {error}")
+        return None
 
 
 def name_judges(models: Sequence[LLM | None], temperature: float | None, repeat: int = 1) -> list[Judge]:
@@ -71,37 +84,6 @@ def check_tasks(judges: Sequence[Judge], tasks: Sequence[str], metric: str) -> I
 def passage_inputs(passage: Passage) -> dict[str, str]:
     """A passage as prompts are given it; the title is empty where the text begins with it already."""
     return {"title": "" if passage.text.startswith(passage.title) else passage.title, "text": passage.text}
-
-
-def ask_for_form(
-    llm: LLM, prompt: Prompt, strict: type[M], lenient: type[M], label: str, problems: list[str]
-) -> M | None:
-    """Ask for a reply in a strict form, at most twice; then read what the second reply has in a lenient one.
-
-    Args:
-        llm: the model.
-        prompt: what it is asked.
-        strict: the form that is asked for.
-        lenient: the form that is read from a reply that breaks the strict one.
-        label: begins each message in `problems`.
-        problems: gets a message about a failed call, or a reply that broke the strict form.
-
-    Returns:
-        None where the call failed, or the reply has neither form.
-    """
-    from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
-
-    try:
-        return ask_json(llm, prompt, strict)
-    except UnreadableReply as error:
-        problems.append(f"{label}: {error.complaint}")
-        try:
-            return read_json(error.text, lenient)
-        except UnreadableReply:
-            return None
-    except LLMError as error:
-        problems.append(f"{label}: {error}")
-        return None
 
 
 def repeat_calls(judge: Callable[[], T], repeat: int) -> list[T]:

@@ -107,33 +107,21 @@ class JudgeMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """The mean score of each turn by criterion, and the report. Raises RunStopped at a cost limit."""
-        from convrag_judging.rating_aggregate import RatingAggregate
+        from convrag_judging.rating_aggregate import TurnRatings, average, report_ratings
 
-        human = self._human() if self._human else ()
-        if self._judgements:
-            by_turn = self._read_judgements()
-            aggregate = RatingAggregate(self._rubric(), human, tuple(by_turn))
-            turns: Iterable[TurnRatings] = (self._look_up(record, by_turn) for record in records)
-        else:
-            aggregate = RatingAggregate(self._rubric(), human, title=self.title)
-            judge = partial(self._judge, rubric=self._rubric())
-            answered = (record for record in records if not lacks_part(record, "answer"))
-            turns = map_parallel(judge, answered, "judging", workers=self.workers)
-        for turn in turns:
-            aggregate.add(turn)
-        return Measurement(aggregate.average_turns(), report=aggregate.report())
-
-    def _read_judgements(self) -> dict[str, list[Rating]]:
         by_turn: dict[str, list[Rating]] = {}
         for rating in self._judgements() if self._judgements else ():
             by_turn.setdefault(rating.turn_id, []).append(rating)
-        return by_turn
-
-    def _look_up(self, record: TurnRecord, by_turn: Mapping[str, list[Rating]]) -> TurnRatings:
-        """The ratings that files have of a turn."""
-        from convrag_judging.rating_aggregate import TurnRatings
-
-        return TurnRatings(record.turn_id, tuple(by_turn.get(record.turn_id, ())))
+        if self._judgements:
+            turns = [TurnRatings(record.turn_id, tuple(by_turn.get(record.turn_id, ()))) for record in records]
+        else:
+            judge = partial(self._judge, rubric=self._rubric())
+            answered = (record for record in records if not lacks_part(record, "answer"))
+            turns = list(map_parallel(judge, answered, "judging", workers=self.workers))
+        means = average((rating for turn in turns for rating in turn.ratings), lambda rating: rating.turn_id)
+        in_files = tuple(by_turn) if self._judgements else None
+        human = self._human() if self._human else ()
+        return Measurement(means, report=report_ratings(turns, self._rubric(), human, in_files, self.title))
 
     def _judge(self, record: TurnRecord, rubric: Rubric) -> TurnRatings:
         """The ratings of a turn by all judges; an empty answer gets the lowest score, and no call is made for it."""

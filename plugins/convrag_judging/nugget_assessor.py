@@ -12,15 +12,6 @@ from convrag_judging.nugget_scores import LabelParser, NuggetSet, parse_assignme
 
 
 @dataclass(frozen=True)
-class NuggetPrompts:
-    """The prompts of the three steps: creation, importance and assignment."""
-
-    nuggetise: PromptTemplate
-    importance: PromptTemplate
-    assign: PromptTemplate
-
-
-@dataclass(frozen=True)
 class NuggetLimits:
     """How many passages (`window`) or nuggets (`batch`) a call has, the most nuggets, and the most words of one.
 
@@ -41,12 +32,12 @@ class NuggetAssessor:
 
     Args:
         judge: the model, and its name.
-        prompts: the prompts of the three steps.
+        prompts: of the three tasks: nuggetise, importance and assign.
         limits: the sizes of windows, batches and lists.
     """
 
     judge: Judge
-    prompts: NuggetPrompts
+    prompts: Mapping[str, PromptTemplate]
     limits: NuggetLimits
 
     def create_nuggets(self, turn: ReferenceTurn, passages: Sequence[Passage], problems: list[str]) -> list[str]:
@@ -68,10 +59,10 @@ class NuggetAssessor:
         texts = nuggets.texts
         importance, assignment = list(nuggets.importance), ["none"] * len(texts)
         if not importance:
-            form = self.prompts.importance, turn, texts, parse_importance, "vital, okay"
+            form = self.prompts["importance"], turn, texts, parse_importance, "vital, okay"
             importance = self._label(*form, problems)
         if answer.strip():
-            support = self.prompts.assign, turn, texts, parse_assignment, "support, partial, none"
+            support = self.prompts["assign"], turn, texts, parse_assignment, "support, partial, none"
             assignment = self._label(*support, problems, answer=answer)
         return NuggetAssessment.from_complete(self.judge.name, texts, importance, assignment)
 
@@ -105,7 +96,7 @@ class NuggetAssessor:
 
         most, longest = self.limits.nuggets, self.limits.words
         inputs = {**turn.prompt_inputs(), "passages": window, "nuggets": nuggets, "most": most, "words": longest}
-        reply = self.judge.ask(self.prompts.nuggetise, nuggets_form(most, longest), problems, NuggetList, **inputs)
+        reply = self.judge.ask(self.prompts["nuggetise"], nuggets_form(most, longest), problems, NuggetList, **inputs)
         found = reply.nuggets if reply else []
         return _remove_duplicates(nugget for nugget in found if 1 <= len(nugget.split()) <= longest)[:most]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from convrag import Report
@@ -95,134 +96,105 @@ FILE = "nuggets.jsonl"
 """The labels of a run, in a form that metrics.nuggets.judgements reads."""
 
 
-class NuggetAggregate:
-    """Collects the nugget judgements of one run.
+def report_judgements(
+    judgements: Sequence[TurnJudgement], min_nuggets: int, in_files: Sequence[str] | None
+) -> Report | None:
+    """The counts in sentences and as data, and the labels of models as a file; None where there was no turn.
 
     Args:
+        judgements: of the run's turns.
         min_nuggets: the fewest nuggets that an answer had to rest on.
-        turns_in_files: the turns that files of judgements hold; None where models judged.
+        in_files: the turns that files of judgements hold; None where models judged.
     """
+    if not judgements:
+        return None
+    counts = Counter(unequal=0, unpaired=0, unknown=0, left_open=0)
+    for each in (assessment for judgement in judgements for assessment in judgement.assessments):
+        labels = each.labels
+        counts.update(unequal=bool(labels.unpaired), unpaired=labels.unpaired)
+        counts.update(unknown=labels.unknown, left_open=each.missing_labels)
+    left_out = Counter(each.left_out for each in judgements)
+    numbers = {
+        "turns": len(judgements),
+        "scored": left_out[""],
+        "left_out": {reason: left_out[reason] for reason in REASONS},
+        "labels": dict(counts),
+        "unusable_replies": sum(len(each.problems) for each in judgements),
+        "not_in_run": len(set(in_files or ()) - {each.turn_id for each in judgements}),
+        "assessors": _average_assessors(judgements),
+    }
+    sentences = tuple(f"Nuggets{line}" for line in _describe(judgements, numbers, min_nuggets, len(in_files or ())))
+    rows = "\n".join(line for each in judgements for line in _to_json_lines(each))
+    return Report("judging", sentences, {TITLE: numbers}, {FILE: rows} if in_files is None and rows else {})
 
-    def __init__(self, min_nuggets: int, turns_in_files: Sequence[str] | None = None) -> None:
-        self.min_nuggets = min_nuggets
-        self.turns_in_files = turns_in_files
-        self.scores: dict[str, dict[str, float]] = {}
-        """Turn id -> measure -> value, for the turns that are scored."""
-        self._left_out: Counter[str] = Counter()
-        self._label_counts: Counter[str] = Counter()
-        self._problems: Counter[str] = Counter()
-        self._turns: set[str] = set()
-        self._assessor_scores: dict[str, list[dict[str, float]]] = {}
-        self._lines: list[str] = []
 
-    def add(self, judgement: TurnJudgement) -> None:
-        """Add a turn."""
-        self._turns.add(judgement.turn_id)
-        self._problems.update(judgement.problems)
-        if judgement.left_out:
-            self._left_out[judgement.left_out] += 1
-        else:
-            self.scores[judgement.turn_id] = judgement.compute_scores()
-        for assessment in judgement.assessments:
-            labels = assessment.labels
-            vital = sum(importance == "vital" for importance, _ in labels.pairs)
-            self._label_counts.update(
-                unequal=bool(labels.unpaired),
-                unpaired=labels.unpaired,
-                unknown=labels.unknown,
-                left_open=assessment.missing_labels,
-            )
-            counts = {"nuggets": float(len(labels.pairs)), "vital_nuggets": float(vital)}
-            self._assessor_scores.setdefault(assessment.assessor, []).append(labels.compute_scores() | counts)
-        self._lines += _to_json_lines(judgement)
+def _average_assessors(judgements: Sequence[TurnJudgement]) -> dict[str, dict[str, float]]:
+    """Assessor -> the number of turns that it judged, and the means over them."""
+    turns: dict[str, list[dict[str, float]]] = {}
+    for each in (assessment for judgement in judgements for assessment in judgement.assessments):
+        pairs = each.labels.pairs
+        vital = sum(importance == "vital" for importance, _ in pairs)
+        scores = {**each.labels.compute_scores(), "nuggets": float(len(pairs)), "vital_nuggets": float(vital)}
+        turns.setdefault(each.assessor, []).append(scores)
+    names = (*SCORES, "nuggets", "vital_nuggets")
+    return {
+        assessor: {"turns": float(len(rows))} | {name: fmean(row[name] for row in rows) for name in names}
+        for assessor, rows in turns.items()
+    }
 
-    def average_assessors(self) -> dict[str, dict[str, float]]:
-        """Assessor -> the number of turns that it judged, and the means over them."""
-        names = (*SCORES, "nuggets", "vital_nuggets")
-        return {
-            assessor: {
-                "turns": float(len(turns)),
-                **{name: sum(turn[name] for turn in turns) / len(turns) for name in names},
-            }
-            for assessor, turns in self._assessor_scores.items()
-        }
 
-    def report(self) -> Report | None:
-        """The counts in sentences and as data, and the labels of models as a file; None where there was no turn."""
-        if not self._turns:
-            return None
-        files = {FILE: "\n".join(self._lines)} if self.turns_in_files is None and self._lines else {}
-        return Report("judging", tuple(self._sentences()), {TITLE: self._numbers()}, files)
+def _describe(
+    judgements: Sequence[TurnJudgement], numbers: Mapping[str, Any], min_nuggets: int, in_files: int
+) -> Iterator[str]:
+    scores = [each.compute_scores() for each in judgements if not each.left_out]
+    if scores:
+        mean = {name: fmean(given) for name in scores[0] | {"nuggets_words": 0.0} if (given := _list(scores, name))}
+        words = mean.get("nuggets_words")
+        length = "length of the answers unknown" if words is None else f"answers of {words:.1f} words"
+        strict, count = mean["nuggets_strict_vital"], mean["nuggets_count"]
+        yield f": V_strict {strict:.3f} over {len(scores)} turns, {length}, {count:.1f} nuggets a turn"
+    if len(numbers["assessors"]) > 1:
+        yield ", V_strict by assessor: " + ", ".join(
+            f"{assessor} {mean['strict_vital']:.3f} ({mean['nuggets']:.1f} nuggets a turn, "
+            f"{mean['vital_nuggets']:.1f} vital)"
+            for assessor, mean in numbers["assessors"].items()
+        )
+    yield _describe_left_out(numbers, min_nuggets)
+    labels = numbers["labels"]
+    if labels["unequal"]:
+        yield (
+            f": {labels['unequal']} pairs of lists are of unequal length; {labels['unpaired']} labels have no partner, "
+            "and do not count"
+        )
+    if labels["unknown"]:
+        yield f": {labels['unknown']} labels cannot be read; they count as okay, or as no support"
+    if problems := Counter(problem for each in judgements for problem in each.problems):
+        yield (
+            f": {problems.total()} replies could not be used as they were, and {labels['left_open']} labels are "
+            f"missing for it; such nuggets do not count. Most often: {problems.most_common(1)[0][0]}"
+        )
+    if absent := numbers["not_in_run"]:
+        yield f": {absent} of {in_files} turns that files judge are not in this run"
 
-    def _count_absent(self) -> int:
-        """The number of turns in the files of judgements that the run does not have."""
-        return sum(turn_id not in self._turns for turn_id in self.turns_in_files or ())
 
-    def _numbers(self) -> dict[str, Any]:
-        names = ("unequal", "unpaired", "unknown", "left_open")
-        return {
-            "turns": len(self._turns),
-            "scored": len(self.scores),
-            "left_out": {reason: self._left_out[reason] for reason in REASONS},
-            "labels": {name: self._label_counts[name] for name in names},
-            "unusable_replies": self._problems.total(),
-            "not_in_run": self._count_absent(),
-            "assessors": self.average_assessors(),
-        }
+def _list(scores: Sequence[Mapping[str, float]], name: str) -> list[float]:
+    return [each[name] for each in scores if name in each]
 
-    def _sentences(self) -> Iterator[str]:
-        if self.scores:
-            yield self._headline()
-        if len(self._assessor_scores) > 1:
-            yield "Nuggets, V_strict by assessor: " + ", ".join(
-                f"{assessor} {mean['strict_vital']:.3f} ({mean['nuggets']:.1f} nuggets a turn, "
-                f"{mean['vital_nuggets']:.1f} vital)"
-                for assessor, mean in self.average_assessors().items()
-            )
-        yield self._describe_left_out()
-        counts = self._label_counts
-        if counts["unequal"]:
-            yield (
-                f"Nuggets: {counts['unequal']} pairs of lists are of unequal length; {counts['unpaired']} labels have "
-                "no partner, and do not count"
-            )
-        if counts["unknown"]:
-            yield f"Nuggets: {counts['unknown']} labels cannot be read; they count as okay, or as no support"
-        if self._problems:
-            reason, _ = self._problems.most_common(1)[0]
-            yield (
-                f"Nuggets: {self._problems.total()} replies could not be used as they were, and {counts['left_open']} "
-                f"labels are missing for it; such nuggets do not count. Most often: {reason}"
-            )
-        if absent := self._count_absent():
-            yield f"Nuggets: {absent} of {len(self.turns_in_files or ())} turns that files judge are not in this run"
 
-    def _headline(self) -> str:
-        strict = f"Nuggets: V_strict {self._average('nuggets_strict_vital'):.3f} over {len(self.scores)} turns"
-        known = any("nuggets_words" in scores for scores in self.scores.values())
-        words = f"answers of {self._average('nuggets_words'):.1f} words" if known else "length of the answers unknown"
-        return f"{strict}, {words}, {self._average('nuggets_count'):.1f} nuggets a turn"
-
-    def _average(self, measure: str) -> float:
-        values = [scores[measure] for scores in self.scores.values() if measure in scores]
-        return sum(values) / len(values)
-
-    def _describe_left_out(self) -> str:
-        """How many turns were left out, and why; with `min_nuggets`, too few nuggets are named even if 0 turns."""
-        reasons = {
-            FEW: f"rest on fewer than {self.min_nuggets} nuggets",
-            NO_PASSAGES: "have no passages to make nuggets from",
-            NO_NUGGETS: "have no nuggets",
-            NOT_JUDGED: "have no judgement",
-        }
-        counts = {reason: self._left_out[reason] for reason in reasons}
-        named = [
-            f"{count} {reasons[name]}"
-            for name, count in counts.items()
-            if count or (name == FEW and self.min_nuggets > 0)
-        ]
-        total = f"Nuggets: {sum(counts.values())} of {len(self._turns)} turns left out"
-        return f"{total}: {', '.join(named)}" if named else total
+def _describe_left_out(numbers: Mapping[str, Any], min_nuggets: int) -> str:
+    """How many turns were left out, and why; with `min_nuggets`, too few nuggets are named even if 0 turns."""
+    reasons = {
+        FEW: f"rest on fewer than {min_nuggets} nuggets",
+        NO_PASSAGES: "have no passages to make nuggets from",
+        NO_NUGGETS: "have no nuggets",
+        NOT_JUDGED: "have no judgement",
+    }
+    counts = numbers["left_out"]
+    named = [
+        f"{counts[each]} {what}" for each, what in reasons.items() if counts[each] or (each == FEW and min_nuggets)
+    ]
+    total = f": {sum(counts.values())} of {numbers['turns']} turns left out"
+    return f"{total}: {', '.join(named)}" if named else total
 
 
 def _to_json_lines(judgement: TurnJudgement) -> Iterator[str]:

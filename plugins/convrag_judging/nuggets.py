@@ -33,8 +33,8 @@ from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.judges import check_tasks, name_judges
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
-from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
-from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, NuggetAggregate, TurnJudgement
+from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits
+from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, TurnJudgement, report_judgements
 from convrag_judging.nugget_scores import SCORES, NuggetLabels, NuggetSet
 
 log = logging.getLogger(__name__)
@@ -124,12 +124,9 @@ class NuggetMetrics(Metrics):
 
         self._nuggets = Lazy(partial(read_nuggets, nuggets)) if nuggets else None
         self._labels = Lazy(partial(read_nugget_labels, list(judgements))) if judgements else None
-        self.nuggetise_template = _template("nuggetise", nuggetise_prompt)
-        self.importance_template = _template("importance", importance_prompt)
-        self.assign_template = _template("assign", assign_prompt)
-        self.prompt_templates = (self.nuggetise_template, self.importance_template, self.assign_template)
-
-        prompts = NuggetPrompts(self.nuggetise_template, self.importance_template, self.assign_template)
+        paths = dict(zip(_TASKS, (nuggetise_prompt, importance_prompt, assign_prompt), strict=True))
+        prompts = {task: PromptTemplate(task, package="convrag_judging", path=path) for task, path in paths.items()}
+        self.prompt_templates = tuple(prompts.values())
         sizes = NuggetLimits(window, batch, max_nuggets, nugget_words)
         self.judges = name_judges((llm, second_llm, third_llm), temperature)
         self.assessors = [NuggetAssessor(judge, prompts, sizes) for judge in self.judges]
@@ -172,17 +169,15 @@ class NuggetMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped at a cost limit."""
-        if self._labels:
-            labels = self._labels()
-            aggregate = NuggetAggregate(self.min_nuggets, list(labels))
-            judgements: Iterable[TurnJudgement] = (self._look_up(record, labels) for record in records)
+        labels = self._labels() if self._labels else None
+        if labels is not None:
+            judgements = [self._look_up(record, labels) for record in records]
         else:
-            aggregate = NuggetAggregate(self.min_nuggets)
             answered = (record for record in records if not lacks_part(record, "answer"))
-            judgements = map_parallel(self._judge, answered, "nuggets", workers=self.workers)
-        for judgement in judgements:
-            aggregate.add(judgement)
-        return Measurement(aggregate.scores, report=aggregate.report())
+            judgements = list(map_parallel(self._judge, answered, "nuggets", workers=self.workers))
+        scores = {each.turn_id: each.compute_scores() for each in judgements if not each.left_out}
+        report = report_judgements(judgements, self.min_nuggets, None if labels is None else list(labels))
+        return Measurement(scores, report=report)
 
     def _tasks(self) -> list[str]:
         """The tasks that models are asked to do; a file of nuggets replaces some."""
@@ -226,7 +221,3 @@ class NuggetMetrics(Metrics):
 
 def _count_words(answer: str) -> int:
     return len(strip_citations(answer).split())
-
-
-def _template(task: str, path: Path | None) -> PromptTemplate:
-    return PromptTemplate(task, package="convrag_judging", path=path)

@@ -1,16 +1,17 @@
 """Ratings by a rubric, asked of a model, and aggregated: means by turn and judge, agreement of judges and people."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from convrag import DataError, Report
 from convrag.sdk.judges import Repeats
 from convrag.sdk.strict_json import format_json
-from convrag_judging.agreement import Agreement, format_figure, krippendorff_alpha, measure_agreements
+from convrag_judging.agreement import format_figure, krippendorff_alpha, measure_agreements
 from convrag_judging.judgement_files import Rating, group_ratings
 
 
@@ -95,127 +96,71 @@ class TurnRatings:
     ratings: tuple[Rating, ...] = ()
     problems: tuple[str, ...] = ()
     empty: bool = False
-    repeats: Repeats | None = None
+    repeats: Repeats = field(default_factory=Repeats)
 
 
-class RatingAggregate:
-    """Collects the ratings of one run.
+def average(ratings: Iterable[Rating], key: Callable[[Rating], str]) -> dict[str, dict[str, float]]:
+    """Key -> criterion -> the mean score of the ratings that have them."""
+    scores: dict[str, dict[str, list[float]]] = {}
+    for rating in ratings:
+        scores.setdefault(key(rating), {}).setdefault(rating.criterion, []).append(rating.score)
+    return {name: {each: fmean(values) for each, values in found.items()} for name, found in scores.items()}
+
+
+def report_ratings(
+    turns: Sequence[TurnRatings], rubric: Rubric, human: Sequence[Rating], in_files: Sequence[str] | None, title: str
+) -> Report | None:
+    """Counts and agreement in sentences and as data, and each rating as a file; None where there was no turn.
 
     Args:
-        rubric: the rubric of the judges.
+        turns: with their ratings.
+        rubric: of the judges.
         human: the ratings of people.
-        turns_in_files: the turns that files of judgements hold; None where models judged.
-        title: of the report.
+        in_files: the turns that files of judgements hold; None where models judged.
+        title: of the numbers.
     """
+    if not turns:
+        return None
+    ratings = [rating for turn in turns for rating in turn.ratings]
+    table, judges = group_ratings(ratings), average(ratings, lambda rating: rating.annotator)
+    agreements = measure_agreements(table, group_ratings(human))
+    alphas = {
+        criterion: krippendorff_alpha([list(scores.values()) for scores in by_turn.values()])
+        for criterion, by_turn in table.items()
+        if len(judges) > 1
+    }
+    numbers = {
+        "turns": len(turns),
+        "judged": sum(bool(turn.ratings) for turn in turns),
+        "without_answer": sum(turn.empty for turn in turns),
+        "unusable_replies": sum(len(turn.problems) for turn in turns),
+        "not_in_run": len(set(in_files or ()) - {turn.turn_id for turn in turns}),
+        "judges": judges,
+        "alpha_among_judges": alphas,
+        "agreement": {name: asdict(agreement) for name, agreement in agreements.items()},
+    }
+    scale = f", on a scale from {rubric.lowest} to {rubric.highest}" if in_files is None else ""
+    lines = [f"Judge: {line}" for line in _describe(turns, numbers, scale, len(in_files or ()))]
+    lines += [f"Judge and people, {agreement.describe(name)}" for name, agreement in agreements.items()]
+    if missing := [name for name in group_ratings(human) if name not in agreements]:
+        lines.append(f"Judge: people scored {', '.join(missing)}, which nobody judged here")
+    file = "judgements.jsonl" if title == TITLE else f"judgements.{title}.jsonl"
+    rows = "\n".join(format_json(asdict(rating)) for rating in ratings)
+    return Report("judging", tuple(lines), {title: numbers}, {file: rows} if in_files is None and rows else {})
 
-    def __init__(
-        self,
-        rubric: Rubric,
-        human: Sequence[Rating] = (),
-        turns_in_files: Sequence[str] | None = None,
-        title: str = TITLE,
-    ) -> None:
-        self.title = title
-        self.rubric = rubric
-        self.human = human
-        self.turns_in_files = turns_in_files
-        self.turns: list[TurnRatings] = []
-        self._repeats = Repeats()
 
-    def add(self, turn: TurnRatings) -> None:
-        """Add a turn."""
-        self.turns.append(turn)
-        if turn.repeats:
-            self._repeats.add(turn.repeats)
-
-    def average_turns(self) -> dict[str, dict[str, float]]:
-        """Turn id -> criterion -> the mean over its annotators; turns without ratings are left out."""
-        means: dict[str, dict[str, float]] = {}
-        for turn in self.turns:
-            scores: dict[str, list[float]] = {}
-            for rating in turn.ratings:
-                scores.setdefault(rating.criterion, []).append(rating.score)
-            if scores:
-                means[turn.turn_id] = {name: sum(values) / len(values) for name, values in scores.items()}
-        return means
-
-    def average_judges(self) -> dict[str, dict[str, float]]:
-        """Judge -> criterion -> the mean of its scores."""
-        scores: dict[str, dict[str, list[float]]] = {}
-        for rating in self._ratings():
-            scores.setdefault(rating.annotator, {}).setdefault(rating.criterion, []).append(rating.score)
-        return {
-            judge: {name: sum(values) / len(values) for name, values in by_criterion.items()}
-            for judge, by_criterion in scores.items()
-        }
-
-    def compare_judges(self) -> dict[str, float | None]:
-        """Criterion -> Krippendorff's alpha (ordinal) among the judges; empty for a single one."""
-        if len(self.average_judges()) < 2:
-            return {}
-        table = group_ratings(self._ratings())
-        return {
-            criterion: krippendorff_alpha([list(scores.values()) for scores in turns.values()])
-            for criterion, turns in table.items()
-        }
-
-    def compare_with_people(self) -> dict[str, Agreement]:
-        """Criterion -> agreement with the ratings of people."""
-        return measure_agreements(group_ratings(self._ratings()), group_ratings(self.human))
-
-    def report(self) -> Report | None:
-        """Counts and agreement in sentences and as data, and each rating as a file; None where there was no turn."""
-        if not self.turns:
-            return None
-        lines = "\n".join(format_json(asdict(rating)) for rating in self._ratings())
-        file = "judgements.jsonl" if self.title == TITLE else f"judgements.{self.title}.jsonl"
-        files = {file: lines} if self.turns_in_files is None and lines else {}
-        return Report("judging", tuple(self._sentences()), {self.title: self._numbers()}, files)
-
-    def _ratings(self) -> list[Rating]:
-        return [rating for turn in self.turns for rating in turn.ratings]
-
-    def _count_problems(self) -> Counter[str]:
-        return Counter(problem for turn in self.turns for problem in turn.problems)
-
-    def _count_absent(self) -> int:
-        """The number of turns in the files of judgements that the run does not have."""
-        present = {turn.turn_id for turn in self.turns}
-        return sum(turn_id not in present for turn_id in self.turns_in_files or ())
-
-    def _numbers(self) -> dict[str, Any]:
-        return {
-            "turns": len(self.turns),
-            "judged": len(self.average_turns()),
-            "without_answer": sum(turn.empty for turn in self.turns),
-            "unusable_replies": self._count_problems().total(),
-            "not_in_run": self._count_absent(),
-            "judges": self.average_judges(),
-            "alpha_among_judges": self.compare_judges(),
-            "agreement": {name: asdict(agreement) for name, agreement in self.compare_with_people().items()},
-        }
-
-    def _sentences(self) -> Iterator[str]:
-        judges, judged = self.average_judges(), len(self.average_turns())
-        from_files = self.turns_in_files is not None
-        scale = "" if from_files else f", on a scale from {self.rubric.lowest} to {self.rubric.highest}"
-        yield f"Judge: {judged} of {len(self.turns)} answers judged by {', '.join(judges) or 'nobody'}{scale}"
-        if empty := sum(turn.empty for turn in self.turns):
-            yield f"Judge: {empty} turns have no answer, and the lowest score"
-        if problems := self._count_problems():
-            reason, _ = problems.most_common(1)[0]
-            yield f"Judge: {problems.total()} replies could not be used as they were. Most often: {reason}"
-        yield from (f"Judge: {sentence}" for sentence in self._repeats.describe())
-        if absent := self._count_absent():
-            yield f"Judge: {absent} of {len(self.turns_in_files or ())} turns that files judge are not in this run"
-        if alphas := self.compare_judges():
-            figures = ", ".join(f"{criterion} {format_figure(alpha)}" for criterion, alpha in alphas.items())
-            yield f"Judge: Krippendorff's alpha among the judges: {figures}"
-        if self.human:
-            yield from self._human_sentences()
-
-    def _human_sentences(self) -> Iterator[str]:
-        agreements = self.compare_with_people()
-        yield from (f"Judge and people, {agreement.describe(name)}" for name, agreement in agreements.items())
-        if missing := [name for name in group_ratings(self.human) if name not in agreements]:
-            yield f"Judge: people scored {', '.join(missing)}, which nobody judged here"
+def _describe(turns: Sequence[TurnRatings], numbers: Mapping[str, Any], scale: str, in_files: int) -> Iterator[str]:
+    yield f"{numbers['judged']} of {len(turns)} answers judged by {', '.join(numbers['judges']) or 'nobody'}{scale}"
+    if empty := numbers["without_answer"]:
+        yield f"{empty} turns have no answer, and the lowest score"
+    if problems := Counter(problem for turn in turns for problem in turn.problems):
+        yield f"{problems.total()} replies could not be used as they were. Most often: {problems.most_common(1)[0][0]}"
+    repeats = Repeats()
+    for turn in turns:
+        repeats.add(turn.repeats)
+    yield from repeats.describe()
+    if absent := numbers["not_in_run"]:
+        yield f"{absent} of {in_files} turns that files judge are not in this run"
+    if alphas := numbers["alpha_among_judges"]:
+        figures = ", ".join(f"{criterion} {format_figure(alpha)}" for criterion, alpha in alphas.items())
+        yield f"Krippendorff's alpha among the judges: {figures}"

@@ -1,10 +1,12 @@
 """The forms of replies: strict ones that are asked for, and lenient ones for reading a reply that breaks them."""
 
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, create_model, model_validator
 
 from convrag_judging.nugget_scores import LabelParser
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class LabelList(BaseModel):
@@ -24,17 +26,14 @@ class LabelList(BaseModel):
 def labels_form(count: int, parse: LabelParser, choices: str) -> type[LabelList]:
     """The strict form of `count` labels that `parse` knows."""
 
-    class Exact(LabelList):
-        @field_validator("labels")
-        @classmethod
-        def _check_labels(cls, labels: list[str]) -> list[str]:
-            if len(labels) != count:
-                raise ValueError(f"there must be {count} labels, not {len(labels)}")
-            if unknown := [label for label in labels if parse(label) is None]:
-                raise ValueError(f"{unknown[0]!r} is none of {choices}")
-            return labels
+    def check(labels: list[str]) -> list[str]:
+        if len(labels) != count:
+            raise ValueError(f"there must be {count} labels, not {len(labels)}")
+        if unknown := [label for label in labels if parse(label) is None]:
+            raise ValueError(f"{unknown[0]!r} is none of {choices}")
+        return labels
 
-    return Exact
+    return _make_strict(LabelList, labels=Annotated[list[str], AfterValidator(check)])
 
 
 class NuggetList(BaseModel):
@@ -51,17 +50,14 @@ class NuggetList(BaseModel):
 def nuggets_form(most: int, words: int) -> type[NuggetList]:
     """The strict form of at most `most` nuggets, of 1 to `words` words each."""
 
-    class Short(NuggetList):
-        @field_validator("nuggets")
-        @classmethod
-        def _check_nuggets(cls, nuggets: list[str]) -> list[str]:
-            if len(nuggets) > most:
-                raise ValueError(f"there must be at most {most} nuggets, not {len(nuggets)}")
-            if long := [nugget for nugget in nuggets if not 1 <= len(nugget.split()) <= words]:
-                raise ValueError(f"a nugget has 1 to {words} words, and this one {len(long[0].split())}: {long[0]!r}")
-            return nuggets
+    def check(nuggets: list[str]) -> list[str]:
+        if len(nuggets) > most:
+            raise ValueError(f"there must be at most {most} nuggets, not {len(nuggets)}")
+        if long := [nugget for nugget in nuggets if not 1 <= len(nugget.split()) <= words]:
+            raise ValueError(f"a nugget has 1 to {words} words, and this one {len(long[0].split())}: {long[0]!r}")
+        return nuggets
 
-    return Short
+    return _make_strict(NuggetList, nuggets=Annotated[list[str], AfterValidator(check)])
 
 
 class ScoreReply(BaseModel):
@@ -81,18 +77,21 @@ class ScoreReply(BaseModel):
 def scores_form(criteria: tuple[str, ...], lowest: int, highest: int) -> type[ScoreReply]:
     """The strict form of a score for each criterion: a whole number from `lowest` to `highest`."""
 
-    class OnScale(ScoreReply):
-        @field_validator("scores")
-        @classmethod
-        def _check_scores(cls, scores: dict[str, Any]) -> dict[str, Any]:
-            for name in criteria:
-                if name not in scores:
-                    raise ValueError(f"there is no score for {name!r}")
-                if parse_score(scores[name], lowest, highest) is None:
-                    raise ValueError(f"{name} must be a whole number from {lowest} to {highest}: {scores[name]!r}")
-            return scores
+    def check(scores: dict[str, Any]) -> dict[str, Any]:
+        for name in criteria:
+            if name not in scores:
+                raise ValueError(f"there is no score for {name!r}")
+            if parse_score(scores[name], lowest, highest) is None:
+                raise ValueError(f"{name} must be a whole number from {lowest} to {highest}: {scores[name]!r}")
+        return scores
 
-    return OnScale
+    return _make_strict(ScoreReply, scores=Annotated[dict[str, Any], AfterValidator(check)])
+
+
+def _make_strict(form: type[M], **fields: Any) -> type[M]:
+    """A form whose fields are checked."""
+    definitions: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
+    return create_model(form.__name__, __base__=form, **definitions)
 
 
 def parse_score(value: Any, lowest: int, highest: int) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from convrag import Dataset, Measurement, Metrics, Report, TurnRecord
+from convrag import Dataset, Measurement, Report, TurnRecord
 from convrag.sdk.answers import References, lacks_part
 from convrag.sdk.lazy import Lazy
 from convrag_metrics.grounding import GROUNDED, GroundingMetrics
@@ -15,7 +15,7 @@ _MEANING = (
 )
 
 
-class ReferenceFreeMetrics(Metrics):
+class ReferenceFreeMetrics(GroundingMetrics):
     """Measure answers by their evidence alone, where the data set has neither qrels nor reference answers.
 
     It measures what `grounding` does, by the words in common, and `answered`: the share of turns with an answer that
@@ -26,20 +26,18 @@ class ReferenceFreeMetrics(Metrics):
         dataset: which has qrels and reference answers, or not.
     """
 
-    reads = ("answer",)
-
     def __init__(self, *, dataset: Dataset) -> None:
+        super().__init__()
         self.dataset = dataset
-        self.grounding = GroundingMetrics()
         self._has_truth = Lazy(partial(_has_truth, dataset))
 
     def list_measures(self) -> Sequence[str]:
-        return (*self.grounding.list_measures(), _ANSWERED)
+        return (*super().list_measures(), _ANSWERED)
 
     def load_libraries(self) -> None:
         """Import those of `grounding`, where it will measure."""
         if not self._has_truth():
-            self.grounding.load_libraries()
+            super().load_libraries()
 
     def explain_gap(self) -> str:
         """Whether the data set has something better to measure by."""
@@ -54,13 +52,9 @@ class ReferenceFreeMetrics(Metrics):
         answered = {
             record.turn_id: {_ANSWERED: _is_answered(record)} for record in records if not lacks_part(record, "answer")
         }
-        grounded = self.grounding.measure(records)
+        grounded = super().measure(records)
         values = {turn_id: {**grounded.get(turn_id, {}), **values} for turn_id, values in answered.items()}
         return Measurement(values, report=Report("metrics.reference_free", (_MEANING,)) if values else None)
-
-    def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """The shares of `grounding` in place of its counts."""
-        return self.grounding.conclude(means)
 
 
 def _has_truth(dataset: Dataset) -> bool:

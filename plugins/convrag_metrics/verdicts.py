@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 
 class Supported(BaseModel):
@@ -25,11 +25,8 @@ class Verdicts(BaseModel):
 
 def verdicts_form(count: int) -> type[Verdicts]:
     """The form of `count` verdicts."""
-
-    class Exact(Verdicts):
-        verdicts: Annotated[list[bool], Field(min_length=count, max_length=count)]
-
-    return Exact
+    exact: Any = (Annotated[list[bool], Field(min_length=count, max_length=count)], ...)
+    return create_model("Verdicts", __base__=Verdicts, verdicts=exact)
 
 
 class Mark(BaseModel):

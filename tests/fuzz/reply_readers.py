@@ -42,7 +42,7 @@ from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.summarizer import LlmSummarizer
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import NuggetSet
-from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
+from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits
 from convrag_metrics.mtrag import MtragMetrics
 
 Check = Callable[[str], Any]
@@ -82,7 +82,7 @@ def _stages() -> dict[str, Any]:
     llm, embedder = _llm(), LetterEmbedder()
     detector = LlmDetector(llm=llm)
     names = ("nuggetise", "importance", "assign")
-    prompts = NuggetPrompts(*(PromptTemplate(name, package="convrag_judging") for name in names))
+    prompts = {name: PromptTemplate(name, package="convrag_judging") for name in names}
     ginger = GingerGenerator(
         llm=llm,
         detector=detector,
