@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from document_files import make_pdf
@@ -36,6 +38,11 @@ def open_passage(chat: ChatPage, place: str) -> Locator:
         chat.last.locator(".uncited summary").click()
     chat.last.locator(".source", has_text=place).first.click()
     return chat.panel.get_by_role("button", name="Open the document")
+
+
+def read_time(server: Server) -> str:
+    """When the server has read the documents."""
+    return str(httpx.get(f"{server.address}/api/models").json()["models"][0]["read"])
 
 
 def is_in_view(part: Locator) -> bool:
@@ -106,3 +113,20 @@ def test_a_pdf_opens_at_the_page_that_is_cited(browser: Browser, documents: tupl
             ("https://a.example/x", ""),
         ):
             assert page.evaluate(f"{names}.then((found) => found.getAddress('{url}', 9))") == (address or url)
+
+
+def test_a_document_that_is_gone_is_said_to_be(browser: Browser, documents: tuple[Server, Path]) -> None:
+    """The last test of this file: it deletes a document, which the server notices."""
+    server, handbook = documents
+    with open_page(browser, server.address) as page:
+        page.get_by_text("What is answered from was read on").wait_for()
+        chat = ChatPage(page)
+        chat.ask("Where is the printer?")
+        before = read_time(server)
+        (handbook / "notes.txt").unlink()
+        while read_time(server) == before:
+            time.sleep(0.2)
+        open_passage(chat, "notes.txt")
+        chat.panel.get_by_text("The document is no longer there.").wait_for()
+        assert "beside the kitchen" in chat.panel.inner_text()
+        assert find_violations(page) == []

@@ -19,7 +19,7 @@ export class ConnectionLost extends Error {}
 
 const path = (id, rest = "") => `/api/conversations/${encodeURIComponent(id)}${rest}`;
 
-/** @returns {Promise<Array<{id: string, domains: string[], llm: string, examples?: string[]}>>} */
+/** @returns {Promise<Array<{id: string, domains: string[], llm: string, examples?: string[], read: string}>>} */
 export const listModels = async () => (await getJson("/api/models")).models;
 export const listConversations = async (limit, offset) =>
   (await getJson(`/api/conversations?limit=${limit}&offset=${offset}`)).conversations;

@@ -67,7 +67,7 @@ class Page {
     this.list.refresh();
     this.list.mark(ids);
     try {
-      this.models ??= await listModels();
+      if (!ids.length || !this.models) this.models = await listModels(); // the documents may have been read again
       this.header.comparable = this.models.length > 1;
       if (!ids.length) this.showWelcome();
       else if (this.inProgress.has(this.place)) this.showThread(this.inProgress.get(this.place));

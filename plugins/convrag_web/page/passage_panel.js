@@ -4,7 +4,9 @@ import { listStatements, markSpans } from "../view/answer.js";
 import { make, makeLink } from "../view/dom.js";
 import { getAddress, getPlace } from "../view/names.js";
 import { findCitedSpans } from "../view/support.js";
+import { readDocument } from "./api.js";
 import { button } from "./controls.js";
+import { makeNotice } from "./notices.js";
 import { Sheet } from "./sheet.js";
 import { nameSource } from "./sources.js";
 
@@ -30,6 +32,14 @@ export class PassagePanel {
     const whole = conversationId && getPlace(source) && button("Open the document", () => this.openDocument(source, conversationId, spans), { icon: "document" });
     this.sheet.open(title, ...describe(source), text, whole, ...showStatements(source, statements, explainMarks(spans, named)), ...showSeen(source));
     text.querySelector("mark")?.scrollIntoView({ block: "nearest" });
+    if (whole) this.checkDocument(source, conversationId, whole);
+  }
+
+  /** Says so where the document that a passage was cut from has gone, or has changed there, since it was cited. */
+  async checkDocument(source, conversationId, opener) {
+    const shown = await readDocument(conversationId, source.id).catch((error) => error);
+    if (shown.status === 404) opener.replaceWith(makeNotice("The document is no longer there. This is what it said when it was cited."));
+    else if (shown.passage === null) opener.before(makeNotice("The document has changed. This is what it said when it was cited."));
   }
 
   close() {

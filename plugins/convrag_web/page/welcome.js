@@ -5,7 +5,7 @@ import { fill } from "./controls.js";
 
 export class Welcome {
   /**
-   * @param {Array<{id: string, domains: string[], llm: string, examples?: string[]}>} models
+   * @param {Array<{id: string, domains: string[], llm: string, examples?: string[], read: string}>} models
    * @param {(question: string) => void} ask
    */
   constructor(models, ask) {
@@ -62,8 +62,9 @@ export class Welcome {
     this.domainField.hidden = domains.length < 2;
     const questions = first.examples ?? [];
     fill(this.examples, ...questions.map((question) => this.makeExample(question)));
-    const rules = first.llm === "extractive";
-    this.hint.textContent = rules ? "No language model is set (llm=extractive): answers are made of sentences of the passages." : "";
+    const rules = first.llm === "extractive" && "No language model is set (llm=extractive): answers are made of sentences of the passages.";
+    const read = `What is answered from was read on ${new Date(first.read).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}.`;
+    this.hint.textContent = [rules, read].filter(Boolean).join(" ");
   }
 
   makeExample(question) {

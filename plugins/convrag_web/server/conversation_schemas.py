@@ -18,13 +18,17 @@ ExportFormat = Annotated[Literal["markdown", "json"], Query(description="of the 
 
 
 class ServedModelInfo(BaseModel):
-    """A model: its overrides behind the command's own, its corpora, its llm, and questions of its data set to try."""
+    """A model: its overrides behind the command's own, its corpora, its llm, and questions of its data set to try.
+
+    `read` is when its data set was read.
+    """
 
     id: str
     overrides: list[str]
     domains: list[str]
     llm: str
     examples: list[str]
+    read: datetime
 
 
 class ServedModelList(BaseModel):

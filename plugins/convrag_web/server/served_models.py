@@ -7,7 +7,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
 
 from convrag import (
     LLM,
@@ -69,8 +70,9 @@ class ServedModel:
     Args:
         name: of the model.
         overrides: that make it differ from the command's own configuration.
+        config: its configuration.
         wiring: of its stages.
-        conversations: keeps the conversations of all models.
+        pipeline: of these stages.
         options: of all models.
 
     Raises:
@@ -78,21 +80,52 @@ class ServedModel:
     """
 
     def __init__(
-        self, name: str, overrides: Sequence[str], wiring: Wiring, pipeline: Pipeline, options: ModelOptions
+        self,
+        name: str,
+        overrides: Sequence[str],
+        config: DictConfig,
+        wiring: Wiring,
+        pipeline: Pipeline,
+        options: ModelOptions,
     ) -> None:
         self.name = name
         self.overrides = tuple(overrides)
         self.pipeline = pipeline
+        self._config = config
+        self._options = options
+        self._use(wiring)
+        self._template = PromptTemplate("suggest", package="convrag.sdk")
+        if options.domain is not None and options.domain not in pipeline.domains:
+            raise ConfigError(f"task.domain={options.domain}: the data set has {', '.join(pipeline.domains)}")
+
+    def _use(self, wiring: Wiring) -> None:
+        self._wiring = wiring
         self._llm: LLM = wiring.get("llm")
         self.has_llm = self._llm.tasks is None
         """Whether there is a language model, and not rules in its place."""
         self._llm_name = wiring.describe_choice("llm").partition("=")[2]
         self._dataset: Dataset = wiring.get("dataset")
         self._open_corpus = cache(partial(Corpus.open_copy, self._dataset, store=wiring.store))
-        self._options = options
-        self._template = PromptTemplate("suggest", package="convrag.sdk")
-        if options.domain is not None and options.domain not in pipeline.domains:
-            raise ConfigError(f"task.domain={options.domain}: the data set has {', '.join(pipeline.domains)}")
+        self._read = datetime.now(UTC)
+
+    def list_files(self) -> list[Path]:
+        """The files and folders that the data set is read from."""
+        given = self._wiring.config["dataset"].get("path") or []
+        return [Path(each).expanduser().absolute() for each in ([given] if isinstance(given, str) else given)]
+
+    def read_again(self) -> None:
+        """Read the data set again; where it has changed, the next turn searches what is there now.
+
+        Turns in progress end with the stages that they began with. Raises ConvragError where it cannot be read: the
+        model goes on with what it has.
+        """
+        wiring = Wiring(self._config, self._wiring.command)
+        renewed = Pipeline.from_wiring(wiring, self.pipeline.settings)
+        if wiring.get("dataset") is not self._dataset:  # equal stages are one object
+            wiring.check()
+            wiring.prepare(for_new_questions=True)
+            self._use(wiring)
+            self.pipeline.stages, self.pipeline.domains = renewed.stages, renewed.domains
 
     def choose_domain(self, wanted: str | None) -> str:
         """The corpus that a question is about. Raises RequestError where it is unknown, or has to be named."""
@@ -108,7 +141,7 @@ class ServedModel:
     def describe(self) -> dict[str, Any]:
         """What a list of models says of it."""
         overrides = [override for override in self.overrides if not override.startswith("hydra.")]
-        offered = {"domains": list(self.pipeline.domains), "examples": self._examples}
+        offered = {"domains": list(self.pipeline.domains), "examples": self._examples, "read": self._read.isoformat()}
         return {"id": self.name, "overrides": overrides, "llm": self._llm_name, **offered}
 
     @cached_property
@@ -205,7 +238,7 @@ def build_models(
             config, command = compose_with(*overrides)
             wiring = Wiring(config, command)
             pipeline = Pipeline.for_conversations(wiring, settings_of(config), conversations, name)
-            built.append(ServedModel(name, overrides, wiring, pipeline, options))
+            built.append(ServedModel(name, overrides, config, wiring, pipeline, options))
             wiring.check()
         except ConvragError as error:
             if models is None:

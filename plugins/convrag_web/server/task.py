@@ -64,7 +64,7 @@ class ServeTask(Task):
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("fastapi", "uvicorn", "httptools", "prometheus_client"), "convrag[serve]"
+        ("fastapi", "uvicorn", "httptools", "prometheus_client", "watchfiles"), "convrag[serve]"
     )
     env_vars = ("CONVRAG_TOKEN",)
 
@@ -115,6 +115,7 @@ class ServeTask(Task):
         from convrag_web.server import serving
         from convrag_web.server.app import Access, make_app
         from convrag_web.server.served_models import ModelOptions, build_models
+        from convrag_web.server.watching import watching
 
         token = os.environ.get("CONVRAG_TOKEN", "").strip()
         if not token and not serving.is_loopback(self.host):
@@ -130,6 +131,7 @@ class ServeTask(Task):
                     wiring.prepare(for_new_questions=True)
                 server = serving.TurnServer(make_app(models, kept, self.limits, access, self.domain), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
-                with ending_conversations(observers, serving.print_line):
+                ending = ending_conversations(observers, serving.print_line)
+                with ending, watching(models, Path(config.store.path)):
                     serving.run_server(server, bound)
         return 0
