@@ -7,21 +7,22 @@ the whole (`conf.schema.json`), a variant of a group by its part (`conf.schema.j
 import inspect
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Union, get_type_hints
+from typing import Annotated, Any, Union, cast, get_type_hints
 
-from pydantic import ConfigDict, PydanticUserError, TypeAdapter, WithJsonSchema
+from pydantic import ConfigDict, Field, TypeAdapter, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypedDict  # the one of Python 3.11 does not tell pydantic all
 
 from convrag import ConfigError, ConvragError
 from convrag.sdk.console import make_console
 from convrag.sdk.files import write_atomically
 from convrag.sdk.groups import GROUPS, OPTION_KEY, SEVERAL, options_group
 from convrag.sdk.tasks.configuration import PRESETS, Settings, user_folder
-from convrag.sdk.tasks.options import Option, Parameter, describe_option, plain_value, plugins, variants, variants_of
-from convrag_kit.inventory import list_groups
+from convrag.sdk.tasks.options import Option, Parameter, describe_option, plain_value, plugins, variants
+from convrag_kit.inventory import find_base, find_variants, list_groups
 
 Schema = dict[str, Any]
 
@@ -30,7 +31,13 @@ _LATER = {"type": "string", "pattern": r"^\?\?\?$|\$\{"}
 
 
 class _Values(GenerateJsonSchema):
-    """What YAML holds for an annotation: the names of an enum, and anything for a class that has no JSON."""
+    """What YAML holds: also a number for a text (a path may be called 2024), the name of a member for an enum, and
+    anything for a class that has no JSON.
+    """
+
+    def generate_inner(self, schema: Any) -> Schema:
+        made = super().generate_inner(schema)
+        return {**made, "type": ["string", "number"]} if made.get("type") == "string" and made != _LATER else made
 
     def enum_schema(self, schema: Any) -> Schema:
         return {"enum": [*schema["cls"].__members__]}
@@ -46,143 +53,97 @@ def write_schema(file: Path) -> None:
     except OSError as error:
         raise ConfigError(f"task.schema={file}: it cannot be written: {error.strerror}") from error
     line = f"# yaml-language-server: $schema={file.absolute()}"
-    make_console().print(
-        f"Wrote {file}. The line of a preset: {line}\nOf a variant of a rewriter: {line}#/definitions/rewriter",
-        highlight=False,
-        soft_wrap=True,
-    )
+    told = f"Wrote {file}. The line of a preset: {line}\nOf a variant of a rewriter: {line}#/definitions/rewriter"
+    make_console().print(told, soft_wrap=True)
 
 
 def build_schema() -> Schema:
     """The schema of every option that is installed, and of the variants and presets, those of --config-dir included."""
-    own = _list_own_files()
-    names = {group: {*plugins.load().registry.options(options_group(group)), *variants(group)} for group in GROUPS}
-    names |= {group: {*variants(group)} for group in PRESETS}
-    names |= {group: names.get(group, set()) | files for group, files in own.items()}
-    definitions: Schema = {"defaults": _describe_defaults(names)}
+    options = {group: plugins.load().registry.options(group) for group in GROUPS}
+    names = {group: {*options.get(group, ()), *variants(group)} for group in (*GROUPS, *PRESETS)}
+    for file in user_folder.path.glob("*/*.yaml") if user_folder.path else ():
+        names.setdefault(file.parent.name, set()).add(file.stem)
+    definitions: Schema = {}
     for group in list_groups():
-        options = plugins.load().registry.options(group)
-        definitions |= {
-            f"{group}.{name}": _describe_option(each, own.get(group, set())) for name, each in options.items()
-        }
-        definitions[group] = {"anyOf": [_refer(f"{group}.{name}") for name in options]}
-        definitions[f"{group}.choice"] = {
-            "anyOf": [{"enum": [*sorted(names[group]), None]}, _refer(group), _LATER],
-        }
-    stages = {group: _describe_group(group) for group in GROUPS}
-    settings = _describe_fields(Settings, "#/properties")
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "convrag",
-        **_make_object({**settings, **stages, "defaults": _refer("defaults"), "hydra": {"type": "object"}}),
-        "definitions": definitions,
+        for name, option in options[group].items():
+            definitions[f"{group}.{name}"] = _describe_option(option, names[group])
+        definitions[group] = {"anyOf": [_refer(f"{group}.{name}") for name in options[group]]}
+    for group, known in names.items():
+        several = {"type": "array", "items": {"enum": sorted(known)}}
+        definitions[f"{group}.choice"] = {"anyOf": [{"enum": [*sorted(known), None]}, several, _LATER]}
+    chosen = {group: _refer(f"{group}.choice") for group in names}
+    keys = {key: each for group, each in chosen.items() for key in (group, f"override /{group}")}
+    patterns = {rf"^(optional )?(override )?/?{re.escape(group)}(@.*)?$": each for group, each in chosen.items()}
+    entry = {**_make_object(keys), "patternProperties": {**patterns, "^(optional )?(override )?/?hydra/": {}}}
+    definitions["defaults"] = {"type": "array", "items": {"anyOf": [{"type": "string"}, entry]}}
+    stages = {
+        group: {"description": inspect.getdoc(stage), "anyOf": [_refer(options_group(group)), _LATER]}
+        for group, stage in GROUPS.items()
     }
+    stages |= {group: _make_object({name: _refer(f"{group}.{name}") for name in options[group]}) for group in SEVERAL}
+    settings = _describe(_list_settings(Settings), "settings")
+    properties = {**settings["properties"], **stages, "defaults": _refer("defaults"), "hydra": {"type": "object"}}
+    head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "convrag"}
+    return {**head, **_make_object(properties), "definitions": {**definitions, "settings": settings}}
 
 
-def _list_own_files() -> dict[str, set[str]]:
-    """Group -> the names of the user's YAML files in the folder of --config-dir."""
-    files = sorted(user_folder.path.glob("*/*.yaml")) if user_folder.path else []
-    return {file.parent.name: {each.stem for each in files if each.parent == file.parent} for file in files}
-
-
-def _describe_defaults(names: Mapping[str, Iterable[str]]) -> Schema:
-    """The defaults list, an option of a group in an entry: `override /rewriter: mmr`, `/embedder@rewriter.embedder`."""
-    chosen = {
-        group: {"anyOf": [{"enum": [*sorted(each), None]}, {"type": "array", "items": {"enum": sorted(each)}}, _LATER]}
-        for group, each in names.items()
-    }
-    entry = {
-        **_make_object({key: each for group, each in chosen.items() for key in (group, f"override /{group}")}),
-        "patternProperties": {
-            **{rf"^(optional )?(override )?/?{re.escape(group)}(@.*)?$": each for group, each in chosen.items()},
-            "^(optional )?(override )?/?hydra/": {},
-        },
-    }
-    return {"type": "array", "items": {"anyOf": [{"type": "string"}, entry]}}
-
-
-def _describe_group(group: str) -> Schema:
-    """The place of a group's stage in a configuration; of several, by their names."""
-    told = (inspect.getdoc(GROUPS[group]) or "").partition("\n")[0]
-    if group not in SEVERAL:
-        return {"description": told, "anyOf": [_refer(options_group(group)), _LATER]}
-    return {
-        "description": told,
-        **_make_object({n: _refer(f"{group}.{n}") for n in plugins.load().registry.options(group)}),
-    }
-
-
-def _describe_option(option: Option, own: set[str]) -> Schema:
+def _describe_option(option: Option, names: set[str]) -> Schema:
     """The parameters of an option, at its place or in the file of a variant, which names in `defaults` what it extends.
 
     Args:
         option: one that cannot be read has any.
-        own: the names of the user's variants of the group.
+        names: of the group's options and variants.
     """
-    key = f"{option.group}.{option.name}"
     try:
         told = {each.name: each.help for each in describe_option(option).parameters}
+        given = {name: option.parameters[name] for name in told}
+        made = _describe({n: _type(each, told[n]) for n, each in given.items()}, f"{option.group}.{option.name}")
     except Exception as error:  # evaluating an annotation of a plugin may raise anything
         return {"description": str(error) if isinstance(error, ConvragError) else option.help, "type": "object"}
-    members = {
-        name: _describe_parameter(option.parameters[name], f"#/definitions/{key}/properties/{name}", text)
-        for name, text in told.items()
-    }
-    extended = "|".join(map(re.escape, sorted(_list_extensions(option) | own)))
+    for name, group in option.injected_groups().items():
+        choices = [_refer(f"{group}.choice"), _refer(options_group(group))]
+        made["properties"][name] = {"description": told[name], "anyOf": choices}
+    known, others = find_variants(option.group), plugins.load().registry.options(option.group)
+    free = (name for name in names if name not in others and find_base(name, known, others) in (option.name, name))
+    extended = "|".join(map(re.escape, sorted([option.name, *free])))
     base = {"contains": {"type": "string", "pattern": rf"^(/?\w+/)?({extended})(@.*)?$"}}
-    members |= {OPTION_KEY: {"const": option.name}, "defaults": {"allOf": [_refer("defaults"), base]}}
-    return {"description": option.help, **_make_object(members)}
+    made["properties"] |= {OPTION_KEY: {"const": option.name}, "defaults": {"allOf": [_refer("defaults"), base]}}
+    return {**made, "description": option.help}
 
 
-def _list_extensions(option: Option) -> set[str]:
-    """The name of an option, and those of the variants that extend it, or one another of these."""
-    found = {option.name}
-    extended = {each.name: each.extends for each in variants_of(option.group)}
-    while more := {name for name, base in extended.items() if base in found} - found:
-        found |= more
-    return found
-
-
-def _describe_parameter(parameter: Parameter, place: str, told: str) -> Schema:
-    if parameter.group:
-        return {"description": told, "anyOf": [_refer(f"{options_group(parameter.group)}.choice")]}
+def _type(parameter: Parameter, told: str) -> Any:
+    """The annotation of a parameter with its limits, its default and what is said of it."""
     limited = Annotated[(parameter.type, *parameter.limits)] if parameter.limits else parameter.type
-    default = {} if parameter.required else {"default": plain_value(parameter.default)}
-    return {"description": told, **_describe_type(limited, place), **default}
+    default = {} if parameter.required or parameter.group else {"default": plain_value(parameter.default)}
+    return _annotate(Any if parameter.group else limited, told, **default)
 
 
-def _describe_fields(cls: Any, place: str) -> dict[str, Schema]:
-    """The settings that are fields of a dataclass, which may be one themselves."""
-    hints = get_type_hints(cls)
+def _annotate(annotation: Any, told: str, **extra: Any) -> Any:
+    later = Annotated[Any, WithJsonSchema(_LATER)]
+    return Annotated[Union[annotation, later], Field(description=told, json_schema_extra=extra)]  # noqa: UP007
+
+
+def _list_settings(cls: Any) -> dict[str, Any]:
+    """The settings that are fields of a dataclass, which may be one themselves, as annotations by name."""
     found = {}
     for each in fields(cls):
-        here = f"{place}/{each.name}"
-        if is_dataclass(hints[each.name]):
-            found[each.name] = _make_object(_describe_fields(hints[each.name], f"{here}/properties"))
-        else:
-            found[each.name] = {**_describe_type(hints[each.name], here), "description": each.metadata["help"]}
+        kind = get_type_hints(cls)[each.name]
+        group = is_dataclass(kind) and _make_type(_list_settings(kind))
+        found[each.name] = group or _annotate(kind, each.metadata["help"])
     return found
 
 
-def _describe_type(annotation: Any, place: str) -> Schema:
-    """The values of an annotation; what it defines stays at its place, a JSON pointer."""
-    config = ConfigDict(arbitrary_types_allowed=True)
-    try:
-        adapter = TypeAdapter(Union[annotation, Annotated[Any, WithJsonSchema(_LATER)]], config=config)  # noqa: UP007
-    except PydanticUserError:  # it is none that pydantic knows
-        return {}
-    made = adapter.json_schema(ref_template=f"{place}/$defs/{{model}}", schema_generator=_Values)
-    return {key: _with_numbers(each) for key, each in made.items()}
+def _make_type(members: Mapping[str, Any]) -> Any:
+    made = cast(Any, TypedDict)("Members", members, total=False)
+    made.__pydantic_config__ = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    return made
 
 
-def _with_numbers(schema: Any) -> Any:
-    """A schema in which a number is a text as well: a path may be called 2024."""
-    if isinstance(schema, list):
-        return [_with_numbers(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    texts = {"type": ["string", "number"]} if schema.get("type") == "string" and "pattern" not in schema else {}
-    return {key: _with_numbers(each) for key, each in schema.items()} | texts
+def _describe(members: Mapping[str, Any], definition: str) -> Schema:
+    """An object with these annotated members; what they define stays in the definition."""
+    template = f"#/definitions/{definition}/$defs/{{model}}"
+    made: Schema = TypeAdapter(_make_type(members)).json_schema(ref_template=template, schema_generator=_Values)
+    return made
 
 
 def _make_object(properties: Mapping[str, Schema]) -> Schema:

@@ -1,6 +1,6 @@
 """The installed options and variants as data: where each comes from, its parameters, and whether it is ready to run."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import Any, Literal
@@ -53,8 +53,7 @@ def list_entries(group: str) -> list[Entry]:
     """The options of a group and their variants, in alphabetical order."""
     offered = options_group(group)
     options = {name: _make_option_entry(option) for name, option in plugins.load().registry.options(offered).items()}
-    extended = {each.name: each.extends for each in variants_of(offered)}
-    found = {**options, **{each.name: _make_variant_entry(each, options, extended) for each in variants_of(group)}}
+    found = {**options, **{each.name: _make_variant_entry(each, options) for each in variants_of(group)}}
     return [found[name] for name in sorted(found)]
 
 
@@ -112,12 +111,23 @@ def _find_fault(option: Option) -> str:
     return next((str(each) for each in failures if (each.plugin, each.distribution) == origin), "")
 
 
-def _make_variant_entry(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
+def find_variants(group: str) -> dict[str, str]:
+    """The variants of a group's options -> what each extends."""
+    return {each.name: each.extends for each in variants_of(options_group(group))}
+
+
+def find_base(name: str, variants: Mapping[str, str], options: Container[str]) -> str:
+    """The option that a variant extends in the end; another name where that leads to none."""
+    seen = set[str]()
+    while name not in options and name in variants and name not in seen:
+        seen.add(name)
+        name = variants[name]
+    return name
+
+
+def _make_variant_entry(variant: Variant, options: Mapping[str, Entry]) -> Entry:
     """A variant may extend another variant; the option that the last one extends has its parameters and state."""
-    base, seen = variant.extends, set[str]()
-    while base not in options and base in extended and base not in seen:
-        seen.add(base)
-        base = extended[base]
+    base = find_base(variant.name, find_variants(variant.group), options)
     entry = Entry(
         group=variant.group,
         name=variant.name,

@@ -12,9 +12,6 @@ from omegaconf import DictConfig
 from convrag import Task, TurnRecord
 from convrag.sdk.streaming import Stream
 
-NAME = "convrag"
-"""Of the only pipeline, as task=serve names its only model."""
-
 
 class McpTask(Task):
     """Offer search, ask and rewrite to an assistant or an editor, by the Model Context Protocol over standard input.
@@ -46,13 +43,13 @@ class McpTask(Task):
         output = os.dup(1)
         os.dup2(2, 1)  # what libraries print while stages are made ready; the SDK does so while it serves
         with closing(Conversations(self.conversations or wiring.store.path / "conversations.db")) as kept:
-            pipeline = Pipeline.for_conversations(wiring, settings_of(config), kept, NAME)
+            pipeline = Pipeline.for_conversations(wiring, settings_of(config), kept, "convrag")
             wiring.check()
             wiring.prepare(for_new_questions=True)
             sys.stdout.flush()
             os.dup2(output, 1)
             with ending_conversations([pipeline.watch.observers], make_console(stderr=True).print):
-                make_server({NAME: pipeline}, self.domain, take_turn).run("stdio")
+                make_server({"convrag": pipeline}, self.domain, take_turn).run("stdio")
         return 0
 
 

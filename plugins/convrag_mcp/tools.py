@@ -96,16 +96,12 @@ class Tools:
         return [query.text for query in (await self._run(rewrite, conversation, domain)).queries]
 
     async def _run(self, work: Callable[[Pipeline, Session], TurnRecord], id: str, domain: str) -> TurnRecord:
-        """Do the work in a conversation; a new one is dropped unless it has a turn. Raises ToolError for our errors."""
-        session = None
+        """Do the work in a conversation, which is kept once it has a turn. Raises ToolError for our errors."""
         try:
             name, session = self._find(id, domain)
             record = await self._take_turn(name, lambda: work(self._pipelines[name], session))
         except ConvragError as error:
             raise ToolError(redact(str(error))) from error
-        finally:
-            if session and not id and not session.history:
-                self._conversations.delete(session.id)
         if record.error:
             raise ToolError(redact(record.error))
         return record

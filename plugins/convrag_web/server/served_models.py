@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import OmegaConf
 
 from convrag import (
     LLM,
@@ -70,7 +70,6 @@ class ServedModel:
     Args:
         name: of the model.
         overrides: that make it differ from the command's own configuration.
-        config: its configuration.
         wiring: of its stages.
         pipeline: of these stages.
         options: of all models.
@@ -80,18 +79,11 @@ class ServedModel:
     """
 
     def __init__(
-        self,
-        name: str,
-        overrides: Sequence[str],
-        config: DictConfig,
-        wiring: Wiring,
-        pipeline: Pipeline,
-        options: ModelOptions,
+        self, name: str, overrides: Sequence[str], wiring: Wiring, pipeline: Pipeline, options: ModelOptions
     ) -> None:
         self.name = name
         self.overrides = tuple(overrides)
         self.pipeline = pipeline
-        self._config = config
         self._options = options
         self._use(wiring)
         self._template = PromptTemplate("suggest", package="convrag.sdk")
@@ -119,7 +111,7 @@ class ServedModel:
         Turns in progress end with the stages that they began with. Raises ConvragError where it cannot be read: the
         model goes on with what it has.
         """
-        wiring = Wiring(self._config, self._wiring.command)
+        wiring = Wiring(OmegaConf.create(self._wiring.logged_config), self._wiring.command)
         renewed = Pipeline.from_wiring(wiring, self.pipeline.settings)
         if wiring.get("dataset") is not self._dataset:  # equal stages are one object
             wiring.check()
@@ -238,7 +230,7 @@ def build_models(
             config, command = compose_with(*overrides)
             wiring = Wiring(config, command)
             pipeline = Pipeline.for_conversations(wiring, settings_of(config), conversations, name)
-            built.append(ServedModel(name, overrides, config, wiring, pipeline, options))
+            built.append(ServedModel(name, overrides, wiring, pipeline, options))
             wiring.check()
         except ConvragError as error:
             if models is None:

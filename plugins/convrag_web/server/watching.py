@@ -13,7 +13,7 @@ from convrag_web.server.served_models import ServedModels
 
 log = logging.getLogger("convrag.serve")
 
-LOOK_SECONDS = 60.0
+LOOK_MILLISECONDS = 60_000
 """After so long without a change the files are looked at all the same: a network drive tells nobody of changes."""
 
 
@@ -29,14 +29,12 @@ def watching(models: ServedModels, ignored: Path) -> Iterator[None]:
     ended = Event()
 
     def follow() -> None:
-        unless = DefaultFilter(ignore_paths=[ignored.absolute()])
-        wait = int(LOOK_SECONDS * 1000)
-        for _ in watch(*paths, watch_filter=unless, stop_event=ended, yield_on_timeout=True, rust_timeout=wait):
+        how = {"stop_event": ended, "yield_on_timeout": True, "rust_timeout": LOOK_MILLISECONDS}
+        for _ in watch(*paths, watch_filter=DefaultFilter(ignore_paths=[ignored.absolute()]), **how):
             read_again(models)
 
-    thread = Thread(target=follow, name="watching", daemon=True)
     if paths:
-        thread.start()
+        Thread(target=follow, name="watching", daemon=True).start()
     try:
         yield
     finally:
