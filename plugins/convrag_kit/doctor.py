@@ -26,8 +26,7 @@ class DoctorTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Print the findings; 1 where one of them would make a run fail."""
-        failed = print_findings(examine(config))
-        return int(failed > 0)
+        return int(print_findings(examine(config)) > 0)
 
 
 def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:

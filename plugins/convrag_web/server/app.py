@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from convrag import Conversations, ConvragError, TurnRecord, __version__
+from convrag import Conversations, TurnRecord, __version__
 from convrag.sdk.tasks.options import plugins
 from convrag_web.server import conversations_api, openai_api, source_page
 from convrag_web.server.citations import SourceLinks
@@ -277,14 +277,11 @@ def _make_apps_beside(models: ServedModels, domain: str | None, runner: TurnRunn
     """What plugins serve beside ours."""
 
     async def take_turn(name: str, work: Callable[[], TurnRecord]) -> TurnRecord:
+        turn = await runner.start(lambda _: work(), lambda: name)
         try:
-            turn = await runner.start(lambda _: work(), lambda: name)
-            try:
-                return await turn.finish()
-            finally:
-                turn.cancel()
-        except RequestError as error:
-            raise ConvragError(str(error)) from error
+            return await turn.finish()
+        finally:
+            turn.cancel()
 
     pipelines = {name: model.pipeline for name, model in models.items()}
     serve_beside = plugins.load().manager.hook.convrag_serve_beside

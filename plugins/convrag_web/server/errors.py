@@ -59,7 +59,7 @@ _RETRIED = frozenset({408, 409, 429})
 """Beside those from 500, the statuses after which OpenAI's clients send a request again unless they are told not to."""
 
 
-class RequestError(Exception):
+class RequestError(ConvragError):
     """An error that a client is told.
 
     Args:

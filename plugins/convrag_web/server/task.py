@@ -126,12 +126,11 @@ class ServeTask(Task):
         access = Access(token, serving.list_hosts(self.host, self.hosts), self.cors)
         with closing(Conversations(self.conversations or Path(config.store.path) / "conversations.db")) as kept:
             models, wirings = build_models(self.models, kept, ModelOptions(self.domain, self.suggestions))
-            with serving.bind_socket(self.host, self.port) as bound:
+            with serving.bind_socket(self.host, self.port) as bound, watching(models, Path(config.store.path)):
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
                 server = serving.TurnServer(make_app(models, kept, self.limits, access, self.domain), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
-                ending = ending_conversations(observers, serving.print_line)
-                with ending, watching(models, Path(config.store.path)):
+                with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)
         return 0

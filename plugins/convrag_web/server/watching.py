@@ -1,6 +1,5 @@
 """Documents that change while they are served: they are read again, and the next turn searches what is there now."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +8,7 @@ from threading import Event, Thread
 from watchfiles import DefaultFilter, watch
 
 from convrag.sdk.secrets import redact
-from convrag_web.server.served_models import ServedModels
-
-log = logging.getLogger("convrag.serve")
+from convrag_web.server.served_models import ServedModels, log
 
 LOOK_MILLISECONDS = 60_000
 """After so long without a change the files are looked at all the same: a network drive tells nobody of changes."""
