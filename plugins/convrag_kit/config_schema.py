@@ -4,7 +4,6 @@ It is of draft 7, which the language servers of editors know best. A preset, or 
 the whole (`conf.schema.json`), a variant of a group by its part (`conf.schema.json#/definitions/rewriter`).
 """
 
-import inspect
 import json
 import re
 from collections.abc import Mapping
@@ -76,10 +75,7 @@ def build_schema() -> Schema:
     patterns = {rf"^(optional )?(override )?/?{re.escape(group)}(@.*)?$": each for group, each in chosen.items()}
     entry = {**_make_object(keys), "patternProperties": {**patterns, "^(optional )?(override )?/?hydra/": {}}}
     definitions["defaults"] = {"type": "array", "items": {"anyOf": [{"type": "string"}, entry]}}
-    stages = {
-        group: {"description": inspect.getdoc(stage), "anyOf": [_refer(options_group(group)), _LATER]}
-        for group, stage in GROUPS.items()
-    }
+    stages = {g: {"description": c.__doc__, "anyOf": [_refer(options_group(g)), _LATER]} for g, c in GROUPS.items()}
     stages |= {group: _make_object({name: _refer(f"{group}.{name}") for name in options[group]}) for group in SEVERAL}
     settings = _describe(_list_settings(Settings), "settings")
     properties = {**settings["properties"], **stages, "defaults": _refer("defaults"), "hydra": {"type": "object"}}
@@ -96,8 +92,7 @@ def _describe_option(option: Option, names: set[str]) -> Schema:
     """
     try:
         told = {each.name: each.help for each in describe_option(option).parameters}
-        given = {name: option.parameters[name] for name in told}
-        made = _describe({n: _type(each, told[n]) for n, each in given.items()}, f"{option.group}.{option.name}")
+        made = _describe({n: _type(option.parameters[n], t) for n, t in told.items()}, f"{option.group}.{option.name}")
     except Exception as error:  # evaluating an annotation of a plugin may raise anything
         return {"description": str(error) if isinstance(error, ConvragError) else option.help, "type": "object"}
     for name, group in option.injected_groups().items():

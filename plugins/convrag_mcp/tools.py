@@ -16,7 +16,6 @@ from convrag.sdk.tasks.turns import Session, TurnOptions
 from convrag.sdk.transcript import list_sources
 
 TakeTurn = Callable[[str, Callable[[], TurnRecord]], Awaitable[TurnRecord]]
-"""Takes a turn of the pipeline with a name, in a thread."""
 
 INSTRUCTIONS = (
     "Tools over a collection of documents. `ask` answers a question from them with citations, and goes on with a "
@@ -127,7 +126,7 @@ def make_server(pipelines: Mapping[str, Pipeline], domain: str | None, take_turn
     Args:
         pipelines: by name, the default first; they keep their conversations in one database.
         domain: the corpus that questions are about where a call names none.
-        take_turn: takes their turns.
+        take_turn: takes a turn of the pipeline with a name, in a thread.
     """
     tools = Tools(pipelines, domain, take_turn)
     server: MCPServer[Any] = MCPServer("convrag", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")

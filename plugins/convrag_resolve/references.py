@@ -34,13 +34,8 @@ class Link(NamedTuple):
 
     def describe(self) -> dict[str, str]:
         """The link for a trace."""
-        return {
-            "kind": "reference",
-            "phrase": self.phrase,
-            "antecedent": self.antecedent,
-            "turn": self.turn_id,
-            "rule": "language model",
-        }
+        told = {"kind": "reference", "phrase": self.phrase, "antecedent": self.antecedent, "turn": self.turn_id}
+        return {**told, "rule": "language model"}
 
 
 def link_references(question: str, turns: Sequence[Turn], references: Iterable[Reference]) -> list[Link]:
