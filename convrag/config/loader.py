@@ -118,9 +118,9 @@ class OwnLoader(ConfigLoaderImpl):
         self.places, self.store = places, store
         self.take_store(self.repository)
 
-    def _parse_overrides_and_create_caching_repo(self, config_name: str | None, overrides: list[str]) -> Any:
-        """Called by Hydra, which makes new sources for hydra.searchpath."""
-        parsed, repository = super()._parse_overrides_and_create_caching_repo(config_name, overrides)
+    def _parse_overrides_and_create_caching_repo(self, *arguments: Any) -> Any:
+        """Called by Hydra, which makes new sources for hydra.searchpath; 1.4 gives more arguments than 1.3."""
+        parsed, repository = super()._parse_overrides_and_create_caching_repo(*arguments)
         self.take_store(repository)
         return parsed, repository
 

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from hydra import compose as hydra_compose
 from hydra import initialize, version
+from hydra._internal.core_plugins.structured_config_source import StructuredConfigSource
+from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -39,6 +42,18 @@ def test_there_are_two() -> None:
 def test_without_its_callbacks_hydra_runs_no_job() -> None:
     with pytest.raises(TypeError, match="callbacks"):
         HydraContext(config_loader=None)  # type: ignore[call-arg, arg-type]
+
+
+def test_what_stands_in_the_way_of_python_3_14_and_hydra_1_4() -> None:
+    """Fails when one of the two is gone: CONTRIBUTING.md, "Newer Pythons and Hydras", says what to do then."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == ">=3.11,<3.14"
+    assert "hydra-core>=1.3.2,<1.4" in project["dependencies"]
+    # 3.14's argparse reads the help of each option when it is added, and this one of Hydra 1.3 is no text.
+    odd = [action.option_strings for action in get_args_parser()._actions if not isinstance(action.help, str | None)]
+    assert odd == [["--shell-completion", "-sc"]]
+    # Hydra 1.4.0rc3 asks no store for options (OwnLoader.take_store gives it ours): "tracker 'auto' does not exist".
+    assert "store" in vars(StructuredConfigSource("schema", "structured://"))
 
 
 @pytest.fixture
