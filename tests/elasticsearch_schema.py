@@ -102,6 +102,7 @@ class Specification:
     def _check_query(self, where: str, operation: dict[str, Any], given: dict[str, str]) -> None:
         described = [self._deref(item) for item in (*operation["shared"], *operation.get("parameters", []))]
         known = {item["name"]: item["schema"] for item in described if item["in"] == "query"}
+        known["filter_path"] = {"type": "string"}  # every request may have it
         for name, value in given.items():
             if name not in known:
                 raise Invalid(f"{where} has no parameter {name!r}")

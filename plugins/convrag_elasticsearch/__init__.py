@@ -1,4 +1,6 @@
-"""Retrievers on an Elasticsearch cluster, by words, vectors and ELSER, for corpora that outgrow one machine."""
+"""Retrievers on a cluster of Elasticsearch or OpenSearch, by words, vectors and tokens, for corpora that outgrow one
+machine.
+"""
 
 from convrag import Register, hookimpl
 
@@ -7,6 +9,7 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register the retrievers."""
     register("retriever", "elasticsearch", "convrag_elasticsearch.retriever:ElasticsearchRetriever")
+    register("retriever", "opensearch", "convrag_elasticsearch.retriever:OpenSearchRetriever")
     register(
         "retriever",
         "elser",

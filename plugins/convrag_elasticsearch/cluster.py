@@ -1,33 +1,42 @@
-"""The cluster: one client for all requests, whose errors are translated into ours."""
+"""The cluster: one client for all requests, which are repeated while their failure may pass."""
 
 from __future__ import annotations
 
+import json
+import logging
 import threading
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
 
-from convrag_elasticsearch.connection import ClusterError, Connection, translate_error
-from convrag_elasticsearch.retries import RetryPolicy
-
-if TYPE_CHECKING:
-    from elasticsearch import Elasticsearch
-
-T = TypeVar("T")
+from convrag.sdk.cancelling import waiting
+from convrag_elasticsearch.connection import Connection
+from convrag_elasticsearch.engine import Engine
+from convrag_elasticsearch.errors import OTHER_ENGINE, ClusterError, Failure, explain_failure
+from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
 
 _PING_POLICY = RetryPolicy(timeout=10, retries=0, max_wait=0)
+
+log = logging.getLogger(__name__)
 
 
 class Cluster:
     """Sends requests to the cluster; it connects at the first one.
 
+    While the cluster is known not to answer, each request is tried once.
+
     Args:
+        engine: what the cluster runs.
         policy: the retries of each request.
     """
 
-    def __init__(self, policy: RetryPolicy) -> None:
+    def __init__(self, engine: Engine, policy: RetryPolicy) -> None:
+        self.engine = engine
         self.policy = policy
         self._lock = threading.Lock()
-        self._connected: tuple[Connection, Elasticsearch] | None = None
+        self._connected: tuple[Connection, Any] | None = None
+        self._unavailable = False
+        self._waits = False
 
     def __enter__(self) -> Cluster:
         return self
@@ -39,56 +48,92 @@ class Cluster:
                 self._connected[1].close()
                 self._connected = None
 
-    @property
-    def connection(self) -> Connection:
-        """The address and the credentials in use."""
-        return self._connect()[0]
-
-    def request(self, call: Callable[[Elasticsearch], T], *, if_missing: T | None = None) -> T:
-        """Call the client, and return what the call returns.
+    def request(self, method: str, path: str, body: Any = None, *, if_missing: Any = None) -> Any:
+        """Send a request, with retries, and return the reply.
 
         Args:
-            call: takes the client.
+            method: "GET", "PUT", ...
+            path: with the query; names in it are quoted.
+            body: plain data, or bytes: lines of JSON.
             if_missing: returned where the cluster replies 404; None raises that as well.
 
         Raises:
-            ClusterError: the cluster did not answer, or replied with an error.
+            ClusterError: the cluster did not answer, replied with an error, or not all shards answered.
         """
-        connection, client = self._connect()
-        failure = None
+        media = "application/x-ndjson" if isinstance(body, bytes) else "application/json"
+        data = body if body is None or isinstance(body, bytes) else write_json(body)
+        policy = RetryPolicy(self.policy.timeout, 0, 0) if self._unavailable else self.policy
         try:
-            return call(client)
-        except Exception as error:
-            failure = translate_error(error, connection) if _is_client_error(error) else error
-        if if_missing is not None and isinstance(failure, ClusterError) and failure.status == 404:
-            return if_missing
-        raise failure  # outside of `except`: else the original error, which may hold a key, would be its context
+            with waiting():
+                reply = call_with_retries(lambda: self._send(method, path, data, media), policy, self._tell_wait)
+        except ClusterError as error:
+            self._unavailable = error.unavailable
+            if if_missing is not None and error.status == 404:
+                return if_missing
+            raise
+        self._unavailable = self._waits = False
+        return reply
+
+    def explain(self, item: Any) -> ClusterError:
+        """Build an error from a reply {"error": ..., "status": ...}, to a whole request or to one item of it."""
+        failure = Failure(int(item.get("status") or 500), item.get("error"))
+        return explain_failure(failure, self.engine.name, self._connect()[0])
 
     def find_problems(self) -> Iterator[str]:
         """Yield what prevents any request: variables that are missing or contradict each other, or no answer."""
-        connection = Connection.from_environment()
+        connection = self.engine.read_connection()
         if problems := list(connection.find_problems()):
             yield from problems
             return
-        with Cluster(_PING_POLICY) as cluster:
+        with Cluster(self.engine, _PING_POLICY) as cluster:
             try:
-                cluster.request(lambda client: client.info())
+                if other := self.engine.find_other_engine(cluster.request("GET", "/")):
+                    yield str(explain_failure(Failure(400, other, OTHER_ENGINE), self.engine.name, connection))
             except ClusterError as error:
                 yield str(error)
 
-    def _connect(self) -> tuple[Connection, Any]:
-        from convrag_elasticsearch import client
+    def _send(self, method: str, path: str, body: bytes | None, media: str) -> Any:
+        connection, client = self._connect()
+        try:
+            reply = self.engine.send(client, method, path, body, media)
+        except Exception as error:
+            failure = self.engine.read_failure(error)
+            if failure is None:
+                raise
+        else:
+            shards = reply.get("_shards") if isinstance(reply, dict) else None
+            if not shards or not shards["failed"]:
+                return reply
+            failure = Failure(503, f"only {shards['successful']} of {shards['total']} shards answered")
+        # outside of `except`: else the original error, which may hold a key, would be its context
+        raise explain_failure(failure, self.engine.name, connection)
 
+    def _tell_wait(self, error: BaseException | None) -> None:
+        """Say once that the cluster is waited for."""
+        if not self._waits:
+            self._waits = True
+            log.warning("%s It is asked again, with pauses of %g s together at most.", error, self.policy.max_wait)
+
+    def _connect(self) -> tuple[Connection, Any]:
         with self._lock:
             if self._connected is None:
-                connection = Connection.from_environment()
+                connection = self.engine.read_connection()
                 if problem := next(connection.find_problems(), ""):
-                    raise ClusterError(problem)
-                self._connected = connection, client.create_client(connection, self.policy)
+                    raise ClusterError(problem, 400)
+                self._connected = connection, self.engine.connect(connection, self.policy.timeout)
             return self._connected
 
 
-def _is_client_error(error: Exception) -> bool:
-    from convrag_elasticsearch import client
+def write_json(value: Any) -> bytes:
+    """Write a value in one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
-    return isinstance(error, client.CLIENT_ERRORS)
+
+def write_lines(values: Iterable[Any]) -> bytes:
+    """Write values as lines of JSON, as requests with many parts have them."""
+    return b"".join(write_json(value) + b"\n" for value in values)
+
+
+def make_path(*parts: str) -> str:
+    """Make the path of a request from the names in it."""
+    return "".join(f"/{quote(part, safe='*')}" for part in parts)

@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 from convrag import Passage
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import count_parts
-from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.connection import TRANSIENT_STATUSES, ClusterError, build_cluster_error
+from convrag_elasticsearch.cluster import Cluster, make_path, write_lines
+from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.retries import send_items
 from convrag_elasticsearch.subqueries import build_document, build_document_id
 
 META = "convrag"
 """The key under `_meta` of a mapping where an index is described."""
 
-_NO_INDEX: Mapping[str, Any] = {}
 _FINGERPRINT_LENGTH = 16
 _MAX_DOMAIN_LENGTH = 80
 
@@ -37,12 +36,15 @@ class CompleteIndex(NamedTuple):
 
 def find_index(cluster: Cluster, alias: str) -> CompleteIndex | None:
     """Find the index that an alias stands for; None where there is none yet. Raises ClusterError."""
-    states = cluster.request(lambda client: client.indices.get(index=alias), if_missing=_NO_INDEX)
-    for index, state in states.items():
+    for index, state in cluster.request("GET", make_path(alias), if_missing={}).items():
         about = state["mappings"].get("_meta", {}).get(META, {})
-        count = int(cluster.request(lambda client: client.count(index=alias))["count"])
-        return CompleteIndex(index, int(about.get("passages", -1)), count)
+        return CompleteIndex(index, int(about.get("passages", -1)), count_passages(cluster, alias))
     return None
+
+
+def count_passages(cluster: Cluster, index: str) -> int:
+    """Count the passages of an index or alias. Raises ClusterError, also where not all shards answer."""
+    return int(cluster.request("GET", make_path(index, "_count"))["count"])
 
 
 def build_alias(prefix: str, domain: str, kind: str, fingerprint: str) -> str:
@@ -144,7 +146,7 @@ class IndexBuilder:
 
         A complete index that has lost passages is not repaired: a new one is built beside it.
         """
-        states = self.cluster.request(lambda client: client.indices.get(index=f"{plan.alias}-*"), if_missing=_NO_INDEX)
+        states = self.cluster.request("GET", make_path(f"{plan.alias}-*"), if_missing={})
         last = max((parse_generation(name) for name in states), default=0)
         if last > (parse_generation(current.name) if current else 0):
             return build_index_name(plan.alias, last), True
@@ -155,12 +157,12 @@ class IndexBuilder:
     def _create(self, plan: IndexPlan, index: str) -> None:
         settings = dict(plan.settings)
         if plan.processors:
-            processors = [dict(processor) for processor in plan.processors]
-            self.cluster.request(lambda client: client.ingest.put_pipeline(id=plan.alias, processors=processors))
+            pipeline = {"processors": [dict(processor) for processor in plan.processors]}
+            self.cluster.request("PUT", make_path("_ingest", "pipeline", plan.alias), pipeline)
             settings["default_pipeline"] = plan.alias
         mapping = {**plan.mapping, "_meta": {META: dict(plan.about)}}
         try:
-            self.cluster.request(lambda client: client.indices.create(index=index, mappings=mapping, settings=settings))
+            self.cluster.request("PUT", make_path(index), {"mappings": mapping, "settings": settings})
         except ClusterError as error:
             # It exists where another process created it meanwhile, or where our own first attempt lost its reply.
             if "resource_already_exists_exception" not in str(error):
@@ -192,31 +194,38 @@ class IndexBuilder:
     def _find_missing(self, passages: Sequence[Passage], index: str) -> list[Passage]:
         """Find the passages that an interrupted build has not sent."""
         ids = [build_document_id(passage.id) for passage in passages]
-        docs = self.cluster.request(lambda client: client.mget(index=index, ids=ids, source=False))["docs"]
+        docs = self.cluster.request("POST", f"{make_path(index, '_mget')}?_source=false", {"ids": ids})["docs"]
         existing = {doc["_id"] for doc in docs if doc.get("found")}
         return [passage for passage, id_ in zip(passages, ids, strict=True) if id_ not in existing]
 
     def _send_batch(self, passages: Sequence[Passage], index: str, fields: Sequence[Mapping[str, Any]]) -> None:
         """Send passages; what the cluster rejects for the moment is sent again. Raises ClusterError for other ones."""
-        from convrag_elasticsearch.client import send_bulk
-
+        path = f"{make_path(index, '_bulk')}?filter_path=items.*._id,items.*.status,items.*.error"
         actions = [
-            {"_op_type": "create", "_id": build_document_id(passage.id), "_source": build_document(passage) | dict(own)}
+            write_lines(({"create": {"_id": build_document_id(passage.id)}}, build_document(passage) | dict(own)))
             for passage, own in zip(passages, fields, strict=True)
         ]
 
-        def send(pending: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-            return self.bulk_cluster.request(lambda client: send_bulk(client, pending, index, self.chunk_bytes))
+        def send(pending: Sequence[bytes]) -> list[ClusterError | None]:
+            replies = [self.bulk_cluster.request("POST", path, body) for body in join_lines(pending, self.chunk_bytes)]
+            return [self._read_item(item["create"]) for reply in replies for item in reply["items"]]
 
-        results = send_items(send, actions, self.cluster.policy, lambda result: result["status"] in TRANSIENT_STATUSES)
-        if rejected := next((result for result in results if result["status"] not in _CREATED), None):
-            error = build_cluster_error(rejected, self.cluster.connection)
-            raise ClusterError(f"passage {rejected['_id']!r} cannot be indexed. {error}", error.status)
+        results = send_items(send, actions, self.cluster.policy)
+        if rejected := next((result for result in results if result is not None), None):
+            raise rejected
+
+    def _read_item(self, item: Mapping[str, Any]) -> ClusterError | None:
+        """Read what became of a passage; None where it is there."""
+        if item["status"] in _CREATED:
+            return None
+        error = self.cluster.explain(item)
+        message = f"passage {item['_id']!r} cannot be indexed. {error}"
+        return ClusterError(message, error.status, error.reason, transient=error.transient)
 
     def _verify(self, index: str, passages: int) -> None:
         """Check that the index holds exactly the passages of the corpus. Raises ClusterError."""
-        self.cluster.request(lambda client: client.indices.refresh(index=index))
-        count = int(self.cluster.request(lambda client: client.count(index=index))["count"])
+        self.cluster.request("POST", make_path(index, "_refresh"))
+        count = count_passages(self.cluster, index)
         if count != passages:
             raise ClusterError(
                 f"{index} holds {count:,} passages and the corpus {passages:,}, so it is not used: delete "
@@ -227,7 +236,7 @@ class IndexBuilder:
     def _publish(self, plan: IndexPlan, index: str, passages: int, replaced: CompleteIndex | None) -> None:
         """Give the index its aliases, and delete the one that it replaces, in a single step."""
         about = {META: {**plan.about, "passages": passages}}
-        self.cluster.request(lambda client: client.indices.put_mapping(index=index, meta=about))
+        self.cluster.request("PUT", make_path(index, "_mapping"), {"_meta": about})
         actions: list[dict[str, Any]] = [
             {"remove": {"index": f"{plan.latest_alias}-*", "alias": plan.latest_alias, "must_exist": False}},
             {"add": {"index": index, "alias": plan.alias}},
@@ -235,4 +244,15 @@ class IndexBuilder:
         ]
         if replaced:
             actions.append({"remove_index": {"index": replaced.name}})
-        self.cluster.request(lambda client: client.indices.update_aliases(actions=actions))
+        self.cluster.request("POST", "/_aliases", {"actions": actions})
+
+
+def join_lines(lines: Sequence[bytes], most: int) -> Iterator[bytes]:
+    """Join lines, in their order, to bodies of at most so many bytes; a longer line is one by itself."""
+    start = size = 0
+    for place, line in enumerate(lines):
+        if size and size + len(line) > most:
+            yield b"".join(lines[start:place])
+            start, size = place, 0
+        size += len(line)
+    yield b"".join(lines[start:])

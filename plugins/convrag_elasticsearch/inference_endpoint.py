@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.connection import ClusterError
-
-if TYPE_CHECKING:
-    from convrag_elasticsearch.cluster import Cluster
-
-
-TASK_TYPE = "sparse_embedding"
+from convrag_elasticsearch.cluster import Cluster, make_path
+from convrag_elasticsearch.errors import ClusterError
 
 _POLL_INTERVAL = 2.0
 _TEST_TEXT = "Is the model ready?"
@@ -31,6 +25,7 @@ class InferenceEndpoint:
 
     def __init__(self, inference_id: str, *, model: str, create: bool, wait: float) -> None:
         self.inference_id = inference_id
+        self.path = make_path("_inference", "sparse_embedding", inference_id)
         self.model = model
         self.create = create
         self.wait = wait
@@ -54,11 +49,7 @@ class InferenceEndpoint:
     def _test(self, cluster: Cluster) -> ClusterError | None:
         """Run inference on a text, the only proof that the endpoint works; return the error."""
         try:
-            cluster.request(
-                lambda client: client.inference.inference(
-                    task_type=TASK_TYPE, inference_id=self.inference_id, input=[_TEST_TEXT]
-                )
-            )
+            cluster.request("POST", self.path, {"input": [_TEST_TEXT]})
         except ClusterError as error:
             if error.status == 0:
                 raise
@@ -70,22 +61,14 @@ class InferenceEndpoint:
         settings = {"model_id": self.model, "num_allocations": 1, "num_threads": 1}
         config = {"service": "elasticsearch", "service_settings": settings}
         try:
-            cluster.request(
-                lambda client: client.inference.put(
-                    task_type=TASK_TYPE, inference_id=self.inference_id, inference_config=config
-                )
-            )
+            cluster.request("PUT", self.path, config)
         except ClusterError as error:
             if error.status not in (0, 408):  # after a timeout, the cluster goes on with it
                 return error
         return self._test(cluster)
 
     def _exists(self, cluster: Cluster) -> bool:
-        nothing: Mapping[str, Any] = {}
-        found = cluster.request(
-            lambda client: client.inference.get(task_type=TASK_TYPE, inference_id=self.inference_id), if_missing=nothing
-        )
-        return bool(found)
+        return bool(cluster.request("GET", self.path, if_missing={}))
 
     def _may_be_starting(self, cluster: Cluster) -> bool:
         return self._exists(cluster) and self._fetch_deployment(cluster).get("state") != "failed"
@@ -93,9 +76,7 @@ class InferenceEndpoint:
     def _fetch_deployment(self, cluster: Cluster) -> Mapping[str, Any]:
         """Fetch the statistics of the model's deployment: `state`, `reason`, `nodes`; empty where there is none."""
         nothing: Mapping[str, Any] = {"trained_model_stats": []}
-        found = cluster.request(
-            lambda client: client.ml.get_trained_models_stats(model_id=self.model), if_missing=nothing
-        )
+        found = cluster.request("GET", make_path("_ml", "trained_models", self.model, "_stats"), if_missing=nothing)
         running = [stats["deployment_stats"] for stats in found["trained_model_stats"] if "deployment_stats" in stats]
         own = [stats for stats in running if stats.get("deployment_id") in (self.inference_id, self.model)]
         return next(iter([*own, *running]), {})
@@ -135,7 +116,7 @@ def find_licence_problems(cluster: Cluster) -> list[str]:
     Raises ClusterError only where the cluster is unavailable.
     """
     try:
-        licence: Mapping[str, Any] = cluster.request(lambda client: client.license.get())["license"]
+        licence: Mapping[str, Any] = cluster.request("GET", "/_license")["license"]
     except ClusterError as error:
         if error.unavailable:
             raise

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.sdk.cancelling import sleep
-from convrag.sdk.retry_after import parse_retry_after
+from convrag_elasticsearch.errors import ClusterError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -39,28 +39,36 @@ class RetryPolicy:
     max_wait: float
 
 
-def call_with_retries(call: Callable[[], T], policy: RetryPolicy, *, is_transient: Callable[[Any], bool]) -> T:
-    """Call a function, and again while its outcome is transient; return, or raise, the last outcome.
+def is_transient(error: object) -> bool:
+    """Whether an error may be another when the request is repeated."""
+    return isinstance(error, ClusterError) and error.transient
+
+
+def call_with_retries(
+    call: Callable[[], T],
+    policy: RetryPolicy,
+    tell: Callable[[BaseException | None], None] = lambda error: None,
+    is_transient: Callable[[BaseException], bool] = is_transient,
+) -> T:
+    """Call a function, and again while its error is transient; return its result, or raise the last error.
 
     Args:
         call: the function.
         policy: how often, and for how long.
-        is_transient: whether a result, or an error, may be another when the call is repeated.
+        tell: called with the error before each wait but the first, which is short.
+        is_transient: whether an error may be another when the call is repeated.
     """
-    from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_attempt
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
     def exceeds_max_wait(state: RetryCallState) -> bool:
         return bool(state.idle_for + state.upcoming_sleep > policy.max_wait)
 
-    def last_outcome(state: RetryCallState) -> Any:
-        assert state.outcome is not None
-        return state.outcome.result()
-
     retrying = Retrying(
         stop=stop_after_attempt(policy.retries + 1) | exceeds_max_wait,
         wait=_wait_seconds,
-        retry=retry_if_exception(is_transient) | retry_if_result(is_transient),
-        retry_error_callback=last_outcome,
+        retry=retry_if_exception(is_transient),
+        before_sleep=lambda state: tell(_read_error(state)) if state.attempt_number > 1 else None,
+        reraise=True,
         sleep=sleep,
     )
     result: T = retrying(call)
@@ -72,20 +80,16 @@ class _Rejected(Exception):
 
 
 def send_items(
-    send: Callable[[Sequence[A]], Sequence[T]],
-    items: Sequence[A],
-    policy: RetryPolicy,
-    is_transient: Callable[[T], bool],
-) -> list[T]:
+    send: Callable[[Sequence[A]], Sequence[T | ClusterError]], items: Sequence[A], policy: RetryPolicy
+) -> list[T | ClusterError]:
     """Send items in one request, then again those that were rejected for the moment.
 
     Args:
-        send: items -> a result for each, in the same order.
+        send: items -> a result or an error for each, in the same order.
         items: what to send.
-        policy: how often, and for how long. After the last try, the results say what was rejected.
-        is_transient: whether a result may be another when its item is sent again.
+        policy: how often, and for how long. After the last try, the errors say what was rejected.
     """
-    results: dict[int, T] = {}
+    results: dict[int, T | ClusterError] = {}
     pending = list(range(len(items)))
 
     def send_pending() -> None:
@@ -96,7 +100,7 @@ def send_items(
             raise _Rejected
 
     with suppress(_Rejected):
-        call_with_retries(send_pending, policy, is_transient=lambda outcome: isinstance(outcome, _Rejected))
+        call_with_retries(send_pending, policy, is_transient=lambda error: isinstance(error, _Rejected))
     return [results[place] for place in range(len(items))]
 
 
@@ -112,13 +116,9 @@ def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
     return wait + random.random() * INITIAL_BACKOFF
 
 
-def read_retry_after(outcome: Any) -> float | None:
-    """Read the Retry-After header, a number or a date, of a reply or an error: seconds; None where there is none."""
-    headers: Any = getattr(getattr(outcome, "meta", None), "headers", None)
-    return parse_retry_after(str((headers or {}).get("retry-after") or ""))
-
-
 def _wait_seconds(state: RetryCallState) -> float:
-    outcome = state.outcome
-    assert outcome is not None
-    return backoff_seconds(state.attempt_number, read_retry_after(outcome.exception() or outcome.result()))
+    return backoff_seconds(state.attempt_number, getattr(_read_error(state), "retry_after", None))
+
+
+def _read_error(state: RetryCallState) -> Any:
+    return state.outcome and state.outcome.exception()

@@ -1,4 +1,4 @@
-"""`retriever=elasticsearch` and `retriever=elser`: lexical, dense, sparse and hybrid search on a cluster."""
+"""`retriever=elasticsearch`, `opensearch` and `elser`: lexical, dense, sparse and hybrid search on a cluster."""
 
 import re
 import threading
@@ -8,13 +8,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import ConfigError, DataError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store, operational
+from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store, operational
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
 from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES, ClusterError, Connection
+from convrag_elasticsearch.engine import Engine, VectorIndexType
+from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.index_builder import IndexBuilder, IndexPlan, build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
+from convrag_elasticsearch.on_elasticsearch import Elasticsearch
+from convrag_elasticsearch.on_opensearch import OpenSearch
 from convrag_elasticsearch.retries import RetryPolicy
 from convrag_elasticsearch.search import IndexSearcher, MultiSearch
 from convrag_elasticsearch.sparse import PassageVectorFile, QueryType, QueryVectorFile, SparseSubquery
@@ -23,7 +26,6 @@ from convrag_elasticsearch.subqueries import (
     DenseSubquery,
     LexicalSubquery,
     Subquery,
-    VectorIndexType,
     base_mapping_properties,
 )
 
@@ -36,14 +38,8 @@ _PREFIX = re.compile(r'[^-_+.A-Z\\/*?"<>| ,#:][^A-Z\\/*?"<>| ,#:]*')
 """How an index's name may begin."""
 
 
-class ElasticsearchRetriever(Retriever):
-    """Search on an Elasticsearch cluster: by words, by vectors, by weighted tokens, or by two of them together.
-
-    `python -m convrag task=index retriever=elasticsearch` builds the index once; several settings may have theirs side
-    by side. Address and credentials come from environment variables alone: ES_URL (several nodes, separated by commas)
-    or ES_CLOUD_ID, ES_API_KEY or ES_USER and ES_PASSWORD, ES_CA_CERTS. A passage counts with its title and text. Of
-    several queries those with a positive weight count: "bm25" adds weighted scores, "dense" adds weighted vectors,
-    "sparse" fuses ranks. Searches of parallel conversations are sent as one request.
+class ClusterRetriever(Retriever):
+    """Search on a cluster of any engine.
 
     Args:
         dataset: whose corpora are searched.
@@ -52,22 +48,22 @@ class ElasticsearchRetriever(Retriever):
         mode: "bm25" (words), "dense" (nearest neighbours), "sparse" (tokens, from ELSER or from files), or "hybrid"
             ("bm25" and `second`, by reciprocal rank fusion).
         second: what "hybrid" adds to "bm25": "dense" or "sparse".
-        analyzer: Elasticsearch's analyzer that makes words of texts for "bm25"; "english" drops stop words and stems.
+        analyzer: the cluster's analyzer that makes words of texts for "bm25"; "english" drops stop words and stems.
         k1: saturation of term frequency: the larger, the more repeated words count. Default: Lucene's.
         b: normalisation by passage length, from 0 (none) to 1 (full). Default: Lucene's.
         vectors: how "dense" indexes vectors: "hnsw" (a graph: fast, misses some passages), "int8_hnsw" (a graph of
             quantised vectors: a quarter of the memory), "flat" (no graph: exact, and slow for many passages).
-        candidates: nearest neighbours that each shard considers (num_candidates): more find more and take longer;
-            10,000 at most.
-        inference_id: the inference endpoint that makes tokens for "sparse"; null takes those of passages and of queries
-            from files.
+        candidates: nearest neighbours that each shard considers: more find more and take longer; 10,000 at most.
+        inference_id: Elasticsearch's inference endpoint that makes tokens for "sparse"; null takes those of passages
+            and of queries from files.
         passage_vectors: JSONL file with the tokens of each passage, instead of an endpoint, as SPLADE makes them:
             {"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}.
         query_vectors: JSONL file with the tokens of each query, instead of an endpoint:
             {"text": "...", "vector": {...}}, or with the turn's "id" where a rewrite is a single query.
         query: the type of "sparse" queries with an endpoint: "sparse_vector" (one vector for each passage) or
             "semantic_text" (the cluster splits passages into chunks, and the best one counts).
-        prune: leave tokens with small weights out of "sparse" queries: faster, and a little worse.
+        prune: leave frequent tokens with small weights out of "sparse" queries on Elasticsearch: faster, and a little
+            worse.
         create_endpoint: let task=index create the endpoint, with `model`, where it is missing.
         model: Elasticsearch's name of the model that the endpoint is created with.
         endpoint_wait: seconds that task=index waits for a model to be downloaded and started.
@@ -94,9 +90,8 @@ class ElasticsearchRetriever(Retriever):
     """
 
     libraries = ("numpy",)
-    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("elasticsearch", "tenacity"), "convrag[elasticsearch]")
-    env_vars = ENVIRONMENT_VARIABLES
-    option: ClassVar[str] = "elasticsearch"
+    engine: ClassVar[Engine]
+    option: ClassVar[str]
     """Its name, for messages."""
 
     def __init__(
@@ -142,11 +137,17 @@ class ElasticsearchRetriever(Retriever):
             )
         by_name: dict[str, Subquery] = {
             "bm25": LexicalSubquery(analyzer, k1, b),
-            "dense": DenseSubquery(embedder, vectors, candidates),
+            "dense": DenseSubquery(self.engine, embedder, vectors, candidates),
         }
         names = ["bm25", second] if mode == "hybrid" else [mode]
         if "sparse" in names:
+            if not self.engine.has_endpoints and (inference_id or query == "semantic_text" or prune):
+                raise ConfigError(
+                    f"retriever={self.option}: inference_id, query=semantic_text and prune are Elasticsearch's: set "
+                    "retriever.passage_vectors and retriever.query_vectors to files with tokens"
+                )
             by_name["sparse"] = SparseSubquery(
+                self.engine,
                 _make_endpoint(
                     inference_id, query, passage_vectors, query_vectors, model, create_endpoint, endpoint_wait
                 ),
@@ -162,7 +163,7 @@ class ElasticsearchRetriever(Retriever):
         self.replicas = replicas
         self.prefix = prefix
         self.on_failure = on_failure
-        self.cluster = Cluster(RetryPolicy(timeout, retries, retry_seconds))
+        self.cluster = Cluster(self.engine, RetryPolicy(timeout, retries, retry_seconds))
         self._index_policy = RetryPolicy(index_timeout, retries, retry_seconds)
         self._sending = {"threads": threads, "chunk": chunk, "chunk_bytes": chunk_bytes}
         self._searcher = IndexSearcher(self.subqueries, MultiSearch(self.cluster, window, batch), rrf_k, depth)
@@ -177,20 +178,14 @@ class ElasticsearchRetriever(Retriever):
         return name != "embedder" or searched == "dense"
 
     def check(self) -> Iterator[str]:
-        for domain in self.dataset.domains():
-            try:
-                if next(iter(self.dataset.corpus(domain)), None) is None:
-                    yield f"the data set has no passages to search for the domain {domain!r}."
-            except DataError as error:
-                yield str(error)
         for subquery in self.subqueries:
             yield from subquery.find_local_problems()
         yield from self.cluster.find_problems()
 
     def endpoints(self) -> Sequence[str]:
         """The cluster's addresses, without users and passwords; none where they are not valid, which `check` says."""
-        connection = Connection.from_environment()
-        return () if any(connection.find_problems()) else (connection.cloud_id or connection.shown_address,)
+        connection = self.engine.read_connection()
+        return () if any(connection.find_problems()) else (connection.get("CLOUD_ID") or connection.shown_address,)
 
     def prepare(self) -> None:
         """Check that the indexes and all that a search needs are on the cluster. Raises NotReady with all problems."""
@@ -232,7 +227,10 @@ class ElasticsearchRetriever(Retriever):
 
     def _build_index(self, domain: str) -> str:
         plan = self._plan_index(domain)
-        with Cluster(self._index_policy) as bulk_cluster, self.store.lock([f"elasticsearch/{plan.alias}"]):
+        with (
+            Cluster(self.engine, self._index_policy) as bulk_cluster,
+            self.store.lock([f"{self.engine.option}/{plan.alias}"]),
+        ):
             builder = IndexBuilder(self.cluster, bulk_cluster, **self._sending)
             return builder.build(plan, lambda: self.dataset.corpus(domain), self._build_fields)
 
@@ -277,6 +275,37 @@ class ElasticsearchRetriever(Retriever):
         """
         subqueries = [subquery.identity() for subquery in self.subqueries]
         return {"layout": _LAYOUT, "shards": self.shards, "legs": subqueries}
+
+
+class ElasticsearchRetriever(ClusterRetriever):
+    """Search on an Elasticsearch cluster: by words, by vectors, by weighted tokens, or by two of them together.
+
+    `python -m convrag task=index retriever=elasticsearch` builds the index once; several settings may have theirs side
+    by side. Address and credentials come from environment variables alone: ES_URL (several nodes, separated by commas)
+    or ES_CLOUD_ID, ES_API_KEY or ES_USER and ES_PASSWORD, ES_CA_CERTS. A passage counts with its title and text. Of
+    several queries those with a positive weight count: "bm25" adds weighted scores, "dense" adds weighted vectors,
+    "sparse" fuses ranks. Searches of parallel conversations are sent as one request.
+    """
+
+    requires: ClassVar = {"elasticsearch": "convrag[elasticsearch]", "tenacity": "convrag[elasticsearch]"}
+    engine = Elasticsearch()
+    env_vars = engine.list_variables()
+    option = "elasticsearch"
+
+
+class OpenSearchRetriever(ClusterRetriever):
+    """Search on an OpenSearch cluster: by words, by vectors, by weighted tokens, or by two of them together.
+
+    `python -m convrag task=index retriever=opensearch` builds the index once; all else is as for
+    retriever=elasticsearch, but that tokens come from files. Address and credentials come from environment variables
+    alone: OPENSEARCH_URL (several nodes, separated by commas), OPENSEARCH_USER and OPENSEARCH_PASSWORD,
+    OPENSEARCH_CA_CERTS; OPENSEARCH_AWS_REGION signs the requests with the AWS credentials that boto3 finds.
+    """
+
+    requires: ClassVar = {"opensearchpy": "convrag[opensearch]", "tenacity": "convrag[opensearch]"}
+    engine = OpenSearch()
+    env_vars = engine.list_variables()
+    option = "opensearch"
 
 
 class ElserRetriever(ElasticsearchRetriever):

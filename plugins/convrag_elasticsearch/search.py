@@ -11,10 +11,11 @@ from convrag import Hit, Query
 from convrag.sdk.cancelling import waiting
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.sdk.queries import choose_queries
-from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.connection import TRANSIENT_STATUSES, ClusterError, build_cluster_error
+from convrag_elasticsearch.cluster import Cluster, write_lines
+from convrag_elasticsearch.engine import Body
+from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.retries import send_items
-from convrag_elasticsearch.subqueries import SOURCE_FIELDS, Body, Subquery, WeightedSearch, build_passage
+from convrag_elasticsearch.subqueries import SOURCE_FIELDS, Subquery, WeightedSearch, build_passage
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -121,26 +122,26 @@ class MultiSearch:
         """Return the hits of each search, best first. Raises ClusterError."""
         return self._batcher.submit(requests) if requests else []
 
-    def _send(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | Exception]:
+    def _send(self, requests: Sequence[SearchRequest]) -> Sequence[list[Hit] | Exception]:
         try:
-            return send_items(self._msearch, requests, self.cluster.policy, _is_transient)
+            return send_items(self._msearch, requests, self.cluster.policy)
         except ClusterError as error:
             if len(requests) > 1 and error.status in _SPLIT_STATUSES:
                 return [result for request in requests for result in self._send([request])]
             return [ClusterError(str(error), error.status) for _ in requests]  # one each: every thread raises its own
 
-    def _msearch(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | Exception]:
-        searches = [line for request in requests for line in (_build_header(request.alias), request.body)]
-        reply = self.cluster.request(lambda client: client.msearch(searches=searches))
+    def _msearch(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | ClusterError]:
+        searches = (line for request in requests for line in (_build_header(request.alias), request.body))
+        reply = self.cluster.request("POST", "/_msearch", write_lines(searches))
         return [self._read_item(item) for item in reply["responses"]]
 
-    def _read_item(self, item: dict[str, Any]) -> list[Hit] | Exception:
+    def _read_item(self, item: dict[str, Any]) -> list[Hit] | ClusterError:
         if "error" in item:
-            return build_cluster_error(item, self.cluster.connection)
+            return self.cluster.explain(item)
         shards = item["_shards"]
         if item["timed_out"] or shards["failed"]:
             partial = f"only {shards['successful']} of {shards['total']} shards answered"
-            return build_cluster_error({"error": partial, "status": 503}, self.cluster.connection)
+            return self.cluster.explain({"error": partial, "status": 503})
         return [Hit(build_passage(hit["_source"]), float(hit["_score"])) for hit in item["hits"]["hits"]]
 
 
@@ -153,10 +154,6 @@ def complete_body(body: Body, size: int) -> Body:
 def _build_header(index: str) -> dict[str, Any]:
     """Build the header of a search. Hits from some of the shards only would be wrong, so they are not allowed."""
     return {"index": index, "allow_partial_search_results": False}
-
-
-def _is_transient(result: object) -> bool:
-    return isinstance(result, ClusterError) and result.status in TRANSIENT_STATUSES
 
 
 class IndexSearcher:

@@ -13,6 +13,7 @@ from convrag import ConvragError, DataError, Passage, Query
 from convrag.sdk.identity import file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.progress import track
+from convrag_elasticsearch.engine import Engine
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
 from convrag_elasticsearch.subqueries import CONTENT, Subquery, WeightedSearch
 
@@ -27,6 +28,7 @@ class SparseSubquery(Subquery):
     """Searches by weighted tokens. Several queries are searched for one by one, and their rankings are fused.
 
     Args:
+        engine: what the cluster runs.
         endpoint: makes the tokens on the cluster; None where files have all of them.
         query_type: how queries are sent, which decides what is indexed, too; see ElserRetriever's `query`.
         prune: leave tokens with small weights out of queries, for speed.
@@ -38,6 +40,7 @@ class SparseSubquery(Subquery):
 
     def __init__(
         self,
+        engine: Engine,
         endpoint: InferenceEndpoint | None,
         *,
         query_type: QueryType = "sparse_vector",
@@ -45,11 +48,13 @@ class SparseSubquery(Subquery):
         passage_file: PassageVectorFile | None = None,
         query_file: QueryVectorFile | None = None,
     ) -> None:
+        self.engine = engine
         self.endpoint = endpoint
         self.query_type = query_type
         self.prune = prune
         self.passage_file = passage_file
         self.query_file = query_file
+        self._plugins: frozenset[str] = frozenset()
 
     def identity(self) -> Mapping[str, Any]:
         if self.passage_file is not None:
@@ -59,7 +64,7 @@ class SparseSubquery(Subquery):
 
     def mapping_properties(self) -> dict[str, Any]:
         if self.query_type != "semantic_text":
-            return {"tokens": {"type": "sparse_vector"}}
+            return {"tokens": dict(self.engine.token_field)}
         assert self.endpoint is not None
         return {
             CONTENT: {"type": "text", "index": False, "copy_to": ["semantic"]},
@@ -91,6 +96,7 @@ class SparseSubquery(Subquery):
                 yield str(error)
 
     def find_cluster_problems(self, cluster: Cluster) -> list[str]:
+        self._plugins = self.engine.list_plugins(cluster)
         return self.endpoint.find_problems(cluster) if self.endpoint and self.query_file is None else []
 
     def set_up_cluster(self, cluster: Cluster) -> list[str]:
@@ -100,12 +106,12 @@ class SparseSubquery(Subquery):
         """Build the query of a search; None where the file has no tokens for it."""
         if self.query_type == "semantic_text":
             return {"semantic": {"field": "semantic", "query": query.text}}
-        parameters: dict[str, Any] = {"field": "tokens", "prune": self.prune}
         if self.query_file is None:
             assert self.endpoint is not None
-            return {"sparse_vector": parameters | {"inference_id": self.endpoint.inference_id, "query": query.text}}
+            asked = {"inference_id": self.endpoint.inference_id, "query": query.text}
+            return {"sparse_vector": {"field": "tokens", "prune": self.prune, **asked}}
         tokens = self.query_file.get_vector(query, is_only=is_only)
-        return {"sparse_vector": parameters | {"query_vector": tokens}} if tokens else None
+        return self.engine.build_token_query(tokens, prune=self.prune, plugins=self._plugins) if tokens else None
 
 
 _EXAMPLE = '{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}'

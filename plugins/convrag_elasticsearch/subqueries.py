@@ -10,13 +10,10 @@ from uuid import uuid4
 
 from convrag import Embedder, Passage, Query
 from convrag.sdk.queries import combine_vectors, embed_uncached
+from convrag_elasticsearch.engine import Body, Engine, VectorIndexType
 
 if TYPE_CHECKING:
     from convrag_elasticsearch.cluster import Cluster
-
-
-Body = dict[str, Any]
-"""The body of a search request: `query` or `knn`, with what belongs to it."""
 
 
 class WeightedSearch(NamedTuple):
@@ -177,21 +174,20 @@ class LexicalSubquery(Subquery):
         return [WeightedSearch({"query": matches[0] if len(matches) == 1 else {"bool": {"should": matches}}})]
 
 
-VectorIndexType = Literal["hnsw", "int8_hnsw", "flat"]
-
-
 class DenseSubquery(Subquery):
     """Searches by vectors. Several queries become one: the sum of weight times vector, scaled to unit length.
 
     Scores are cosines.
 
     Args:
+        engine: what the cluster runs.
         embedder: makes the vectors of passages and queries.
         vectors: how they are indexed: a graph ("hnsw"), a graph of quantised vectors ("int8_hnsw"), or none ("flat").
-        candidates: nearest neighbours that each shard considers (num_candidates).
+        candidates: nearest neighbours that each shard considers.
     """
 
-    def __init__(self, embedder: Embedder, vectors: VectorIndexType, candidates: int) -> None:
+    def __init__(self, engine: Engine, embedder: Embedder, vectors: VectorIndexType, candidates: int) -> None:
+        self.engine = engine
         self.embedder = embedder
         self.vectors = vectors
         self.candidates = candidates
@@ -202,14 +198,11 @@ class DenseSubquery(Subquery):
         return {"leg": "dense", "embedder": self.embedder.fingerprint or self._unique_id, "vectors": self.vectors}
 
     def mapping_properties(self) -> dict[str, Any]:
-        vector = {
-            "type": "dense_vector",
-            "dims": int(self.embedder.embed(["dimensions"]).shape[1]),
-            "index": True,
-            "similarity": "cosine",
-            "index_options": {"type": self.vectors},
-        }
-        return {"vector": vector}
+        dimensions = int(self.embedder.embed(["dimensions"]).shape[1])
+        return {"vector": self.engine.build_vector_field(dimensions, self.vectors)}
+
+    def index_settings(self) -> dict[str, Any]:
+        return self.engine.build_vector_settings(self.vectors)
 
     def build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
         """Embed passages. A passage of which the embedder knows nothing gets no vector, and is not found by one."""
@@ -220,11 +213,10 @@ class DenseSubquery(Subquery):
         vector = combine_vectors(self.embedder, queries)
         if vector is None:
             return []
-        knn = {"field": "vector", "query_vector": vector.tolist(), "k": size}
-        return [WeightedSearch({"knn": knn | {"num_candidates": max(self.candidates, size)}})]
+        return [WeightedSearch(self.engine.build_vector_search(vector.tolist(), size, self.candidates, self.vectors))]
 
     def convert_score(self, score: float) -> float:
-        return 2 * score - 1  # Elasticsearch has no negative scores: it returns (1 + cosine) / 2
+        return 2 * score - 1  # engines have no negative scores: they return (1 + cosine) / 2
 
     def note(self) -> str:
         return "" if self.vectors == "flat" else f"The vector search is approximate ({self.vectors})."

@@ -27,8 +27,9 @@ from convrag.run.records import read_records
 from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing.samples import passages
-from convrag_elasticsearch.connection import ClusterError, Connection
+from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.index_builder import build_alias, build_index_name, parse_generation
+from convrag_elasticsearch.on_elasticsearch import Elasticsearch
 from convrag_elasticsearch.retriever import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.search import Batcher
 from convrag_tasks.run import IndexTask
@@ -97,7 +98,7 @@ def test_a_cluster_that_is_down_is_one_message(monkeypatch: pytest.MonkeyPatch, 
 def test_what_is_no_elasticsearch_is_said_to_be_none(header: str | None, server: Server, store: Store) -> None:
     server.inject_faults(Fault(product=header, times=99))
     (problem,) = retriever(store).check()
-    assert "does not say that it is Elasticsearch" in problem
+    assert "is not Elasticsearch: it does not say" in problem
 
 
 def test_a_cluster_that_answers_is_no_problem(server: Server, store: Store) -> None:
@@ -139,11 +140,9 @@ def test_variables_that_make_no_sense(
 
 def test_the_environment_becomes_the_clients_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_URL", "https://me:p%40ss@one/es/, http://two:81,http://[::1]")
-    given = Connection.from_environment()
-    assert given.client_arguments() == {
-        "hosts": ["https://one:9200/es".replace("9200", "443"), "http://two:81", "http://[::1]:9200"],
-        "basic_auth": ("me", "p@ss"),
-    }
+    given = Elasticsearch().read_connection()
+    assert given.hosts == ["https://one:443/es", "http://two:81", "http://[::1]:9200"]
+    assert given.credentials == ("me", "p@ss")
     assert "p@ss" not in repr(given)
     assert "p%40ss" not in repr(given)
 
@@ -349,7 +348,7 @@ def test_keys_stand_in_no_file_of_a_run(server: Server, here: Path, monkeypatch:
 def test_an_error_that_repeats_a_key_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_URL", "http://me:hunter2-planted@a,http://other:second%21@b")
     monkeypatch.setenv("ES_API_KEY", "planted-api-key-0123")
-    connection = Connection.from_environment()
+    connection = Elasticsearch().read_connection()
     message = "ApiKey planted-api-key-0123, http://me:hunter2-planted@a, second!, second%21"
     redacted = connection.redact(message)
     assert not [secret for secret in ("planted", "hunter2", "second") if secret in redacted], redacted

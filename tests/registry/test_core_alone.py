@@ -20,6 +20,7 @@ EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "llm=litellm": "litellm",
     "retriever=elasticsearch": "elasticsearch",
     "retriever=elser": "elasticsearch",
+    "retriever=opensearch": "opensearch",
     "task=serve": "serve",
 }
 

@@ -24,7 +24,7 @@ for name in libraries:
 before = state()
 from convrag import Pipeline
 pipeline = Pipeline.compose("generator=none", "limit=1")
-for name in ["llms.connections", "documents.readers.pdf", "mlflow.experiment", "elasticsearch.client"]:
+for name in ["llms.connections", "documents.readers.pdf", "mlflow.experiment"]:
     try:
         import_module(f"convrag_{name}")
     except ImportError:
