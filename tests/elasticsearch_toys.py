@@ -1,12 +1,15 @@
 """A data set and an embedder for the tests of the retrievers on a cluster."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from convrag.api.errors import DataError
 from convrag.api.stage import Embedder
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Passage
 
 
 class Hashed(Embedder):
@@ -25,3 +28,25 @@ class Hashed(Embedder):
                 row[zlib.crc32(word.strip(".,?!;").encode()) % 16] += 1
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(lengths == 0, 1, lengths)
+
+
+class Streamed(Dataset):
+    """So many passages, made as they are asked for; `read` counts them, `broken` is where the file ends badly."""
+
+    def __init__(self, count: int, broken: int | None = None) -> None:
+        self.count = count
+        self.broken = broken
+        self.read = 0
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def corpus_fingerprint(self, domain: str) -> str:
+        return f"{self.count} streamed"
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        for number in range(self.count):
+            if number == self.broken:
+                raise DataError("the file is broken", path="corpus.jsonl", line=number + 1)
+            self.read += 1
+            yield Passage(f"p{number}", f"passage {number} about tea")

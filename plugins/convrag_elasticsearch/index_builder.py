@@ -237,14 +237,20 @@ class IndexBuilder:
         """Give the index its aliases, and delete the one that it replaces, in a single step."""
         about = {META: {**plan.about, "passages": passages}}
         self.cluster.request("PUT", make_path(index, "_mapping"), {"_meta": about})
+        others = [f"{plan.latest_alias}-*", *([f"-{replaced.name}"] if replaced else [])]
         actions: list[dict[str, Any]] = [
-            {"remove": {"index": f"{plan.latest_alias}-*", "alias": plan.latest_alias, "must_exist": False}},
+            {"remove": {"indices": others, "alias": plan.latest_alias, "must_exist": False}},
             {"add": {"index": index, "alias": plan.alias}},
             {"add": {"index": index, "alias": plan.latest_alias}},
         ]
         if replaced:
             actions.append({"remove_index": {"index": replaced.name}})
-        self.cluster.request("POST", "/_aliases", {"actions": actions})
+        try:
+            self.cluster.request("POST", "/_aliases", {"actions": actions})
+        except ClusterError as error:
+            # The other index is gone where our first attempt lost its reply, or another process was faster.
+            if error.status != 404 or (current := find_index(self.cluster, plan.alias)) is None or current.name != index:
+                raise
 
 
 def join_lines(lines: Sequence[bytes], most: int) -> Iterator[bytes]:

@@ -18,35 +18,13 @@ pytest.importorskip("jsonschema")
 from commands import StartedCommand, run_convrag
 from convrag.api.errors import ConvragError, DataError, NotReady
 from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Passage, Query
+from convrag.api.types import Passage, Query
 from convrag.store.store import Store
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from elasticsearch_server import Fault, Index, Server, read_specification, running_server
-from elasticsearch_toys import Hashed
+from elasticsearch_toys import Hashed, Streamed
 
 pytestmark = pytest.mark.integration
-
-
-class Streamed(Dataset):
-    """So many passages, made as they are asked for; `read` counts them, `broken` is where the file ends badly."""
-
-    def __init__(self, count: int, broken: int | None = None) -> None:
-        self.count = count
-        self.broken = broken
-        self.read = 0
-
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def corpus_fingerprint(self, domain: str) -> str:
-        return f"{self.count} streamed"
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        for number in range(self.count):
-            if number == self.broken:
-                raise DataError("the file is broken", path="corpus.jsonl", line=number + 1)
-            self.read += 1
-            yield Passage(f"p{number}", f"passage {number} about tea")
 
 
 @pytest.fixture
