@@ -14,7 +14,7 @@ from convrag.api.session import Session, to_turn
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Conversation, Passage, Turn
 from convrag.config.settings import Settings
-from convrag.sdk.corpus import Corpus
+from convrag.sdk.corpus import Corpus, PassageSource
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import turn_progress
 from convrag.store.store import Store
@@ -80,7 +80,7 @@ class PassageLookup:
     def __init__(self, dataset: Dataset, store: Store) -> None:
         self._dataset = dataset
         self._store = store
-        self._corpora: dict[str, Corpus | None] = {}
+        self._corpora: dict[str, PassageSource | None] = {}
 
     def find(self, domain: str, ids: Sequence[str]) -> list[Passage]:
         """Find passages of a domain; those that the copy does not have are left out, all where there is no copy."""

@@ -38,7 +38,7 @@
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
 * `document_passages`: passages cut from a document, with their place in it.
-* `corpus`: the passages of a domain on disk.
+* `corpus`: the passages of a domain on disk, or looked up in a server that has them.
 * `question_sets`: an evaluation set in a folder, and which passages it is about.
 * `inspectorraget`: answers of several models with marks of people, in files of InspectorRAGet.
 * `jsonl`: users' JSONL files, line by line.

@@ -16,7 +16,7 @@ from convrag.sdk.citations import strip_citations
 from convrag.sdk.lazy import Lazy
 
 if TYPE_CHECKING:
-    from convrag.sdk.corpus import Corpus
+    from convrag.sdk.corpus import PassageSource, open_passages
     from convrag.store.store import Store
 
 Citations = Literal["remove", "keep"]
@@ -101,7 +101,7 @@ class References:
         self._store = store
         self._places = Lazy(self._read)
         self._qrels = Lazy(dataset.qrels)
-        self._corpora: dict[str, Corpus] = {}
+        self._corpora: dict[str, PassageSource | None] = {}
         self._lock = threading.Lock()
 
     def look_up(self, record: TurnRecord) -> ReferenceTurn:
@@ -159,7 +159,7 @@ class References:
             return ()
         with self._lock:
             if domain not in self._corpora:
-                from convrag.sdk.corpus import Corpus
+                from convrag.sdk.corpus import PassageSource, open_passages
 
                 self._corpora[domain] = Corpus(self._dataset, domain, self._store)
         return self._corpora[domain].get_by_id(sorted(relevant, key=lambda name: (-relevant[name], name)))

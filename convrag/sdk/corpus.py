@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from convrag.api.documents import CorpusPart
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
@@ -19,12 +21,50 @@ from convrag.store.json_text import CannotBeKept, MarkedJson
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 
-__all__ = ["Corpus"]
+__all__ = ["Corpus", "PassageSource", "has_passages", "open_passages", "serve_passages"]
 
 _FOLDER = "corpora"  # in the store
 
 
-class Corpus:
+class PassageSource(ABC):
+    """Has the passages of one domain by id. May be used by several threads."""
+
+    @abstractmethod
+    def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the passages with ids, in the given order; unknown ids are left out."""
+
+    def list_missing(self, ids: Iterable[str]) -> list[str]:
+        """Return the ids that no passage has, sorted."""
+        wanted = sorted(set(ids))
+        known = {passage.id for passage in self.get_by_id(wanted)}
+        return [name for name in wanted if name not in known]
+
+
+_served: WeakKeyDictionary[Dataset, dict[str, PassageSource]] = WeakKeyDictionary()
+
+
+def serve_passages(dataset: Dataset, domain: str, source: PassageSource) -> None:
+    """Let passages of a domain be looked up in a server that has all of them: the corpus need not be read for that."""
+    _served.setdefault(dataset, {})[domain] = source
+
+
+def open_passages(dataset: Dataset, domain: str, store: Store) -> PassageSource | None:
+    """Open what passages of a domain are looked up in: a server that has them, else a copy of the corpus in the store.
+
+    None where the domain has no passages, or is not the data set's. Raises DataError.
+    """
+    if served := _served.get(dataset, {}).get(domain):
+        return served
+    known = domain in dataset.domains() and has_passages(dataset, domain)
+    return Corpus(dataset, domain, store) if known else None
+
+
+def has_passages(dataset: Dataset, domain: str) -> bool:
+    """Whether a domain has any passages. Raises DataError where its file is broken."""
+    return next(iter(dataset.corpus(domain)), None) is not None
+
+
+class Corpus(PassageSource):
     """The passages of one domain by position and by id. They are copied into the store once, and read from there.
 
     Raises:
@@ -53,8 +93,10 @@ class Corpus:
         self._lock = threading.Lock()
 
     @classmethod
-    def open_copy(cls, dataset: Dataset, domain: str, store: Store) -> Corpus | None:
-        """Open the corpus of a domain where the store has a copy already; None where it would have to be made."""
+    def open_copy(cls, dataset: Dataset, domain: str, store: Store) -> PassageSource | None:
+        """As `open_passages`, but None where the store has no copy yet."""
+        if served := _served.get(dataset, {}).get(domain):
+            return served
         key = _make_key(dataset.corpus_fingerprint(domain))
         return cls(dataset, domain, store) if (store.path / _FOLDER / key).is_dir() else None
 
@@ -73,7 +115,6 @@ class Corpus:
         return self._find("position", [int(position) for position in positions])
 
     def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the passages with ids, in the given order; unknown ids are left out."""
         return self._find("id", list(ids))
 
     def sample(self, most: int = 200) -> Iterator[Passage]:
@@ -85,12 +126,6 @@ class Corpus:
     def hash_texts(self) -> list[bytes]:
         """Return a hash of 16 bytes for each passage's title and text (`Passage.content`), by position."""
         return [hashed for hashed, _ in self._select("SELECT text_hash, 1 FROM passages ORDER BY position")]
-
-    def list_missing(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids that no passage has, sorted."""
-        wanted = sorted(set(ids))
-        known = {passage.id for passage in self.get_by_id(wanted)}
-        return [name for name in wanted if name not in known]
 
     def _find(self, column: str, keys: Sequence[int] | Sequence[str]) -> list[Passage]:
         """Find passages by the values of a column, in their order."""

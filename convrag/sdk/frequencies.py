@@ -12,7 +12,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from convrag.api.stages import Dataset
-from convrag.sdk.corpus import Corpus
+from convrag.sdk.corpus import Corpus, has_passages
 from convrag.sdk.spelling import find_nearest
 from convrag.sdk.words import find_content_words, find_stems
 from convrag.store.fingerprint import digest
@@ -87,11 +87,6 @@ def count_document_frequencies(dataset: Dataset, store: Store) -> DocumentFreque
 def open_corpora(dataset: Dataset, store: Store) -> list[Corpus]:
     """Open the corpora of a data set, in its order; domains without passages are left out. Raises DataError."""
     return [Corpus(dataset, domain, store) for domain in dataset.domains() if has_passages(dataset, domain)]
-
-
-def has_passages(dataset: Dataset, domain: str) -> bool:
-    """Whether a domain has any passages. Raises DataError where its file is broken."""
-    return next(iter(dataset.corpus(domain)), None) is not None
 
 
 def _count(corpora: Sequence[Corpus], store: Store) -> DocumentFrequencies:

@@ -134,8 +134,9 @@ class IndexBuilder:
         current = find_index(self.cluster, plan.alias)
         if current and current.intact:
             return f"{plan.domain}: {current.passages:,} passages are in {current.name} already"
+        corpus = passages()
         index, resumed = self._open_index(plan, current)
-        total, existing = self._send_all(index, passages(), build_fields, f"Indexing {plan.domain}", resumed=resumed)
+        total, existing = self._send_all(index, corpus, build_fields, f"Indexing {plan.domain}", resumed=resumed)
         self._verify(index, total)
         self._publish(plan, index, total, current)
         earlier = f", {existing:,} of them from an earlier attempt" if existing else ""
@@ -249,7 +250,11 @@ class IndexBuilder:
             self.cluster.request("POST", "/_aliases", {"actions": actions})
         except ClusterError as error:
             # The other index is gone where our first attempt lost its reply, or another process was faster.
-            if error.status != 404 or (current := find_index(self.cluster, plan.alias)) is None or current.name != index:
+            if (
+                error.status != 404
+                or (current := find_index(self.cluster, plan.alias)) is None
+                or current.name != index
+            ):
                 raise
 
 

@@ -3,12 +3,14 @@
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 
 from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store, operational
+from convrag.sdk.corpus import serve_passages
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
 from convrag_elasticsearch.cluster import Cluster
@@ -19,7 +21,7 @@ from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
 from convrag_elasticsearch.on_elasticsearch import Elasticsearch
 from convrag_elasticsearch.on_opensearch import OpenSearch
 from convrag_elasticsearch.retries import RetryPolicy
-from convrag_elasticsearch.search import IndexSearcher, MultiSearch
+from convrag_elasticsearch.search import IndexedPassages, IndexSearcher, MultiSearch
 from convrag_elasticsearch.sparse import PassageVectorFile, QueryType, QueryVectorFile, SparseSubquery
 from convrag_elasticsearch.subqueries import (
     VECTOR_FIELDS,
@@ -188,12 +190,17 @@ class ClusterRetriever(Retriever):
         return () if any(connection.find_problems()) else (connection.get("CLOUD_ID") or connection.shown_address,)
 
     def prepare(self) -> None:
-        """Check that the indexes and all that a search needs are on the cluster. Raises NotReady with all problems."""
+        """Check that the indexes and all that a search needs are on the cluster. Raises NotReady with all problems.
+
+        From then on, passages are looked up there, and the corpus is not read.
+        """
         problems = [problem for domain in self.dataset.domains() if (problem := self._find_index_problem(domain))]
         if missing := [each for subquery in self.subqueries for each in subquery.find_cluster_problems(self.cluster)]:
             problems.append(_join_problems(missing))
         if problems:
             raise NotReady([f"retriever={self.option}: {problem}" for problem in problems])
+        for domain in self.dataset.domains():
+            serve_passages(self.dataset, domain, IndexedPassages(self.cluster, self._get_alias(domain)))
 
     def index(self) -> Sequence[str]:
         """Build the index of each domain, or resume building it. Raises NotReady, ClusterError, DataError."""
@@ -232,7 +239,15 @@ class ClusterRetriever(Retriever):
             self.store.lock([f"{self.engine.option}/{plan.alias}"]),
         ):
             builder = IndexBuilder(self.cluster, bulk_cluster, **self._sending)
-            return builder.build(plan, lambda: self.dataset.corpus(domain), self._build_fields)
+            return builder.build(plan, lambda: self._read_corpus(domain), self._build_fields)
+
+    def _read_corpus(self, domain: str) -> Iterator[Passage]:
+        """Read the passages of a domain. Raises ConfigError where it has none."""
+        passages = self.dataset.corpus(domain)
+        if (first := next(passages, None)) is None:
+            why = self.dataset.explain_missing_corpus(domain)
+            raise ConfigError(f"the data set has no passages to search for the domain {domain!r}. {why}".rstrip())
+        return chain([first], passages)
 
     def _plan_index(self, domain: str) -> IndexPlan:
         properties = base_mapping_properties()

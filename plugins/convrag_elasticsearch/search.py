@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from convrag import Hit, Query
+from convrag import Hit, Passage, Query
 from convrag.sdk.cancelling import waiting
+from convrag.sdk.corpus import PassageSource
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.sdk.queries import choose_queries
-from convrag_elasticsearch.cluster import Cluster, write_lines
+from convrag_elasticsearch.cluster import Cluster, make_path, write_lines
 from convrag_elasticsearch.engine import Body
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.retries import send_items
-from convrag_elasticsearch.subqueries import SOURCE_FIELDS, Subquery, WeightedSearch, build_passage
+from convrag_elasticsearch.subqueries import SOURCE_FIELDS, Subquery, WeightedSearch, build_document_id, build_passage
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -143,6 +144,34 @@ class MultiSearch:
             partial = f"only {shards['successful']} of {shards['total']} shards answered"
             return self.cluster.explain({"error": partial, "status": 503})
         return [Hit(build_passage(hit["_source"]), float(hit["_score"])) for hit in item["hits"]["hits"]]
+
+
+class IndexedPassages(PassageSource):
+    """The passages of a complete index.
+
+    Args:
+        cluster: receives the requests.
+        alias: of the index.
+    """
+
+    def __init__(self, cluster: Cluster, alias: str) -> None:
+        self.cluster = cluster
+        self.path = f"{make_path(alias, '_mget')}?_source_includes={','.join(SOURCE_FIELDS)}"
+
+    def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
+        """Fetch the passages with ids, in the given order; unknown ids are left out. Raises ClusterError."""
+        found: list[Passage] = []
+        for start in range(0, len(ids), _FETCHED):
+            names = [build_document_id(name) for name in ids[start : start + _FETCHED]]
+            docs = self.cluster.request("POST", self.path, {"ids": names})["docs"]
+            if failed := next((doc for doc in docs if "error" in doc), None):
+                raise self.cluster.explain({"status": 503} | failed)
+            found += [build_passage(doc["_source"]) for doc in docs if doc["found"]]
+        return found
+
+
+_FETCHED = 500
+"""Passages that are fetched in a request."""
 
 
 def complete_body(body: Body, size: int) -> Body:

@@ -13,10 +13,11 @@ from annotated_types import Interval
 
 from convrag import LLM, DataError, Dataset, Metrics, Passage, Store, TurnRecord
 from convrag.sdk.answers import lacks_part
+from convrag.sdk.corpus import open_passages
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.trec import decode_id, split_columns
-from convrag_metrics.trec_eval import BATCH, evaluate_rankings, open_corpus, parse_measure, rank_ids
+from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
 
 _TREC = {"nDCG": "evidence_nDCG", "SetP": "evidence_precision", "SetR": "evidence_recall"}
 _ALPHA = "evidence_alpha_nDCG"
@@ -168,7 +169,7 @@ def find_documents(
         relevant.setdefault(domain, {})[turn_id] = [id_ for id_, grade in qrels[turn_id].items() if grade > 0]
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for domain, ids_by_turn in relevant.items():
-        corpus = open_corpus(dataset, domain, store)
+        corpus = open_passages(dataset, domain, store)
         ids = dict.fromkeys(id_ for ids in ids_by_turn.values() for id_ in ids)
         names = {passage.id: name_document(passage) for passage in corpus.get_by_id(list(ids))} if corpus else {}
         found |= {turn: {id_: (names.get(id_, id_),) for id_ in ids} for turn, ids in ids_by_turn.items()}

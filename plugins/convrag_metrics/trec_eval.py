@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Report, Store, TurnRecord
-from convrag.sdk.corpus import Corpus
+from convrag.sdk.corpus import open_passages
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -110,7 +109,7 @@ def report_absent_passages(
         )
     absent: list[tuple[str, str]] = []
     for domain, pairs in judgements.items():
-        if (corpus := open_corpus(dataset, domain, store)) is None:
+        if (corpus := open_passages(dataset, domain, store)) is None:
             continue
         missing = set(corpus.list_missing({passage for _, passage in pairs}))
         absent += [(turn, passage) for turn, passage in pairs if passage in missing]
@@ -124,13 +123,6 @@ def report_absent_passages(
         f"{passage!r} for turn {turn!r}, for instance): no system can find these."
     )
     return Report("qrels", (line,), {"judgements": judged, "outside_corpus": count, "absent_passages": passages})
-
-
-def open_corpus(dataset: Dataset, domain: str, store: Store) -> Corpus | None:
-    """Open the corpus of a domain; None where it has none (rankings from a file need none)."""
-    if domain not in dataset.domains() or not any(True for _ in islice(dataset.corpus(domain), 1)):
-        return None
-    return Corpus(dataset, domain, store)
 
 
 def fold_passage(name: str, judged: Collection[str]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge
 
 from convrag import ConfigError, Dataset, Embedder, Store
-from convrag.sdk.frequencies import has_passages, open_corpora
+from convrag.sdk.corpus import has_passages
+from convrag.sdk.frequencies import open_corpora
 from convrag.sdk.identity import digest, find_version, hash_package
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.words import Analysis, stem_content_words

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import PIPE
@@ -25,6 +25,7 @@ from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
+from convrag_datasets.file_dataset import FileDataset
 from convrag_elasticsearch.retriever import ClusterRetriever, ElasticsearchRetriever, OpenSearchRetriever
 from convrag_tasks.run import IndexTask
 from elasticsearch_toys import Hashed, Streamed
@@ -210,7 +211,9 @@ class TestContract(RetrieverContract):
         self.engine, self.store = started_engine, store
 
     def make(self) -> Any:
-        return indexed(self.engine, self.store, *passages(), mode="hybrid", vectors="flat", prefix="contract", retry_seconds=1.0)
+        return indexed(
+            self.engine, self.store, *passages(), mode="hybrid", vectors="flat", prefix="contract", retry_seconds=1.0
+        )
 
 
 def test_conversations_side_by_side_share_requests(any_engine: SearchEngine, store: Store) -> None:
@@ -257,9 +260,23 @@ def test_a_killed_command_goes_on(corpus: list[str], any_engine: SearchEngine, t
     assert "of them from an earlier attempt" in again.stdout
 
 
-def test_figures_of_a_real_corpus(any_engine: SearchEngine, mtrag_path: Path, here: Path) -> None:
+def test_a_run_has_the_figures_and_does_not_read_the_corpus(
+    any_engine: SearchEngine, mtrag_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = ["dataset=mtrag", f"dataset.path={mtrag_path}", "dataset.domain=clapnq", "history=gold", "rewriter=none"]
-    config = compose(*data, "generator=none", "tracker=none", "report=false", f"retriever={any_engine.option}")
+    config = compose(*data, "generator=none", "tracker=none", f"retriever={any_engine.option}")
     IndexTask().execute(config, here)
+    read: list[Passage] = []
+    real = FileDataset.read_corpus
+
+    def read_corpus(dataset: Any, path: Path, domain: str) -> Iterator[Passage]:
+        for passage in real(dataset, path, domain):
+            read.append(passage)
+            yield passage
+
+    monkeypatch.setattr(FileDataset, "read_corpus", read_corpus)
     _, summary = run_experiment(config, here / "run")
-    assert summary.scores["nDCG@5"].mean == pytest.approx(0.210, abs=0.003)
+    assert summary.overall["nDCG@5"] == pytest.approx(0.210, abs=0.003)
+    assert (here / "run/report.html").exists()
+    assert len(read) <= 1, "the data set looks at the first passage, and nobody reads the others"
+    assert not list((here / "outputs/store").glob("corpora")), "nor is it copied"
