@@ -1,9 +1,8 @@
-"""A server on loopback that keeps documents and answers the calls that convrag makes of Elasticsearch, with the real
-product's headers, and with faults where a test injects them. Each request and each reply is checked against the
-published description.
+"""A server on loopback in Elasticsearch's place, for what the engines of tests/search_engines.py cannot show: inference
+endpoints, licences, and failures that a test chooses.
 
-`python tests/elasticsearch_server.py` serves until its standard input ends, and prints its address; it checks nothing
-then, for it is meant for measuring.
+It keeps documents and analyses nothing: a search scores each document by the beginnings of words that it shares with
+all that the query says. Requests are checked against the published description.
 """
 
 import contextlib
@@ -14,24 +13,26 @@ import struct
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from elasticsearch_engine import ApiError, Engine, Index, Json, expand
+from elasticsearch_schema import find_problem
 
-_VERSION = {
-    "build_date": "2026-01-01T00:00:00Z",
-    "build_flavor": "default",
-    "build_hash": "0",
-    "build_snapshot": False,
-    "build_type": "docker",
-    "lucene_version": "10.0.0",
-    "minimum_index_compatibility_version": "8.0.0",
-    "minimum_wire_compatibility_version": "8.18.0",
-}
+Json = dict[str, Any]
+
+
+class ApiError(Exception):
+    """An error as Elasticsearch words it."""
+
+    def __init__(self, status: int, type_: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.body = {"error": {"type": type_, "reason": reason}, "status": status}
 
 
 @dataclass
@@ -61,22 +62,39 @@ class Fault:
     shards: int = 0
 
 
-class Server:
-    """One node. Several of them may share an engine. `problems` are requests and replies that are not as described."""
+@dataclass
+class Index:
+    """An index: documents by id, and how often each was written."""
 
-    def __init__(self, engine: Engine | None = None, *, major: int = 9, specification: Any = None) -> None:
-        self.engine = engine or Engine()
-        self.major = major
-        self.specification = specification
+    mappings: Json
+    settings: Json
+    aliases: set[str] = field(default_factory=set)
+    documents: dict[str, Json] = field(default_factory=dict)
+    writes: Counter[str] = field(default_factory=Counter)
+
+
+def find_beginnings(text: str) -> set[str]:
+    return {word[:5] for word in re.findall(r"\w+", text.lower())}
+
+
+class Server:
+    """`problems` are requests that are not as described; `requests` all until now: (method, target, headers, body)."""
+
+    def __init__(self) -> None:
+        self.indexes: dict[str, Index] = {}
+        self.pipelines: dict[str, list[Json]] = {}
+        self.endpoints: dict[str, Json] = {}
+        self.deployed: set[str] = set()
+        self.licence = "trial"
+        self.ml_node = True
         self.problems: list[str] = []
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
         self.bulk_items = 0
         self.faults: list[Fault] = []
         self.on_bulk: Callable[[], None] = lambda: None
-        self.keep = True
+        self.on_search: Callable[[], None] = lambda: None
         self.lock = threading.RLock()
-        self._http = _LongQueueServer(("127.0.0.1", 0), _handler(self))
-        self._http.daemon_threads = True
+        self._http = _Http(("127.0.0.1", 0), type("Handler", (_Handler,), {"owner": self}))
         self.address = f"http://127.0.0.1:{self._http.server_port}"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
@@ -96,289 +114,194 @@ class Server:
 
     def searches(self) -> list[list[Json]]:
         """The lines of each msearch until now."""
-        return [
-            [json.loads(line) for line in body.splitlines()]
-            for _, target, _, body in self.requests
-            if target.startswith("/_msearch")
-        ]
+        lines = [body.splitlines() for _, target, _, body in self.requests if target.startswith("/_msearch")]
+        return [[json.loads(line) for line in each] for each in lines]
 
-    def fault(self, target: str) -> Fault:
+    def take_fault(self, target: str) -> Fault:
         with self.lock:
-            for fault in self.faults:
-                if fault.times > 0 and fault.path in target:
-                    fault.times -= 1
-                    return fault
-        return Fault(times=0)
+            fault = next((each for each in self.faults if each.times > 0 and each.path in target), Fault(times=1))
+            fault.times -= 1
+            return fault
 
-    def check(self, check: Callable[[], None]) -> None:
-        try:
-            check()
-        except AssertionError as error:
-            self.problems.append(str(error))
-
-    def answer(self, method: str, target: str, body: bytes, fault: Fault) -> tuple[int, Any]:
+    def answer(self, method: str, target: str, body: bytes, fault: Fault) -> Any:
         """The reply to a request. Raises ApiError."""
-        path = unquote(urlsplit(target).path)
-        for route, wanted, handle in ROUTES:
-            if method in wanted.split("|") and (found := re.fullmatch(route, path)):
-                with self.lock:
-                    return 200, handle(self, body, fault, *found.groups())
-        raise ApiError(400, "illegal_argument_exception", f"the stand-in knows no {method} {path}")
-
-    def info(self, *_: Any) -> Json:
-        number = f"{self.major}.1.0"
-        named = {"name": "node", "cluster_name": "loopback", "cluster_uuid": "u", "tagline": "You Know, for Search"}
-        return {**named, "version": {**_VERSION, "number": number}}
-
-    def get_index(self, body: bytes, fault: Fault, name: str) -> Json:
-        return {index.name: _state(index) for index in self.engine.resolve(name)}
-
-    def create_index(self, body: bytes, fault: Fault, name: str) -> Json:
-        given = json.loads(body)
-        self.engine.create(name, given.get("mappings", {"properties": {}}), given.get("settings", {}))
-        return {"acknowledged": True, "shards_acknowledged": True, "index": name}
-
-    def delete_index(self, body: bytes, fault: Fault, name: str) -> Json:
-        for index in self.engine.resolve(name):
-            del self.engine.indexes[index.name]
+        path = unquote(urlsplit(target).path).strip("/").split("/")
+        given = json.loads(body) if body and path[-1] not in ("_bulk", "_msearch") else body
+        match method, path:
+            case "GET", [""]:
+                return {"version": {"number": "9.1.0", "build_flavor": "default"}}
+            case "GET", ["_license"]:
+                return {"license": {"type": self.licence, "status": "active"}}
+            case "POST", ["_msearch"]:
+                self.on_search()
+                lines = [json.loads(line) for line in body.splitlines()]
+                return {"responses": [self._search(n, lines, fault) for n in range(len(lines) // 2)]}
+            case "POST", ["_aliases"]:
+                for action in given["actions"]:
+                    for name, index in self.indexes.items():
+                        if "add" in action and action["add"]["index"] == name:
+                            index.aliases.add(action["add"]["alias"])
+            case "PUT", ["_ingest", "pipeline", name]:
+                self.pipelines[name] = given["processors"]
+            case _, ["_inference", "sparse_embedding", name]:
+                return self._inference(method, name, given)
+            case "GET", ["_ml", "trained_models", model, "_stats"]:
+                return {"trained_model_stats": [self._describe_model(model)]}
+            case "PUT", [name]:
+                if name in self.indexes:
+                    raise ApiError(400, "resource_already_exists_exception", f"index [{name}] already exists")
+                self.indexes[name] = Index(given["mappings"], given["settings"])
+            case "GET", [name]:
+                return {each: {"aliases": {}, "mappings": self.indexes[each].mappings} for each in self._resolve(name)}
+            case _, [name, action]:
+                return self._act(self.indexes[self._resolve(name)[0]], action, given, fault)
         return {"acknowledged": True}
 
-    def put_mapping(self, body: bytes, fault: Fault, name: str) -> Json:
-        for index in self.engine.resolve(name):
-            index.mappings |= json.loads(body)
-        return {"acknowledged": True}
+    def _act(self, index: Index, action: str, given: Any, fault: Fault) -> Json:
+        if action == "_mapping":
+            index.mappings |= given
+        elif action == "_mget":
+            return {"docs": [{"_id": id_, "found": id_ in index.documents} for id_ in given["ids"]]}
+        elif action == "_bulk":
+            self.on_bulk()
+            lines = [json.loads(line) for line in given.splitlines()]
+            pairs = enumerate(zip(lines[::2], lines[1::2], strict=True))
+            items = [self._create(index, n, head["create"]["_id"], source, fault) for n, (head, source) in pairs]
+            return {"items": [{"create": item} for item in items]}
+        return {"count": len(index.documents), "_shards": {"failed": 0}}
 
-    def put_pipeline(self, body: bytes, fault: Fault, name: str) -> Json:
-        self.engine.pipelines[name] = json.loads(body)["processors"]
-        return {"acknowledged": True}
-
-    def refresh(self, body: bytes, fault: Fault, name: str) -> Json:
-        for index in self.engine.resolve(name):
-            index.refresh()
-        return {"_shards": {"total": 1, "successful": 1, "failed": 0}}
-
-    def count(self, body: bytes, fault: Fault, name: str) -> Json:
-        held = sum(len(index.searchable) for index in self.engine.resolve(name))
-        return {"count": held, "_shards": {"total": 1, "successful": 1, "failed": 0, "skipped": 0}}
-
-    def mget(self, body: bytes, fault: Fault, name: str) -> Json:
-        (index,) = self.engine.resolve(name)
-        ids = json.loads(body)["ids"]
-        return {"docs": [{"_index": index.name, "_id": id_, "found": id_ in index.documents} for id_ in ids]}
-
-    def aliases(self, body: bytes, fault: Fault) -> Json:
-        for action in json.loads(body)["actions"]:
-            self.engine.alias(action)
-        return {"acknowledged": True}
-
-    def bulk(self, body: bytes, fault: Fault, name: str) -> Json:
-        self.on_bulk()
-        (index,) = self.engine.resolve(name)
-        lines = body.splitlines()
-        items = []
-        for place in range(0, len(lines), 2):
-            ((operation, action),) = json.loads(lines[place]).items()
-            self.bulk_items += 1
-            turned_away = place // 2 in fault.items
-            items.append({operation: self._item(index, action["_id"], lines[place + 1], fault, turned_away)})
-        return {"took": 1, "errors": any("error" in item[op] for item in items for op in item), "items": items}
-
-    def _item(self, index: Index, id_: str, line: bytes, fault: Fault, turned_away: bool) -> Json:
-        answer = {"_index": index.name, "_id": id_}
+    def _create(self, index: Index, place: int, id_: str, source: Json, fault: Fault) -> Json:
+        self.bulk_items += 1
         try:
-            if turned_away:
-                raise ApiError(fault.status, "es_rejected_execution_exception", "rejected execution of coordinating op")
-            result = self.engine.write(index, id_, json.loads(line))
+            if place in fault.items:
+                raise ApiError(fault.status, "es_rejected_execution_exception", "rejected execution")
+            if id_ in index.documents:
+                raise ApiError(409, "version_conflict_engine_exception", f"[{id_}]: document exists")
+            for processor in self.pipelines.get(index.settings.get("default_pipeline", ""), []):
+                self.infer(processor["inference"]["model_id"])
         except ApiError as error:
-            return {**answer, "status": error.status, "error": error.body["error"]}
-        shards = {"total": 1, "successful": 1, "failed": 0}
-        return {**answer, "status": 201, "result": result, "_version": 1, "_shards": shards}
+            return {"_id": id_, **error.body}
+        index.documents[id_] = source
+        index.writes[id_] += 1
+        return {"_id": id_, "status": 201}
 
-    def msearch(self, body: bytes, fault: Fault) -> Json:
-        lines = [json.loads(line) for line in body.splitlines()]
-        return {"took": 1, "responses": [self._search(place, lines, fault) for place in range(len(lines) // 2)]}
+    def _resolve(self, name: str) -> list[str]:
+        """The indexes that a name, an alias or a pattern stands for."""
+        found = [each for each, index in self.indexes.items() if fnmatchcase(each, name) or name in index.aliases]
+        if not found and "*" not in name:
+            raise ApiError(404, "index_not_found_exception", f"no such index [{name}]")
+        return found
 
     def _search(self, place: int, lines: list[Json], fault: Fault) -> Json:
+        header, body = lines[2 * place : 2 * place + 2]
         try:
             if place in fault.items:
                 raise ApiError(fault.status, "es_rejected_execution_exception", "rejected execution of search")
-            found = self.engine.search(lines[2 * place], lines[2 * place + 1])
+            (name,) = self._resolve(header["index"])
+            if body["size"] > 10_000:
+                raise ApiError(400, "illegal_argument_exception", "Result window is too large (max_result_window)")
         except ApiError as error:
             return error.body
-        if fault.shards:
-            found["_shards"] = {"total": 2, "successful": 2 - fault.shards, "skipped": 0, "failed": fault.shards}
-        return found
+        for inference_id in re.findall(r'"inference_id": "(.*?)"', json.dumps(body)):
+            self.infer(inference_id)
+        asked = find_beginnings(json.dumps(body.get("query", "")))
+        documents = self.indexes[name].documents.values()
+        scores = {each["id"]: (len(asked & find_beginnings(each["content"])), each) for each in documents}
+        best = sorted((each for each in scores.values() if each[0]), key=lambda each: (-each[0], each[1]["id"]))
+        hits = [{"_score": float(score), "_source": source} for score, source in best[: body["size"]]]
+        shards = {"total": 2, "successful": 2 - fault.shards, "failed": fault.shards}
+        return {"timed_out": False, "_shards": shards, "hits": {"hits": hits}}
 
-    def infer(self, body: bytes, fault: Fault, name: str) -> Json:
-        self.engine.infer(name)
-        texts = json.loads(body)["input"]
-        return {"sparse_embedding": [{"is_truncated": False, "embedding": expand(text)} for text in texts]}
+    def infer(self, model: str) -> None:
+        """Raise ApiError where this endpoint cannot make tokens."""
+        if self.licence not in ("trial", "platinum", "enterprise"):
+            raise ApiError(403, "security_exception", "current license is non-compliant for [inference]")
+        if model not in self.endpoints:
+            raise ApiError(404, "resource_not_found_exception", f"Inference endpoint not found [{model}]")
+        if self.endpoints[model]["service_settings"]["model_id"] not in self.deployed:
+            raise ApiError(409, "status_exception", "Trained model deployment is not allocated to any nodes")
 
-    def get_endpoint(self, body: bytes, fault: Fault, name: str) -> Json:
-        if name not in self.engine.endpoints:
+    def deploy(self, inference_id: str, config: Json) -> None:
+        """Create an endpoint. Raises ApiError where the cluster cannot."""
+        if self.licence not in ("trial", "platinum", "enterprise"):
+            raise ApiError(403, "security_exception", "current license is non-compliant for [ml]")
+        if not self.ml_node:
+            raise ApiError(429, "status_exception", "Could not start deployment: no ML nodes with sufficient capacity")
+        self.endpoints[inference_id] = config
+        self.deployed.add(config["service_settings"]["model_id"])
+
+    def _inference(self, method: str, name: str, given: Any) -> Json:
+        if method == "PUT":
+            self.deploy(name, given)
+        elif method == "POST":
+            self.infer(name)
+        elif name not in self.endpoints:
             raise ApiError(404, "resource_not_found_exception", f"Inference endpoint not found [{name}]")
-        return {"endpoints": [_endpoint(name, self.engine.endpoints[name])]}
+        return {"endpoints": [name]}
 
-    def put_endpoint(self, body: bytes, fault: Fault, name: str) -> Json:
-        self.engine.deploy(name, json.loads(body))
-        return _endpoint(name, self.engine.endpoints[name])
-
-    def licence(self, *_: Any) -> Json:
-        dates = {"issue_date": "2026-01-01T00:00:00.000Z", "issue_date_in_millis": 1, "start_date_in_millis": -1}
-        named = {"issued_to": "loopback", "issuer": "elasticsearch", "max_nodes": 1000, "uid": "u"}
-        return {"license": {**dates, **named, "status": "active", "type": self.engine.licence}}
-
-    def model_stats(self, body: bytes, fault: Fault, model: str) -> Json:
-        size = {"model_size_bytes": 1, "required_native_memory_bytes": 1}
-        stats: Json = {"model_id": model, "model_size_stats": size, "pipeline_count": 0}
-        using = [
-            name for name, config in self.engine.endpoints.items() if config["service_settings"]["model_id"] == model
-        ]
-        if using or model in self.engine.deployed:
-            started = model in self.engine.deployed
-            stats["deployment_stats"] = {
-                "deployment_id": next(iter(using), model),
-                "model_id": model,
-                "nodes": [],
-                "peak_throughput_per_minute": 0,
-                "priority": "normal",
-                "start_time": 1,
-                "state": "started" if started else "starting",
-                **({} if started else {"reason": "No ML nodes exist in the cluster"}),
-            }
-        return {"count": 1, "trained_model_stats": [stats]}
+    def _describe_model(self, model: str) -> Json:
+        if model not in (config["service_settings"]["model_id"] for config in self.endpoints.values()):
+            return {"model_id": model}
+        state = {"state": "started"} if model in self.deployed else {"state": "starting", "reason": "No ML nodes exist"}
+        return {"model_id": model, "deployment_stats": {"model_id": model, "nodes": [], **state}}
 
 
-NAME = r"/([^/_][^/]*)"
-ENDPOINT = r"/_inference/sparse_embedding/([^/]+)"
-ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
-    ("/", "GET", Server.info),
-    (NAME, "GET", Server.get_index),
-    (NAME, "PUT", Server.create_index),
-    (NAME, "DELETE", Server.delete_index),
-    (f"{NAME}/_mapping", "PUT|POST", Server.put_mapping),
-    (f"{NAME}/_refresh", "POST|GET", Server.refresh),
-    (f"{NAME}/_count", "POST|GET", Server.count),
-    (f"{NAME}/_mget", "POST|GET", Server.mget),
-    (f"{NAME}/_bulk", "PUT|POST", Server.bulk),
-    ("/_msearch", "POST|GET", Server.msearch),
-    ("/_aliases", "POST", Server.aliases),
-    (r"/_ingest/pipeline/([^/]+)", "PUT", Server.put_pipeline),
-    (ENDPOINT, "POST", Server.infer),
-    (ENDPOINT, "GET", Server.get_endpoint),
-    (ENDPOINT, "PUT", Server.put_endpoint),
-    ("/_license", "GET", Server.licence),
-    (r"/_ml/trained_models/([^/]+)/_stats", "GET", Server.model_stats),
-]
-
-
-class _LongQueueServer(ThreadingHTTPServer):
-    """Queues many connections; by default, the sixth would be refused."""
-
-    request_queue_size = 256
+class _Http(ThreadingHTTPServer):
+    request_queue_size = 256  # by default, the sixth connection would be refused
+    daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], OSError):  # the client went away
             super().handle_error(request, client_address)
 
 
-def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else a body waits 40 ms for the client to acknowledge the headers
+class _Handler(BaseHTTPRequestHandler):
+    owner: Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a body waits 40 ms for the client to acknowledge the headers
 
-        def handle_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            if server.keep:
-                server.requests.append((self.command, self.path, headers, body))
-            if server.specification:
-                server.check(lambda: server.specification.check_request(self.command, self.path, headers, body))
-            fault = server.fault(self.path)
-            time.sleep(fault.delay)
-            if fault.close:
-                self.hang_up(fault)
-                return
-            status, answer, more = self.reply(body, headers, fault)
-            if server.specification:
-                server.check(lambda: server.specification.check_reply(self.command, self.path, status, answer))
-            self.send(status, answer, {**more, **fault.headers}, fault)
-
-        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = handle_any
-
-        def reply(self, body: bytes, headers: dict[str, str], fault: Fault) -> tuple[int, Any, dict[str, str]]:
-            try:
-                self.check_version(headers)
-                if fault.status and not fault.items:
-                    raise ApiError(fault.status, "unavailable", "an injected fault")
-                return *server.answer(self.command, self.path, body, fault), {}
-            except ApiError as error:
-                return error.status, error.body, {}
-
-        def check_version(self, headers: dict[str, str]) -> None:
-            """A cluster speaks its own version and the one before."""
-            said = re.search(r"compatible-with=(\d+)", headers.get("accept", ""))
-            if said and int(said[1]) not in (server.major, server.major - 1):
-                known = f"{server.major} or {server.major - 1}"
-                reason = f"Accept version must be either version {known}, but found {said[1]}."
-                raise ApiError(400, "media_type_header_exception", reason)
-
-        def send(self, status: int, answer: Any, headers: dict[str, str], fault: Fault) -> None:
-            data = b"" if self.command == "HEAD" else json.dumps(answer).encode()
-            accepted = self.headers.get("accept", "application/json")
-            self.send_response(status)
-            sent = {"content-type": accepted, "content-length": str(len(data)), **headers}
-            if fault.product:
-                sent["X-Elastic-Product"] = fault.product
-            for name, value in sent.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data)
-
-        def hang_up(self, fault: Fault) -> None:
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.owner.requests.append((self.command, self.path, headers, body))
+        if problem := find_problem(self.command, self.path, body):
+            self.owner.problems.append(problem)
+        fault = self.owner.take_fault(self.path)
+        time.sleep(fault.delay)
+        if fault.close:
             if fault.close == "reset":
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
             self.close_connection = True
+            return
+        try:
+            if fault.status and not fault.items:
+                raise ApiError(fault.status, "unavailable", "an injected fault")
+            with self.owner.lock:
+                status, answer = 200, self.owner.answer(self.command, self.path, body, fault)
+        except ApiError as error:
+            status, answer = error.status, error.body
+        data = json.dumps(answer).encode()
+        self.send_response(status)
+        product = {"X-Elastic-Product": fault.product} if fault.product else {}
+        sent = {"content-type": self.headers.get("accept", ""), "content-length": str(len(data))}
+        for name, value in {**sent, **product, **fault.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
 
-        def log_message(self, *args: Any) -> None:
-            pass
+    do_GET = do_POST = do_PUT = do_DELETE = handle_any
 
-    return Handler
-
-
-def _state(index: Index) -> Json:
-    aliases: Json = {alias: {} for alias in sorted(index.aliases)}
-    return {"aliases": aliases, "mappings": index.mappings, "settings": {"index": index.settings}}
-
-
-def _endpoint(name: str, config: Json) -> Json:
-    return {**config, "inference_id": name, "task_type": "sparse_embedding"}
-
-
-def read_specification() -> Any:
-    """Read the published description; None where it is absent, and then nothing is checked against it."""
-    from elasticsearch_schema import PATH, specification
-
-    return specification() if PATH.is_file() else None
+    def log_message(self, *args: Any) -> None:
+        pass
 
 
 @contextlib.contextmanager
-def running_server(**options: Any) -> Iterator[Server]:
-    """Run a server; at the end, assert that all requests and replies were as described."""
-    server = Server(**options)
+def running_server() -> Iterator[Server]:
+    """Run a server; at the end, assert that all requests were as described."""
+    server = Server()
     try:
         yield server
     finally:
         server.close()
     assert not server.problems, "\n".join(server.problems[:5])
-
-
-if __name__ == "__main__":
-    measured = Server()
-    measured.keep = False
-    print(measured.address, flush=True)  # noqa: T201
-    for command in sys.stdin:  # "count NAME" answers with what an index holds
-        name = command.split()[1]
-        print(sum(len(index.documents) for index in measured.engine.resolve(name)), flush=True)  # noqa: T201
-    measured.close()

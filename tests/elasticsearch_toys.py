@@ -1,7 +1,7 @@
 """A data set and an embedder for the tests of the retrievers on a cluster."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,17 @@ class Hashed(Embedder):
 
 
 class Streamed(Dataset):
-    """So many passages, made as they are asked for; `read` counts them, `broken` is where the file ends badly."""
+    """So many passages, made as they are asked for; `read` counts them, `broken` is where the file ends badly.
 
-    def __init__(self, count: int, broken: int | None = None) -> None:
+    `on_read` has what happens before a passage is read.
+    """
+
+    def __init__(
+        self, count: int, broken: int | None = None, on_read: Mapping[int, Callable[[], object]] | None = None
+    ) -> None:
         self.count = count
         self.broken = broken
+        self.on_read = on_read or {}
         self.read = 0
 
     def conversations(self) -> Iterator[Conversation]:
@@ -48,5 +54,6 @@ class Streamed(Dataset):
         for number in range(self.count):
             if number == self.broken:
                 raise DataError("the file is broken", path="corpus.jsonl", line=number + 1)
+            self.on_read.get(number, lambda: None)()
             self.read += 1
             yield Passage(f"p{number}", f"passage {number} about tea")

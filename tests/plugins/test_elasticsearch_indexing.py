@@ -1,13 +1,8 @@
 """task=index on the loopback server: streamed, repeated, gone on with, switched; and nothing half-done is ever seen."""
 
-import json
-import os
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -15,13 +10,12 @@ import pytest
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
-from commands import StartedCommand, run_convrag
 from convrag.api.errors import ConvragError, DataError, NotReady
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage, Query
 from convrag.store.store import Store
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
-from elasticsearch_server import Fault, Index, Server, read_specification, running_server
+from elasticsearch_server import Fault, Index, Server, running_server
 from elasticsearch_toys import Hashed, Streamed
 
 pytestmark = pytest.mark.integration
@@ -29,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with running_server(specification=read_specification()) as server:
+    with running_server() as server:
         monkeypatch.setenv("ES_URL", server.address)
         monkeypatch.setattr("convrag_elasticsearch.retries.INITIAL_BACKOFF", 0.01)
         yield server
@@ -47,7 +41,7 @@ def retriever(store: Store, dataset: Dataset, **options: Any) -> ElasticsearchRe
 
 
 def only(server: Server) -> Index:
-    (index,) = server.engine.indexes.values()
+    (index,) = server.indexes.values()
     return index
 
 
@@ -57,7 +51,7 @@ def once_each(index: Index, count: int) -> bool:
 
 def test_everything_is_sent_once_in_chunks(server: Server, store: Store) -> None:
     (said,) = retriever(store, Streamed(95)).index()
-    assert said == f"default: 95 passages are in {only(server).name}"
+    assert said == f"default: 95 passages are in {next(iter(server.indexes))}"
     assert len(server.paths("/_bulk")) == 10
     assert once_each(only(server), 95)
     assert only(server).mappings["_meta"]["convrag"]["passages"] == 95
@@ -153,54 +147,6 @@ def test_counts_that_do_not_agree_are_no_index(server: Server, store: Store) -> 
     assert not only(server).aliases
 
 
-def test_nothing_half_indexed_is_seen_while_it_grows(server: Server, store: Store) -> None:
-    stage = retriever(store, Streamed(200), threads=1)
-    answers: list[str] = []
-
-    def bulk() -> None:
-        try:
-            retriever(store, Streamed(200)).prepare()
-            answers.append("searchable")
-        except NotReady as error:
-            answers.append(str(error))
-
-    watcher: list[threading.Thread] = []
-
-    def watch() -> None:
-        watcher.append(threading.Thread(target=bulk))  # it asks the server, which is busy with us now
-        watcher[-1].start()
-
-    server.on_bulk = watch
-    stage.index()
-    for thread in watcher:
-        thread.join()
-    early = answers[: len(watcher) // 2]
-    assert early
-    assert all("run the same command with task=index" in answer for answer in early)
-    stage.prepare()
-
-
-def test_the_alias_is_switched_last_and_in_one_step(server: Server, store: Store) -> None:
-    retriever(store, Streamed(20)).index()
-    order = [path.split("?")[0].rpartition("/")[2] for path in server.paths()]
-    assert order[-4:] == ["_refresh", "_count", "_mapping", "_aliases"]
-
-
-def test_an_index_that_lost_passages_is_built_anew_and_replaced(server: Server, store: Store) -> None:
-    stage = retriever(store, Streamed(30))
-    stage.index()
-    damaged = only(server)
-    del damaged.documents["p7"]
-    damaged.refresh()
-    with pytest.raises(NotReady, match="holds only 29 of 30 passages: run the same command with task=index"):
-        stage.prepare()
-    stage.index()
-    stage.prepare()
-    assert only(server).name == damaged.name[:-1] + "2"
-    assert once_each(only(server), 30)
-    assert len(only(server).aliases) == 2
-
-
 def test_what_is_there_is_not_sent_again(server: Server, store: Store) -> None:
     embedder = Hashed()
     stop = Fault("/_bulk", times=99, status=401)
@@ -225,81 +171,3 @@ def test_what_is_there_is_not_sent_again(server: Server, store: Store) -> None:
     assert server.bulk_items == 300 - there
     assert embedder.asked == 300 - there + 1  # and once for the number of dimensions
     assert f"{there:,} of them from an earlier attempt" in said
-
-
-def test_two_at_a_time_build_one_index(server: Server, tmp_path: Path) -> None:
-    """Of two machines, say: with stores of their own, whose locks do not see each other."""
-    stages = [retriever(Store(tmp_path / name), Streamed(300)) for name in ("one", "two")]
-    failures: list[Exception] = []
-
-    def index(stage: ElasticsearchRetriever) -> None:
-        try:
-            stage.index()
-        except ConvragError as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=index, args=(stage,)) for stage in stages]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert once_each(only(server), 300)
-
-
-# The command ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> list[str]:
-    """2,000 passages, and the command that indexes them."""
-    rows = ({"_id": f"p{n}", "text": f"passage {n} about tea"} for n in range(2000))
-    (tmp_path / "corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    (tmp_path / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "tea"}\n', encoding="utf-8")
-    files = [f"dataset.corpus={tmp_path}/corpus.jsonl", f"dataset.queries={tmp_path}/queries.jsonl"]
-    return ["dataset=jsonl", *files, "retriever=elasticsearch", "retriever.chunk=20", "tracker=none"]
-
-
-def started(arguments: Sequence[str], folder: Path) -> StartedCommand:
-    return StartedCommand(arguments, folder, stdout=PIPE, stderr=PIPE, text=True)
-
-
-def settled(index: Index) -> int:
-    """How much an index holds, once the requests that were on their way have come to their end."""
-    held = -1
-    while held != len(index.documents):
-        held = len(index.documents)
-        time.sleep(0.5)
-    return held
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_kill_in_the_middle_and_the_same_command_again(
-    end: signal.Signals, corpus: list[str], server: Server, tmp_path: Path
-) -> None:
-    server.on_bulk = lambda: time.sleep(0.02)
-    first = started(["task=index", *corpus], tmp_path)
-    while not (server.engine.indexes and len(only(server).documents) > 300):
-        assert first.poll() is None, first.communicate()
-        time.sleep(0.01)
-    os.kill(first.pid, end)
-    _, said = first.communicate(timeout=20)
-    there = settled(only(server))
-    assert 300 < there < 2000
-    assert not only(server).aliases
-    if end is signal.SIGINT:
-        assert "the same command goes on from there" in said
-        return
-
-    early = run_convrag(["generator=none", "rewriter=none", *corpus], tmp_path)
-    assert early.returncode == 2
-    assert "has no index of 'default'" in early.stderr
-
-    server.on_bulk = lambda: None
-    server.bulk_items = 0
-    again = run_convrag(["task=index", *corpus], tmp_path)
-    assert again.returncode == 0, again.stderr
-    assert once_each(only(server), 2000)
-    assert server.bulk_items == 2000 - there
-    assert f"2,000 passages are in {only(server).name}, {there:,} of them from an earlier attempt" in again.stdout

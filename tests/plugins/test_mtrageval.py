@@ -10,7 +10,7 @@ from convrag import Pipeline
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
 from elasticsearch_server import Server as Cluster
-from elasticsearch_server import read_specification, running_server
+from elasticsearch_server import running_server
 from llm_server import Server, Step, make_reply
 
 REPLIES = {
@@ -25,7 +25,7 @@ REPLIES = {
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    with running_server(specification=read_specification()) as cluster:
+    with running_server() as cluster:
         monkeypatch.setenv("ES_URL", cluster.address)
         yield cluster
 

@@ -1,0 +1,185 @@
+"""Indexing and searching on a real cluster, beside the engine's bare client with the same mapping and the same queries.
+
+    python benchmarks/speed/search_engine_load.py [--engine opensearch] [--passages 1000000] [--windows 0,0.005,0.02]
+
+The cluster is the one that ES_URL or OPENSEARCH_URL names, or three nodes of ../shared/engines. Passages are made by a
+seed. The bare client indexes by `parallel_bulk` (4 threads, 500 passages a request), and searches one query at a time
+from 8 and 64 threads, and 64 queries a request (msearch) from one thread and from eight. Rounds alternate, and the best
+of each counts, since other work on the machine makes figures worse, never better.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+
+from convrag import Query, Store
+from convrag_elasticsearch.retriever import ClusterRetriever, ElasticsearchRetriever, OpenSearchRetriever
+from convrag_elasticsearch.search import complete_body
+from convrag_elasticsearch.subqueries import build_document
+from search_engines import VARIABLE, running_engine
+from zipf_passages import ZipfPassages
+
+ROUNDS = 3
+K = 10
+
+
+def main() -> None:
+    """Measure, and print a line for each figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=sorted(VARIABLE), default="elasticsearch")
+    parser.add_argument("--passages", type=int, default=200_000)
+    parser.add_argument("--searches", type=int, default=1280)
+    parser.add_argument("--windows", default="0,0.005,0.02")
+    parser.add_argument("--batches", default="16,64")
+    parser.add_argument("--skip-bare-indexing", action="store_true")
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        if VARIABLE[given.engine] not in os.environ:
+            os.environ[VARIABLE[given.engine]] = stack.enter_context(running_engine(given.engine)).url
+        dataset = ZipfPassages(given.passages)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        bench = Bench(given.engine, dataset, folder)
+        bench.measure_indexing(bare=not given.skip_bare_indexing)
+        windows, batches = (list(map(float, part.split(","))) for part in (given.windows, given.batches))
+        bench.measure_searches([query for (query,) in dataset.queries(given.searches)], windows, batches)
+
+
+class Bench:
+    """One engine, and one corpus."""
+
+    def __init__(self, engine: str, dataset: ZipfPassages, folder: Path) -> None:
+        self.engine = engine
+        self.dataset = dataset
+        self.folder = folder
+        self.client = connect(engine)
+        self.stage = self.make()
+
+    def make(self, **options: Any) -> ClusterRetriever:
+        """Make the retriever under test; it searches by words, so that it has no embedder."""
+        cls = {"elasticsearch": ElasticsearchRetriever, "opensearch": OpenSearchRetriever}[self.engine]
+        nothing: Any = None
+        return cls(dataset=self.dataset, embedder=nothing, store=Store(self.folder / "store"), **options)
+
+    def measure_indexing(self, *, bare: bool) -> None:
+        """Index by `parallel_bulk`, then by `task=index` in a process of its own."""
+        if bare:
+            plan = self.stage._plan_index("default")
+            self.stage.cluster.request("PUT", "/bare", {"mappings": plan.mapping, "settings": plan.settings})
+            show("bare client's parallel_bulk, passages a second", self.dataset.size / timed(self._index_bare))
+            self.stage.cluster.request("DELETE", "/bare")
+        corpus = self.folder / "corpus.jsonl"
+        with corpus.open("w", encoding="utf-8") as file:
+            for passage in self.dataset.corpus("default"):
+                file.write(f"{json.dumps({'_id': passage.id, 'text': passage.text})}\n")
+        (self.folder / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "of"}\n', encoding="utf-8")
+        files = [f"dataset.corpus={corpus}", f"dataset.queries={self.folder / 'queries.jsonl'}"]
+        command = [sys.executable, "-m", "convrag", "dataset=jsonl", *files, f"retriever={self.engine}", "tracker=none"]
+        seconds = timed(lambda: subprocess.run([*command, "task=index"], cwd=self.folder, check=True, text=True))
+        show("task=index, passages a second", self.dataset.size / seconds)
+        show("task=index, memory in MB", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+        for name in ("first", "second"):  # the second knows the hash of the corpus
+            run = [*command, "rewriter=none", "generator=none", f"hydra.run.dir={name}"]
+            show(
+                f"{name} run of one turn, seconds",
+                timed(lambda run=run: subprocess.run(run, cwd=self.folder, check=True)),
+            )
+
+    def _index_bare(self) -> None:
+        if self.engine == "elasticsearch":
+            from elasticsearch.helpers import parallel_bulk
+        else:
+            from opensearchpy.helpers import parallel_bulk
+
+        actions = (
+            {"_op_type": "create", "_index": "bare", "_id": passage.id, "_source": build_document(passage)}
+            for passage in self.dataset.corpus("default")
+        )
+        for _ in parallel_bulk(self.client, actions, thread_count=4, chunk_size=500, max_chunk_bytes=5_000_000):
+            pass
+
+    def measure_searches(self, queries: list[Query], windows: list[float], batches: list[float]) -> None:
+        """Search by the bare client and by the retriever, in turns."""
+        self.stage.index()
+        alias = self.stage._get_alias("default")
+        bodies = [complete_body(self.stage.subqueries[0].build_searches([query], K)[0].body, K) for query in queries]
+        header = {"index": alias, "allow_partial_search_results": False}
+        parts = [[line for body in bodies[n : n + 64] for line in (header, body)] for n in range(0, len(bodies), 64)]
+        single = {"index": alias, "allow_partial_search_results": False}
+
+        def search(body: dict[str, Any]) -> Any:
+            given = body if self.engine == "elasticsearch" else {"body": body}
+            return self.client.search(**single, **given)
+
+        def msearch(lines: list[Any]) -> Any:
+            return self.client.msearch(**{"searches" if self.engine == "elasticsearch" else "body": lines})
+
+        ways: dict[str, Callable[[], object]] = {
+            "bare, search, 8 threads": lambda: in_threads(8, search, bodies),
+            "bare, search, 64 threads": lambda: in_threads(64, search, bodies),
+            "bare, msearch of 64, 1 thread": lambda: in_threads(1, msearch, parts),
+            "bare, msearch of 64, 8 threads": lambda: in_threads(8, msearch, parts),
+        }
+        for window in windows:
+            for batch in batches:
+                stage = self.make(window=window, batch=int(batch))
+                for threads in (8, 64):
+                    name = f"convrag, window={window:g} batch={batch:g}, {threads} threads"
+                    ways[name] = lambda stage=stage, threads=threads: in_threads(  # type: ignore[misc]
+                        threads, lambda query: stage.retrieve([query], K), queries
+                    )
+        ways["bare, search, 8 threads"]()  # the caches are warm from here on
+        best, spent = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0.0)
+        for _ in range(ROUNDS):
+            for name, way in ways.items():
+                start = time.process_time()
+                best[name] = max(best[name], len(queries) / timed(way))
+                spent[name] = (time.process_time() - start) / len(queries) * 1000
+        for name, rate in best.items():
+            show(f"{name}, searches a second (this process: {spent[name]:.2f} ms of a core each)", rate)
+
+
+def connect(engine: str) -> Any:
+    """Connect the bare client as its users would, with enough connections for 64 threads."""
+    urls = os.environ[VARIABLE[engine]].split(",")
+    if engine == "elasticsearch":
+        from elasticsearch import Elasticsearch
+
+        return Elasticsearch(urls, request_timeout=120, connections_per_node=64)
+    from opensearchpy import OpenSearch
+
+    return OpenSearch(urls, timeout=120, pool_maxsize=64)
+
+
+def in_threads(count: int, call: Callable[[Any], object], items: Iterable[Any]) -> None:
+    """Call a function with each item, from so many threads."""
+    with ThreadPoolExecutor(count) as pool:
+        for _ in pool.map(call, items):
+            pass
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Return the seconds that a call takes."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def show(name: str, value: float) -> None:
+    """Print a figure."""
+    print(f"{name}: {value:,.1f}", flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
