@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +16,9 @@ from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.engine import Engine
 from convrag_elasticsearch.errors import OTHER_ENGINE, ClusterError, Failure, explain_failure
 from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
+
+_TOLD_AGAIN = 60.0
+"""Seconds after which it is said again that the cluster is waited for."""
 
 _PING_POLICY = RetryPolicy(timeout=10, retries=0, max_wait=0)
 
@@ -36,7 +41,7 @@ class Cluster:
         self._lock = threading.Lock()
         self._connected: tuple[Connection, Any] | None = None
         self._unavailable = False
-        self._waits = False
+        self._told = -math.inf
 
     def __enter__(self) -> Cluster:
         return self
@@ -65,13 +70,13 @@ class Cluster:
         policy = RetryPolicy(self.policy.timeout, 0, 0) if self._unavailable else self.policy
         try:
             with waiting():
-                reply = call_with_retries(lambda: self._send(method, path, data, media), policy, self._tell_wait)
+                reply = call_with_retries(lambda: self._send(method, path, data, media), policy, self.tell_wait)
         except ClusterError as error:
             self._unavailable = error.unavailable
             if if_missing is not None and error.status == 404:
                 return if_missing
             raise
-        self._unavailable = self._waits = False
+        self._unavailable = False
         return reply
 
     def explain(self, item: Any) -> ClusterError:
@@ -108,10 +113,10 @@ class Cluster:
         # outside of `except`: else the original error, which may hold a key, would be its context
         raise explain_failure(failure, self.engine.name, connection)
 
-    def _tell_wait(self, error: BaseException | None) -> None:
-        """Say once that the cluster is waited for."""
-        if not self._waits:
-            self._waits = True
+    def tell_wait(self, error: BaseException | None) -> None:
+        """Say that the cluster is waited for, once a minute at most."""
+        if time.monotonic() - self._told > _TOLD_AGAIN:
+            self._told = time.monotonic()
             log.warning("%s It is asked again, with pauses of %g s together at most.", error, self.policy.max_wait)
 
     def _connect(self) -> tuple[Connection, Any]:

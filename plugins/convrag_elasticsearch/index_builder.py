@@ -211,7 +211,7 @@ class IndexBuilder:
             replies = [self.bulk_cluster.request("POST", path, body) for body in join_lines(pending, self.chunk_bytes)]
             return [self._read_item(item["create"]) for reply in replies for item in reply["items"]]
 
-        results = send_items(send, actions, self.cluster.policy)
+        results = send_items(send, actions, self.cluster.policy, self.cluster.tell_wait)
         if rejected := next((result for result in results if result is not None), None):
             raise rejected
 

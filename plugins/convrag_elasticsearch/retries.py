@@ -80,7 +80,10 @@ class _Rejected(Exception):
 
 
 def send_items(
-    send: Callable[[Sequence[A]], Sequence[T | ClusterError]], items: Sequence[A], policy: RetryPolicy
+    send: Callable[[Sequence[A]], Sequence[T | ClusterError]],
+    items: Sequence[A],
+    policy: RetryPolicy,
+    tell: Callable[[BaseException | None], None],
 ) -> list[T | ClusterError]:
     """Send items in one request, then again those that were rejected for the moment.
 
@@ -88,6 +91,7 @@ def send_items(
         send: items -> a result or an error for each, in the same order.
         items: what to send.
         policy: how often, and for how long. After the last try, the errors say what was rejected.
+        tell: called before each wait but the first.
     """
     results: dict[int, T | ClusterError] = {}
     pending = list(range(len(items)))
@@ -97,10 +101,10 @@ def send_items(
         results.update(zip(pending, sent, strict=True))
         pending[:] = [place for place in pending if is_transient(results[place])]
         if pending:
-            raise _Rejected
+            raise _Rejected(results[pending[0]])
 
     with suppress(_Rejected):
-        call_with_retries(send_pending, policy, is_transient=lambda error: isinstance(error, _Rejected))
+        call_with_retries(send_pending, policy, tell, lambda error: isinstance(error, _Rejected))
     return [results[place] for place in range(len(items))]
 
 

@@ -125,7 +125,7 @@ class MultiSearch:
 
     def _send(self, requests: Sequence[SearchRequest]) -> Sequence[list[Hit] | Exception]:
         try:
-            return send_items(self._msearch, requests, self.cluster.policy)
+            return send_items(self._msearch, requests, self.cluster.policy, self.cluster.tell_wait)
         except ClusterError as error:
             if len(requests) > 1 and error.status in _SPLIT_STATUSES:
                 return [result for request in requests for result in self._send([request])]

@@ -1,7 +1,7 @@
 """Nodes of real search engines that are killed, halted or full: nothing is lost, and no search fails or finds less.
 
 Moments and victims follow a seed. `CONVRAG_KILLS=20 pytest -n 0 -m cluster tests/cluster/test_search_engine_kills.py`
-tries twenty moments of indexing and of searching, by default it is one of each.
+tries twenty moments of indexing and of searching; by default, one node is killed while indexing, and two while searching.
 """
 
 # ruff: noqa: F811 - the fixture's name is an argument
@@ -44,13 +44,13 @@ def make(engine: SearchEngine, store: Store, dataset: Streamed, **options: Any) 
     return CLASSES[engine.engine](dataset=dataset, embedder=nothing, store=store, **{**defaults, **options})
 
 
-def find_victims(engine: SearchEngine, chosen: random.Random, index: str) -> tuple[int, ...]:
-    """One node: of the primary, of the replica, or the manager; or two of them at once."""
-    (name,) = engine.list_indexes(index)
+def find_victim(engine: SearchEngine, role: int) -> int:
+    """The node with the primary, with the replica, or the manager."""
+    (name,) = engine.list_indexes("convrag-")
     roles: list[Callable[[], int]] = [
         lambda: engine.find_node(name, "p"), lambda: engine.find_node(name, "r"), engine.find_manager
     ]  # fmt: skip
-    return (chosen.choice(roles)(),)
+    return roles[role % len(roles)]()
 
 
 @contextmanager
@@ -78,32 +78,28 @@ def count_everywhere(engine: SearchEngine, index: str) -> set[int]:
 
 @pytest.mark.parametrize("seed", MOMENTS)
 def test_a_node_is_killed_while_indexing(seed: int, any_engine: SearchEngine, store: Store) -> None:
-    chosen = random.Random(seed)
+    """At a passage; or, every fourth time, the manager just before the alias is given."""
+    seed += len(any_engine.engine)  # by default not the same for both
+    moment = random.Random(seed).randrange(COUNT // 4, COUNT)
     with mended(any_engine) as killed:
-        moment = chosen.randrange(COUNT // 4, COUNT)
-        victim = {moment: lambda: kill(any_engine, killed, *find_victims(any_engine, chosen, "convrag-"))}
-        stage = make(any_engine, store, Streamed(COUNT, on_read=victim))
+
+        def kill_once(role: int) -> None:
+            if not killed:
+                kill(any_engine, killed, find_victim(any_engine, role))
+
+        stage = make(any_engine, store, Streamed(COUNT, on_read={moment: lambda: seed % 4 == 2 or kill_once(seed)}))
+        send = stage.cluster._send
+
+        def send_or_kill(method: str, path: str, *body: Any) -> Any:
+            if path == "/_aliases":
+                kill_once(2)
+            return send(method, path, *body)
+
+        stage.cluster._send = send_or_kill  # type: ignore[method-assign]
         (said,) = stage.index()
         assert f"{COUNT:,} passages are in" in said
         stage.prepare()
     assert len(killed) == 1
-    assert count_everywhere(any_engine, ALIASED) == {COUNT}
-
-
-def test_the_manager_is_killed_while_the_alias_is_given(any_engine: SearchEngine, store: Store) -> None:
-    stage = make(any_engine, store, Streamed(COUNT))
-    with mended(any_engine) as killed:
-        send = stage.cluster._send
-
-        def kill_before(method: str, path: str, *body: Any) -> Any:
-            if path == "/_aliases" and not killed:
-                kill(any_engine, killed, any_engine.find_manager())
-            return send(method, path, *body)
-
-        stage.cluster._send = kill_before  # type: ignore[method-assign]
-        stage.index()
-        stage.prepare()
-    assert killed
     assert count_everywhere(any_engine, ALIASED) == {COUNT}
 
 
@@ -127,13 +123,11 @@ def searched(any_engine: SearchEngine, store: Store) -> ClusterRetriever:
     return stage
 
 
-@pytest.mark.parametrize("seed", MOMENTS)
+@pytest.mark.parametrize("seed", MOMENTS[1:] or [pytest.param(0, marks=pytest.mark.skip(reason="CONVRAG_KILLS=20"))])
 def test_a_node_is_killed_while_searching(seed: int, any_engine: SearchEngine, searched: ClusterRetriever) -> None:
-    chosen, wanted = random.Random(seed), search_all(searched, {})
+    moment, wanted = random.Random(seed).randrange(400), search_all(searched, {})
     with mended(any_engine) as killed:
-        victim = {
-            chosen.randrange(400): lambda: kill(any_engine, killed, *find_victims(any_engine, chosen, "convrag-"))
-        }
+        victim = {moment: lambda: kill(any_engine, killed, find_victim(any_engine, seed))}
         assert search_all(searched, victim) == wanted
     assert len(killed) == 1
 
