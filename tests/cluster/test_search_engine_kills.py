@@ -1,7 +1,7 @@
 """Nodes of real search engines that are killed, halted or full: nothing is lost, and no search fails or finds less.
 
 Moments and victims follow a seed. `CONVRAG_KILLS=20 pytest -n 0 -m cluster tests/cluster/test_search_engine_kills.py`
-tries twenty moments of indexing and of searching; by default, one node is killed while indexing, and two while searching.
+tries twenty moments of indexing and of searching; by default, one node is killed while indexing, two while searching.
 """
 
 # ruff: noqa: F811 - the fixture's name is an argument

@@ -6,6 +6,8 @@ import json
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -280,3 +282,21 @@ def test_a_run_has_the_figures_and_does_not_read_the_corpus(
     assert (here / "run/report.html").exists()
     assert len(read) <= 1, "the data set looks at the first passage, and nobody reads the others"
     assert not list((here / "outputs/store").glob("corpora")), "nor is it copied"
+
+
+def test_client_8_is_answered_by_a_cluster_of_version_9(
+    corpus: list[str], any_engine: SearchEngine, tmp_path: Path
+) -> None:
+    """The package index has it; where there is none, the test says so."""
+    if any_engine.engine != "elasticsearch":
+        pytest.skip("a client of Elasticsearch")
+    wanted = ["install", "--quiet", "--target", str(tmp_path / "client"), "elasticsearch>=8.17,<9"]
+    if subprocess.run([sys.executable, "-m", "pip", *wanted], capture_output=True).returncode:
+        pytest.skip("no package index has elasticsearch 8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "client"), *sys.path[1:]])}
+    said = "import elasticsearch; assert elasticsearch.__version__[0] == 8; from convrag.__main__ import main; main()"
+    for more in (["task=index"], ["generator=none", "rewriter=none"]):
+        command = [sys.executable, "-c", said, *corpus, *more]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert "20 turns" in done.stdout
