@@ -12,7 +12,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,21 +52,32 @@ def find_victim(engine: SearchEngine, role: int) -> int:
     return roles[role % len(roles)]()
 
 
-@contextmanager
-def mended(engine: SearchEngine) -> Iterator[list[int]]:
-    """Start the nodes again that the block has put into the list, and wait for all copies."""
-    killed: list[int] = []
-    try:
-        yield killed
-    finally:
-        if killed:
-            engine.restart(*killed)
-        engine.wait_for_green()
+class Killer:
+    """Kills nodes, and starts them again after three seconds: a primary that had no replica yet is waited for."""
+
+    def __init__(self, engine: SearchEngine) -> None:
+        self.engine = engine
+        self.killed: list[int] = []
+        self._restarts: list[threading.Timer] = []
+
+    def kill(self, *nodes: int) -> None:
+        self.engine.kill(*nodes)
+        self.killed += nodes
+        self._restarts.append(threading.Timer(3, self.engine.restart, nodes))
+        self._restarts[-1].start()
+
+    def wait(self) -> None:
+        """Wait until all nodes and copies are back."""
+        for each in self._restarts:
+            each.join()
+        self.engine.wait_for_green()
 
 
-def kill(engine: SearchEngine, killed: list[int], *nodes: int) -> None:
-    killed += nodes
-    engine.kill(*nodes)
+@pytest.fixture
+def killer(any_engine: SearchEngine) -> Iterator[Killer]:
+    killer = Killer(any_engine)
+    yield killer
+    killer.wait()
 
 
 def count_everywhere(engine: SearchEngine, index: str) -> set[int]:
@@ -77,29 +87,29 @@ def count_everywhere(engine: SearchEngine, index: str) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", MOMENTS)
-def test_a_node_is_killed_while_indexing(seed: int, any_engine: SearchEngine, store: Store) -> None:
+def test_a_node_is_killed_while_indexing(seed: int, any_engine: SearchEngine, store: Store, killer: Killer) -> None:
     """At a passage; or, every fourth time, the manager just before the alias is given."""
     seed += len(any_engine.engine)  # by default not the same for both
     moment = random.Random(seed).randrange(COUNT // 4, COUNT)
-    with mended(any_engine) as killed:
 
-        def kill_once(role: int) -> None:
-            if not killed:
-                kill(any_engine, killed, find_victim(any_engine, role))
+    def kill_once(role: int) -> None:
+        if not killer.killed:
+            killer.kill(find_victim(any_engine, role))
 
-        stage = make(any_engine, store, Streamed(COUNT, on_read={moment: lambda: seed % 4 == 2 or kill_once(seed)}))
-        send = stage.cluster._send
+    stage = make(any_engine, store, Streamed(COUNT, on_read={moment: lambda: seed % 4 == 2 or kill_once(seed)}))
+    send = stage.cluster._send
 
-        def send_or_kill(method: str, path: str, *body: Any) -> Any:
-            if path == "/_aliases":
-                kill_once(2)
-            return send(method, path, *body)
+    def send_or_kill(method: str, path: str, *body: Any) -> Any:
+        if path == "/_aliases":
+            kill_once(2)
+        return send(method, path, *body)
 
-        stage.cluster._send = send_or_kill  # type: ignore[method-assign]
-        (said,) = stage.index()
-        assert f"{COUNT:,} passages are in" in said
-        stage.prepare()
-    assert len(killed) == 1
+    stage.cluster._send = send_or_kill  # type: ignore[method-assign]
+    (said,) = stage.index()
+    assert f"{COUNT:,} passages are in" in said
+    stage.prepare()
+    killer.wait()
+    assert len(killer.killed) == 1
     assert count_everywhere(any_engine, ALIASED) == {COUNT}
 
 
@@ -124,30 +134,22 @@ def searched(any_engine: SearchEngine, store: Store) -> ClusterRetriever:
 
 
 @pytest.mark.parametrize("seed", MOMENTS[1:] or [pytest.param(0, marks=pytest.mark.skip(reason="CONVRAG_KILLS=20"))])
-def test_a_node_is_killed_while_searching(seed: int, any_engine: SearchEngine, searched: ClusterRetriever) -> None:
+def test_a_node_is_killed_while_searching(
+    seed: int, any_engine: SearchEngine, searched: ClusterRetriever, killer: Killer
+) -> None:
     moment, wanted = random.Random(seed).randrange(400), search_all(searched, {})
-    with mended(any_engine) as killed:
-        victim = {moment: lambda: kill(any_engine, killed, find_victim(any_engine, seed))}
-        assert search_all(searched, victim) == wanted
-    assert len(killed) == 1
+    assert search_all(searched, {moment: lambda: killer.kill(find_victim(any_engine, seed))}) == wanted
+    assert len(killer.killed) == 1
 
 
 def test_two_of_three_nodes_are_killed_and_come_back(
-    any_engine: SearchEngine, searched: ClusterRetriever, caplog: pytest.LogCaptureFixture
+    any_engine: SearchEngine, searched: ClusterRetriever, killer: Killer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The run says that it waits, and goes on."""
     wanted = search_all(searched, {})
     nodes = (any_engine.find_node(ALIASED, "p"), any_engine.find_node(ALIASED, "r"))
-    back = threading.Timer(3, any_engine.restart, nodes)
-
-    def kill_both() -> None:
-        any_engine.kill(*nodes)
-        back.start()
-
-    assert search_all(searched, {100: kill_both}) == wanted
-    back.join()
+    assert search_all(searched, {100: lambda: killer.kill(*nodes)}) == wanted
     assert "It is asked again, with pauses of 120 s together at most." in caplog.text
-    any_engine.wait_for_green()
 
 
 def test_a_node_that_halts_for_ten_seconds_is_waited_for(any_engine: SearchEngine, searched: ClusterRetriever) -> None:
