@@ -16,7 +16,7 @@ from convrag.sdk.citations import strip_citations
 from convrag.sdk.lazy import Lazy
 
 if TYPE_CHECKING:
-    from convrag.sdk.corpus import PassageSource, open_passages
+    from convrag.sdk.corpus import PassageSource
     from convrag.store.store import Store
 
 Citations = Literal["remove", "keep"]
@@ -159,10 +159,11 @@ class References:
             return ()
         with self._lock:
             if domain not in self._corpora:
-                from convrag.sdk.corpus import PassageSource, open_passages
+                from convrag.sdk.corpus import open_passages
 
-                self._corpora[domain] = Corpus(self._dataset, domain, self._store)
-        return self._corpora[domain].get_by_id(sorted(relevant, key=lambda name: (-relevant[name], name)))
+                self._corpora[domain] = open_passages(self._dataset, domain, self._store)
+        corpus = self._corpora[domain]
+        return corpus.get_by_id(sorted(relevant, key=lambda name: (-relevant[name], name))) if corpus else ()
 
 
 def _get_label(labels: Mapping[str, Any], name: str) -> str:
