@@ -10,7 +10,8 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from convrag import LLMError
@@ -160,57 +161,26 @@ def _count_tokens(piece: str) -> int:
     return 1 if piece.isspace() else -(-len(piece) // 2)
 
 
-class Event(NamedTuple):
-    """An event: its type ("message" unless it says otherwise) and its lines of data, joined."""
-
-    type: str
-    data: bytes
-
-
-def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events of a stream that arrives in pieces of any size (WHATWG HTML, section 9.2).
-
-    At the stream's end, an event that no empty line ends is one, too.
-    """
-    kind, data = "message", list[bytes]()
-    for line in _read_lines(pieces):
-        if not line:
-            if data:
-                yield Event(kind, b"\n".join(data))
-            kind, data = "message", []
-            continue
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if name == b"data":
-            data.append(value)
-        elif name == b"event":
-            kind = value.decode(errors="replace")
-    if data:
-        yield Event(kind, b"\n".join(data))
-
-
-def _read_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines without their ends, which are LF, CR or CRLF; a CR at the end of a piece waits for its LF."""
+def read_events(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the data of each event of a stream that arrives in pieces of any size; servers send it in one line."""
     started: list[bytes] = []
-    for piece in pieces:
-        if b"\n" not in piece and b"\r" not in piece and not (started and started[-1].endswith(b"\r")):
-            started.append(piece)  # joined once, when the line ends: it may be long
-            continue
-        lines = b"".join([*started, piece]).splitlines(keepends=True)
-        started = [] if lines[-1].endswith(b"\n") else [lines.pop()]
-        yield from (line.rstrip(b"\r\n") for line in lines)
-    if started:
-        yield b"".join(started).rstrip(b"\r")
+    for piece in chain(pieces, [b"\n"]):
+        *ended, rest = piece.split(b"\n")
+        for part in ended:
+            line, started = b"".join([*started, part]), []  # joined once, when it ends: it may be long
+            if line.startswith(b"data:"):
+                yield line.removeprefix(b"data:").strip()
+        started.append(rest)
 
 
 def read_chunks(response: Response) -> Iterator[dict[str, Any]]:
     """Yield what the events of a streamed reply hold. Raises HttpError for one that is an error, or no JSON object."""
-    for event in read_events(response.read_pieces()):
-        if event.data.strip() == b"[DONE]":
+    for data in read_events(response.read_pieces()):
+        if data == b"[DONE]":
             response.drain()
             return
-        chunk = parse_object(event.data, response.headers)
-        if (event.type == "error" or "choices" not in chunk) and (error := find_error(chunk)):
+        chunk = parse_object(data, response.headers)
+        if "choices" not in chunk and (error := find_error(chunk)):
             raise error
         yield chunk
 
