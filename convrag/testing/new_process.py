@@ -1,17 +1,12 @@
 """Asks a stage in a new Python process, where strings have other hashes and nothing was computed before."""
 
-import importlib.util
 import io
 import os
 import pickle
 import subprocess
 import sys
 import time
-from contextlib import suppress
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from unittest import SkipTest
 
@@ -50,12 +45,14 @@ def ask_new_process(contract: Any) -> list[list[Frozen]]:
         SkipTest: the class cannot be made there, because it is local to a function, or has what cannot be pickled.
         AssertionError: the stage cannot be made there; with what the process has said.
     """
-    request = _make_request(contract)
+    test_module = sys.modules[type(contract).__module__]
+    root = Path(test_module.__file__ or "").parents[test_module.__name__.count(".")]
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONPATH": os.pathsep.join([str(root), *filter(None, sys.path)]),
         "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2",
     }
+    request = _pickle(contract)
     process = start(_CODE, environment)
     answers, errors = process.communicate(request)
     assert process.returncode == 0, (
@@ -70,9 +67,7 @@ def answer_request() -> None:
     """Read a request from standard input, and write the pickled answers to standard output."""
     answers = os.dup(1)
     os.dup2(2, 1)  # what libraries print goes to standard error
-    module, file, name, attributes = pickle.load(sys.stdin.buffer)
-    contract = attrgetter(name)(_import_test_module(module, Path(file)))()
-    vars(contract).update(pickle.loads(attributes))
+    contract = pickle.load(sys.stdin.buffer)
     found: list[list[Frozen]] = []
     until = time.monotonic() + SECONDS
     with block_network(allow_loopback=contract.network):
@@ -85,35 +80,14 @@ def answer_request() -> None:
         pickle.dump(found, file)
 
 
-def _make_request(contract: Any) -> bytes:
-    """Describe a test class and the attributes that fixtures have set; a store is opened anew there."""
-    cls = type(contract)
-    module = sys.modules.get(cls.__module__)
-    found = None
-    with suppress(AttributeError):
-        found = attrgetter(cls.__qualname__)(module)
-    if found is not cls or cls.__module__ == "__main__":
-        raise SkipTest(f"{cls.__qualname__} can be made in this process only: define it at the top of a module")
-    attributes = io.BytesIO()
-    pickler = pickle.Pickler(attributes)
+def _pickle(contract: Any) -> bytes:
+    """An object of a test class with what fixtures have set; a store in it is opened anew there."""
+    pickled = io.BytesIO()
+    pickler = pickle.Pickler(pickled)
     pickler.dispatch_table = {Store: lambda store: (Store, (store.path, store.url))}
     try:
-        pickler.dump(vars(contract))
+        pickler.dump(contract)
     except Exception as error:
-        raise SkipTest(f"what fixtures have set cannot be taken to a new process ({error})") from error
-    return pickle.dumps((cls.__module__, getattr(module, "__file__", ""), cls.__qualname__, attributes.getvalue()))
-
-
-def _import_test_module(name: str, file: Path) -> ModuleType:
-    """Import a test module by its name; by its file where pytest gave it a name that leads nowhere else."""
-    with suppress(ImportError):
-        module = import_module(name)
-        if getattr(module, "__file__", None) and Path(str(module.__file__)).samefile(file):
-            return module
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+        problem = f"{type(contract).__qualname__} cannot be taken to a new process: {error}"
+        raise SkipTest(f"{problem}. Define it at the top of a module") from error
+    return pickled.getvalue()

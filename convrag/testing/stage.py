@@ -20,7 +20,6 @@ from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, read_argument_texts
 from convrag.sdk.prompts import PromptTemplate
 from convrag.testing.libraries import block_network, find_heavy_imports
-from convrag.testing.values import Frozen
 from convrag.turn.stage_pool import fingerprint_stage
 
 _ADDRESS = re.compile(r"(^|_)(url|uri|host|hosts|base|endpoint|address|server)(_|$)", re.IGNORECASE)
@@ -137,21 +136,6 @@ class StageContract:
         held = {name: value for name, value in vars(stage).items() if isinstance(value, PromptTemplate)}
         unnamed = [name for name, value in held.items() if (value.task, value.source) not in named]
         assert not unnamed, f"name self.{', self.'.join(unnamed)} in self.prompt_templates, in the constructor"
-
-    def test_operational_parameters_change_no_result(self) -> None:
-        """They are not in the fingerprint, so results of stages with other values are taken for equal."""
-        variants = StageVariants(self.make, self.option())
-        changes = list(variants.find_changes())
-        operational = [(name, changed) for name, changed in changes if variants.parameters[name].operational]
-        expected = self.call(self.make()) if operational else None
-        for name, changed in operational:
-            try:
-                result = self.call(variants.build(**changed))
-            except ConvragError:
-                continue  # the value is not valid
-            if isinstance(result, Frozen) and result.error:
-                continue  # likewise
-            assert result == expected, f"{name} is marked operational, and changes the result"
 
     def option(self) -> Option:
         """Make an option of the stage's class."""

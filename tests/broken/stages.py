@@ -5,10 +5,10 @@ import random
 import socket
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 from broken.noting import breaks
-from convrag import Rewrite, Rewriter, operational
+from convrag import Rewrite, Rewriter
 from convrag.api.stage import Stage
 from sound import SoundRanker, SoundRewriter
 
@@ -129,18 +129,3 @@ class Nameless(SoundRanker):
 
     def content_hash(self) -> str:
         return str(time.perf_counter_ns())
-
-
-@breaks("test_operational_parameters_change_no_result")
-class Operated(SoundRanker):
-    """Has a parameter that is said to concern operation only.
-
-    Args:
-        strength: how much.
-    """
-
-    def __init__(self, *, strength: Annotated[int, operational] = 1) -> None:
-        self.strength = strength
-
-    def score(self, query: str, texts: Any) -> Any:
-        return super().score(query, texts) * self.strength
