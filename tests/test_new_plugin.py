@@ -164,13 +164,13 @@ def test_their_types_are_right(environment: Environment) -> None:
         ({"package": "acme", "option": "mmr"}, "rewriter=mmr is taken by convrag"),
         ({"package": "acme", "option": "mmr_k10"}, "rewriter=mmr_k10 is taken"),
         ({"package": "acme", "option": "a b"}, "will not do: a name begins with a letter"),
-        ({"package": "acme", "path": Path("there")}, "there is there already"),
+        ({"package": "acme", "path": Path("there")}, "there exists: name a folder that is new or empty"),
         ({"package": "acme", "path": Path("new/acme")}, "Choose another one, such as convrag-acme"),
         ({"package": "acme", "path": Path("file/below")}, "cannot be written"),
     ],
 )
 def test_what_will_not_do(arguments: dict[str, Any], message: str, here: Path) -> None:
-    (here / "there").mkdir()
+    (here / "there/inside").mkdir(parents=True)
     (here / "new").mkdir()
     (here / "file").touch()
     before = sorted(here.rglob("*"))

@@ -2,8 +2,6 @@
 
 import keyword
 import re
-import secrets
-import shutil
 import sys
 from dataclasses import asdict, dataclass
 from importlib import metadata, resources
@@ -13,6 +11,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName, __version__
+from convrag.sdk.files import write_folder
 from convrag.sdk.groups import GROUPS
 from convrag.sdk.tasks.options import FIRST_PARTY, plugins, variants
 
@@ -109,10 +108,11 @@ class NewPluginTask(Task):
                 f"task.path={self.path}: a folder that has the name of the package in it hides the package from Python "
                 f"when that is started beside it. Choose another one, such as {make_distribution_name(self.package)}"
             )
-        if self.path.exists():
-            raise ConfigError(f"{self.path} is there already: choose another folder, task.path=...")
         files = render_files(self.package, self.stage, self.option, template)
-        self._write(files)
+        with write_folder(self.path) as new:
+            for name, text in files.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                (new / name).write_text(text, encoding="utf-8")
         shown = "\n".join(f"  {self.path / name}" for name in files)
         sys.stdout.write(
             f"{shown}\n\nNext:\n"
@@ -122,18 +122,6 @@ class NewPluginTask(Task):
             f"  python -m pytest {self.path}\n"
         )
         return 0
-
-    def _write(self, files: dict[str, str]) -> None:
-        """Write all files, or none: the folder gets its name when it is complete."""
-        unfinished = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.unfinished")
-        try:
-            for name, text in files.items():
-                (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
-                (unfinished / name).write_text(text, encoding="utf-8")
-            unfinished.rename(self.path)
-        except OSError as error:
-            shutil.rmtree(unfinished, ignore_errors=True)
-            raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
 
 
 def choose_template(stage: str, *, llm: bool) -> StageTemplate:

@@ -2,15 +2,11 @@
 
 import csv
 import io
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
-from convrag import ConfigError, DataError, TurnRecord
-from convrag.sdk.cancelling import if_abandoned
-from convrag.sdk.files import encode_name
+from convrag import DataError, TurnRecord
+from convrag.sdk.files import encode_name, write_folder
 from convrag.sdk.strict_json import format_json
 from convrag_tasks.export_samples import Queries, choose_query
 from convrag_tasks.run_records import ExportInputs
@@ -53,31 +49,6 @@ def _make_csv_row(record: TurnRecord, labels: Sequence[str], values: Sequence[ob
 def join_label(value: object) -> object:
     """A label as one value: several, such as question types, with plus signs."""
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-@contextmanager
-def write_folder(path: Path) -> Iterator[Path]:
-    """Give a new folder beside `path`, which is renamed to `path` at the end of the block, or removed where it fails.
-
-    Raises:
-        ConfigError: the folder exists and is not empty, or cannot be written.
-    """
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise ConfigError(f"task.path={path} exists: name a folder that is new or empty")
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
-
-    def discard() -> None:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-    with if_abandoned(discard):
-        try:
-            unfinished.mkdir(parents=True)
-            yield unfinished
-            unfinished.replace(path)
-        except OSError as error:
-            raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error
-        finally:
-            discard()
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
