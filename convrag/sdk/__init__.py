@@ -7,6 +7,7 @@
 * `groups`: the groups of stages that a configuration chooses from.
 * `libraries`: which libraries are installed.
 * `files`: files that are written whole or not at all.
+* `folders`: the same for folders.
 * `storage`: the store of results, its locks, and what calls cost; and what a plugin that opens databases implements.
 * `cancelling`: long work that can be cancelled.
 * `streaming`: the pieces of a model's reply.

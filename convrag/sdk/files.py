@@ -1,36 +1,3 @@
-"""Files and folders that are written whole or not at all, and names for them."""
+"""Files that are written whole or not at all, and names for them."""
 
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-from convrag.api.errors import ConfigError
-from convrag.store.cancellation import if_abandoned
 from convrag.store.files import encode_name, open_atomically, write_atomically, writing
-
-
-@contextmanager
-def write_folder(path: Path) -> Iterator[Path]:
-    """Give a new folder beside `path`, which is renamed to `path` at the end of the block, or removed where it fails.
-
-    Raises:
-        ConfigError: the folder exists and is not empty, or cannot be written.
-    """
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise ConfigError(f"task.path={path} exists: name a folder that is new or empty")
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
-
-    def discard() -> None:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-    with if_abandoned(discard):
-        try:
-            unfinished.mkdir(parents=True)
-            yield unfinished
-            unfinished.replace(path)
-        except OSError as error:
-            raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error
-        finally:
-            discard()

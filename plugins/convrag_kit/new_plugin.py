@@ -11,7 +11,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName, __version__
-from convrag.sdk.files import write_folder
+from convrag.sdk.folders import write_folder
 from convrag.sdk.groups import GROUPS
 from convrag.sdk.tasks.options import FIRST_PARTY, plugins, variants
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convrag import DataError, TurnRecord
-from convrag.sdk.files import encode_name, write_folder
+from convrag.sdk.files import encode_name
+from convrag.sdk.folders import write_folder
 from convrag.sdk.strict_json import format_json
 from convrag_tasks.export_samples import Queries, choose_query
 from convrag_tasks.run_records import ExportInputs

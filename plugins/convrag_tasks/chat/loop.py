@@ -107,9 +107,6 @@ KEYS = "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R fin
 LISTED = 20
 """Conversations that /list shows."""
 
-PATIENCE = 0.1
-"""Seconds for which suggestions are waited for before the next question can be typed."""
-
 Suggest = Callable[[TurnRecord], list[str]]
 """Gives follow-up questions to a turn."""
 
@@ -204,19 +201,10 @@ class ChatLoop:
         if suggest is None:
             return
         asking = Stream[None, list[str]](lambda _: suggest(record))
+        asking.start()
         self._later = Later(asking, lambda: self._show_suggestions(asking))
-        try:
-            if next(asking.tick(PATIENCE), asking) is None:
-                return
-        except KeyboardInterrupt:
-            resume()
-            self._drop_suggestions()
-            return
-        except Exception:  # it is said below
-            self._suggest = None
-        self._show_suggestions(asking, below_answer=True)
 
-    def _show_suggestions(self, asking: Stream[None, list[str]], *, below_answer: bool = False) -> None:
+    def _show_suggestions(self, asking: Stream[None, list[str]]) -> None:
         """Show follow-up questions as soon as they are there. Ctrl-C leaves them out: the turn is kept."""
         if self._later is None or self._later.stream is not asking:
             return
@@ -229,15 +217,11 @@ class ChatLoop:
             self._suggest = None
             failure = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
         self._later = None
-        if not (failure or self.suggested):
-            return
-        if below_answer:
-            self.screen.print_gap()
         if failure:
             self.screen.print_line(f"No suggestions from here on: {failure}", "dim")
         for number, question in enumerate(self.suggested, start=1):
             self.screen.print_item(f"  /{number}", question, "green")
-        if not below_answer:
+        if failure or self.suggested:
             self.screen.print_gap()
 
     def _ask_suggestion(self, name: str) -> None:
