@@ -147,21 +147,11 @@ def _format_caption(board: Leaderboard) -> str:
         lines.append(
             f"`to baseline` is the difference to the baseline, {_quote_run(board, board.baseline)}, on the "
             f"turns that both were scored on. `p` comes from a paired randomisation test, two-sided, with the "
-            f"conversation as the unit: {_describe_flips(board)}. It is corrected by Holm's method for the number of "
+            f"conversation as the unit: every way to flip the signs, or {FLIPS + 1:,} ways where more than {EXACT} "
+            f"conversations differ. It is corrected by Holm's method for the number of "
             "distinct differences to the baseline in this measure: runs with the same score in every turn count once."
         )
     return " ".join(lines)
-
-
-def _describe_flips(board: Leaderboard) -> str:
-    differences = [score.difference for row in board.rows for score in row.scores.values()]
-    exact_ones = {difference.exact for difference in differences if difference}
-    flips = f"{FLIPS + 1:,} ways to flip the signs"
-    if exact_ones == {True}:
-        return "every way to flip the signs"
-    return (
-        f"every way to flip the signs, or {flips} where more than {EXACT} conversations differ" if exact_ones else flips
-    )
 
 
 def _format_domains(board: Leaderboard) -> Iterator[str]:

@@ -28,7 +28,6 @@ class Difference:
         high: its upper end.
         p: the p-value of the randomisation test, not corrected. Like the interval it is NaN over fewer than five
             conversations.
-        exact: whether the test tried every way to flip the signs.
         turns: how many turns the runs share.
         conversations: how many conversations these turns are from.
     """
@@ -37,7 +36,6 @@ class Difference:
     low: float
     high: float
     p: float
-    exact: bool
     turns: int
     conversations: int
 
@@ -107,7 +105,7 @@ def estimate_differences(differences: Sequence[Scores], measure: str) -> list[Di
         return [None] * len(differences)
     columns = [sum_by_conversation(scores, measure, rows) for scores in differences]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
-    bounds, p_values, exact = bootstrap_intervals(sums, sizes), compute_sign_flip_p(sums), is_exact(sums)
+    bounds, p_values = bootstrap_intervals(sums, sizes), compute_sign_flip_p(sums)
     enough = np.count_nonzero(sizes, axis=0) >= LEAST
     return [
         Difference(
@@ -115,7 +113,6 @@ def estimate_differences(differences: Sequence[Scores], measure: str) -> list[Di
             low=float(bounds[k, 0]),
             high=float(bounds[k, 1]),
             p=p_values[k] if enough[k] else nan,
-            exact=bool(exact[k]),
             turns=len(scores.turns),
             conversations=int(np.count_nonzero(sizes[:, k])),
         )
@@ -148,7 +145,7 @@ def compute_sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
         differences: (n, k), for each of n conversations and k tests, the sum of the differences of its turns.
     """
     observed = np.abs(differences.sum(axis=0)) - _ROUNDING * np.abs(differences).sum(axis=0)
-    exact = is_exact(differences)
+    exact = np.count_nonzero(differences, axis=0) <= EXACT
     sampled = _sample_p(differences[:, ~exact], observed[~exact])
     found = np.empty(differences.shape[1])
     found[~exact] = sampled
@@ -157,11 +154,6 @@ def compute_sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
         totals = np.abs(_list_signs(len(differing)) @ differing)
         found[column] = np.mean(totals >= observed[column])
     return [float(p) for p in found]
-
-
-def is_exact(differences: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether every way to flip the signs is tried: for differences (n, k), an array (k,)."""
-    return np.asarray(np.count_nonzero(differences, axis=0) <= EXACT)
 
 
 def _sample_p(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
