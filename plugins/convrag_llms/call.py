@@ -107,7 +107,7 @@ class Call:
     def _try(self) -> Reply:
         limits = self.limits
         with (
-            limits.budget.reserve(self._max_cost()) as reservation,
+            limits.budget.reserve(self._max_cost()) as settle,
             limits.rate_limiter.slot(),
             deadline(limits.timeout),
         ):
@@ -115,17 +115,17 @@ class Call:
             try:
                 reply = self.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
             except EmptyReply as error:
-                reservation.settle(error.cost)
+                settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
                 raise
             except (Cancelled, KeyboardInterrupt):  # the model may have written until then
-                reservation.settle(None)
+                settle(None)
                 raise
             except Exception as error:
                 if may_have_cost(error):
-                    reservation.settle(None)
+                    settle(None)
                 raise
-            reservation.settle(reply.cost)
+            settle(reply.cost)
             return reply
 
     def _pass_on(self, piece: str) -> None:

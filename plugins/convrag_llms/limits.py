@@ -74,18 +74,6 @@ WINDOW_SECONDS = 60.0
 """The length of the sliding window in which requests are counted."""
 
 
-class Reservation:
-    """What one request may cost at most, and once it is known, what it did cost (US dollars)."""
-
-    def __init__(self, max_cost: float) -> None:
-        self.max_cost = max_cost
-        self.cost = 0.0
-
-    def settle(self, cost: float | None) -> None:
-        """Set the real cost; None, for a cost that is not known, counts as the most it can have been."""
-        self.cost = self.max_cost if cost is None else cost
-
-
 class Budget:
     """Keeps what requests cost below a limit, however many are in flight.
 
@@ -98,12 +86,14 @@ class Budget:
         self.limit = limit
         self.model = model
         self.spent = 0.0
-        self._reservations: list[Reservation] = []
+        self._reserved: list[float] = []
         self._changed = threading.Condition()
 
     @contextmanager
-    def reserve(self, max_cost: float) -> Iterator[Reservation]:
-        """Reserve the most that a request can cost while it is in flight; then count what it was settled at.
+    def reserve(self, max_cost: float) -> Iterator[Callable[[float | None], None]]:
+        """Reserve the most that a request can cost while it is in flight; yields a function to tell what it did cost.
+
+        Told None, for a cost that is not known, it counts the most; where it is told nothing, there was none.
 
         A request that would fit but for the reservations of others waits until these are settled.
 
@@ -114,26 +104,28 @@ class Budget:
             RunStopped: what is left of the budget is less than max_cost.
             Cancelled: the calls of this thread are cancelled meanwhile.
         """
-        reservation = Reservation(max_cost)
+        cost = 0.0
+
+        def settle(real: float | None) -> None:
+            nonlocal cost
+            cost = max_cost if real is None else real
+
         with self._changed:
-            _wait_for(self._changed, lambda: self._fits_beside_reserved(max_cost) or not self._fits(max_cost))
+            _wait_for(self._changed, lambda: self._fits(max_cost + sum(self._reserved)) or not self._fits(max_cost))
             if not self._fits(max_cost):
                 raise RunStopped(
                     f"llm.max_cost_usd={self.limit:g} is nearly spent: {self.model} has cost ${self.spent:.4f}, and "
                     f"the next request could cost ${max_cost:.4f}. Give it more, and the same command goes on from "
                     "here."
                 )
-            self._reservations.append(reservation)
+            self._reserved.append(max_cost)
         try:
-            yield reservation
+            yield settle
         finally:
             with self._changed:
-                self._reservations.remove(reservation)
-                self.spent += reservation.cost
+                self._reserved.remove(max_cost)
+                self.spent += cost
                 self._changed.notify_all()
-
-    def _fits_beside_reserved(self, max_cost: float) -> bool:
-        return self._fits(max_cost + sum(reservation.max_cost for reservation in self._reservations))
 
     def _fits(self, max_cost: float) -> bool:
         return self.limit is None or self.spent + max_cost <= self.limit

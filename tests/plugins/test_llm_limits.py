@@ -152,8 +152,8 @@ class TestBudget:
         def pay(call: tuple[float, float]) -> None:
             most, share = call
             try:
-                with budget.reserve(most) as reservation:
-                    reservation.settle(most * share)
+                with budget.reserve(most) as settle:
+                    settle(most * share)
             except RunStopped:
                 pass
 
@@ -166,14 +166,14 @@ class TestBudget:
         inside, go = threading.Event(), threading.Event()
 
         def first() -> None:
-            with budget.reserve(0.9) as reservation:
+            with budget.reserve(0.9) as settle:
                 inside.set()
                 go.wait(60)
-                reservation.settle(0.1)
+                settle(0.1)
 
         def second() -> None:
-            with budget.reserve(0.9) as reservation:
-                reservation.settle(0.2)
+            with budget.reserve(0.9) as settle:
+                settle(0.2)
 
         with ThreadPoolExecutor(2) as pool:
             pool.submit(first)
