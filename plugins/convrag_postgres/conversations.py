@@ -28,7 +28,7 @@ class PostgresTransactions:
 
     def __init__(self, address: Address) -> None:
         self.name = address.place
-        self._server = Server(address, ConversationsUnusable)
+        self._server = Server(address, ConversationsUnusable, asks_first=True)
 
     @contextmanager
     def read(self) -> Iterator[Statements]:
@@ -41,7 +41,7 @@ class PostgresTransactions:
     def write(self) -> Iterator[Statements]:
         """Begin a transaction."""
         try:
-            with self._server.borrow_alive() as connection, connection.transaction():
+            with self._server.borrow() as connection, connection.transaction():
                 yield _Statements(connection)
         except (psycopg.Error, SQLAlchemyError, OSError) as error:
             raise self._server.explain(error) from error

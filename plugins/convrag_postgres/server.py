@@ -99,7 +99,8 @@ class Address:
                 f"{self.name}: name a database of PostgreSQL, as in {setting}=postgresql+psycopg://user@host/database"
             )
         self._password = parsed.password
-        self.parameters: dict[str, Any] = {**_PATIENT, **parsed.get_dialect()().create_connect_args(parsed)[1]}
+        self.dialect: Any = parsed.get_dialect()(dbapi=psycopg)
+        self.parameters: dict[str, Any] = {**_PATIENT, **self.dialect.create_connect_args(parsed)[1]}
         """Of `psycopg.connect`; those in the address count."""
 
     def describe(self, error: BaseException) -> str:
@@ -121,13 +122,18 @@ class Server(ForkAware):
     Args:
         address: of the server.
         unusable: the error to raise where it cannot be used.
+        asks_first: whether each connection is asked for an answer before it is given, since it may be of before the
+            server's restart; `run` does its work again instead.
         **settings: of the server, for each connection.
     """
 
-    def __init__(self, address: Address, unusable: type[ConvragError] = ConfigError, **settings: str) -> None:
+    def __init__(
+        self, address: Address, unusable: type[ConvragError] = ConfigError, asks_first: bool = False, **settings: str
+    ) -> None:
         self.address = address
         self._settings = {**_SETTINGS, **settings}
         self._unusable = unusable
+        self._asks_first = asks_first
         self._was_reached = False
         self._has_told = False
         self._make_pool()
@@ -151,20 +157,6 @@ class Server(ForkAware):
             if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
                 borrowed.invalidate()
             borrowed.close()
-
-    @contextmanager
-    def borrow_alive(self) -> Iterator[Connection]:
-        """Give a connection of the pool that the server has answered just now. Raises as `borrow` does."""
-        for number in range(POOL + 1):
-            with self.borrow() as connection:
-                try:
-                    connection.execute("SELECT 1")
-                except psycopg.OperationalError:
-                    if number == POOL:
-                        raise
-                    continue  # it is of before the server's restart
-                yield connection
-                return
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Do some work with a connection of the pool; it is done again where the connection is lost meanwhile.
@@ -221,6 +213,8 @@ class Server(ForkAware):
             timeout=PATIENCE,
             use_lifo=True,
             reset_on_return=None,
+            pre_ping=self._asks_first,
+            dialect=self.address.dialect,
         )
         self._close_pool = weakref.finalize(self, self._pool.dispose)
 
