@@ -99,7 +99,8 @@ class Address:
                 f"{self.name}: name a database of PostgreSQL, as in {setting}=postgresql+psycopg://user@host/database"
             )
         self._password = parsed.password
-        self.dialect: Any = parsed.get_dialect()(dbapi=psycopg)
+        dialect: Any = parsed.get_dialect()
+        self.dialect = dialect(dbapi=psycopg)
         self.parameters: dict[str, Any] = {**_PATIENT, **self.dialect.create_connect_args(parsed)[1]}
         """Of `psycopg.connect`; those in the address count."""
 
