@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -32,7 +32,7 @@ class ReadFile:
     file: FoundFile
     reader: Reader
     content: str
-    parts: tuple[str, ...]
+    parts: list[str]
 
     @property
     def key(self) -> str:
@@ -63,7 +63,6 @@ class CatalogReader:
 
     def __init__(self, store: Store, limit: int) -> None:
         self._store = store
-        self._documents = DocumentStore(store)
         self._limit = limit
 
     def read(self, found: FoundFiles, key: str) -> Catalog:
@@ -89,13 +88,13 @@ class CatalogReader:
 
     def load(self, read: ReadFile, part: str, document_id: str) -> Document:
         """Load a document of a file. Raises DataError where the store has lost it and the file has changed."""
-        found = self._documents.get(read.key, part, document_id)
-        if found is None:  # the store has lost it
+        key = _make_part_key(read.key, part)
+        if not (row := self._store.get([key]).get(key)):  # the store has lost it
             self._read_again(read)
-            found = self._documents.get(read.key, part, document_id)
-        if found is None:
+            row = self._store.get([key]).get(key)
+        if not row:
             raise DataError("this file has changed since it was read: start again", path=read.file.path)
-        return found
+        return _make_document(document_id, json.loads(row))
 
     def _read_wanted(
         self, wanted: Sequence[FoundFile], readers: Mapping[str, Reader], key: str, unread: list[UnreadFile]
@@ -104,7 +103,7 @@ class CatalogReader:
         old = load_times(self._store, key)
         times = {file.id: seen for file in wanted if (seen := old.get(file.id)) and self._is_current(file, seen)}
         keys = {file_id: readers[file_id].make_key(seen.content) for file_id, seen in times.items()}
-        outcomes = self._documents.get_outcomes(list(keys.values()))
+        outcomes = self._get_outcomes(list(keys.values()))
         known = {file_id: outcomes[each] for file_id, each in keys.items() if each in outcomes}
         new = [file for file in wanted if file.id not in known]
         try:
@@ -114,7 +113,6 @@ class CatalogReader:
                 except Unreadable as error:
                     unread.append(UnreadFile(file.id, error.reason))
         finally:  # what was read until an interruption is kept
-            self._documents.flush()
             if times != old:
                 save_times(self._store, key, times)
         files = []
@@ -139,45 +137,50 @@ class CatalogReader:
         content, status = read_bytes(file.path, self._limit)
         times = FileTimes(*_describe(status), time.time_ns(), _hash(content))
         key = reader.make_key(times.content)
-        known = self._documents.get_outcomes([key]).get(key)
-        return times, known or _parse(content, reader, key, file.id, self._documents)
+        return times, self._get_outcomes([key]).get(key) or self._parse(content, reader, key, file.id)
 
     def _read_again(self, read: ReadFile) -> None:
         """Read a file again, if it has not changed."""
         with suppress(Unreadable):
             content, _ = read_bytes(read.file.path, self._limit)
             if _hash(content) == read.content:
-                documents = DocumentStore(self._store)  # of its own: several threads may be here
-                _parse(content, read.reader, read.key, read.file.id, documents)
-                documents.flush()
+                self._parse(content, read.reader, read.key, read.file.id)
+
+    def _get_outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Return key -> outcome, of the keys under which a file was read."""
+        batches = (keys[start : start + BATCH] for start in range(0, len(keys), BATCH))
+        rows = (row for batch in batches for row in self._store.get(batch).items())
+        return {key: Outcome(*json.loads(row)) for key, row in rows}
+
+    def _parse(self, content: bytes, reader: Reader, key: str, file_id: str) -> Outcome:
+        """Let the reader read, and keep what it gives; whatever it raises, other files are read."""
+        rows: dict[str, bytes] = {}
+        outcome = Outcome([], "")
+        try:
+            for document in reader.read(content):
+                if document.text.strip():
+                    outcome.parts.append(document.id)
+                    rows[_make_part_key(key, document.id)] = _dump(_list_fields(document))
+        except Unreadable as error:
+            outcome = outcome._replace(reason=error.reason)
+        except MemoryError as error:  # another time, there may be enough
+            raise Unreadable("there is not enough memory to read it") from error
+        except Exception as error:
+            log.debug("%s cannot be read", file_id, exc_info=error)
+            reason = f"this is no {reader.format}, or damaged: {type(error).__name__}: {error}"
+            outcome = outcome._replace(reason=shorten_reason(reason))
+        if not any(outcome):
+            outcome = outcome._replace(reason="there is no text in it")
+        self._store.put("documents.read", {**rows, key: _dump(outcome)})  # last: its documents are there then
+        return outcome
 
 
 def _hash(content: bytes) -> str:
     return blake2b(content, digest_size=20).hexdigest()
 
 
-def _parse(content: bytes, reader: Reader, key: str, file_id: str, documents: DocumentStore) -> Outcome:
-    """Let the reader read; whatever it raises, other files are read."""
-    reasons: list[str] = []
-
-    def attempt() -> Iterator[Document]:
-        try:
-            yield from (document for document in reader.read(content) if document.text.strip())
-        except Unreadable as error:
-            reasons.append(error.reason)
-        except MemoryError as error:  # another time, there may be enough
-            raise Unreadable("there is not enough memory to read it") from error
-        except Exception as error:
-            log.debug("%s cannot be read", file_id, exc_info=error)
-            message = f"this is no {reader.format}, or damaged: {type(error).__name__}: {error}"
-            reasons.append(shorten_reason(message))
-
-    parts = documents.put(key, attempt())
-    if not parts and not reasons:
-        reasons.append("there is no text in it")
-    outcome = Outcome(parts, "".join(reasons))
-    documents.put_outcome(key, outcome)
-    return outcome
+def _dump(row: Sequence[object]) -> bytes:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 _TICK = 2_000_000_000
@@ -215,7 +218,6 @@ def _describe(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_AT_ONCE = 4_000_000  # bytes that are written in one transaction
 
 
 class Outcome(NamedTuple):
@@ -224,61 +226,8 @@ class Outcome(NamedTuple):
     A file is one part, with an empty name; of a JSONL file, each line is one, named by its number.
     """
 
-    parts: tuple[str, ...]
+    parts: list[str]
     reason: str
-
-
-class DocumentStore:
-    """Keeps documents, and what became of their files. Keys are made by the caller.
-
-    Args:
-        store: where. Several files are written at once: `flush` writes those that wait.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._waiting: dict[str, bytes] = {}
-        self._size = 0
-
-    def get_outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
-        """Return key -> outcome, of the keys under which a file was read."""
-        found: dict[str, Outcome] = {}
-        for start in range(0, len(keys), BATCH):
-            for key, row in self._store.get(keys[start : start + BATCH]).items():
-                parts, reason = json.loads(row)
-                found[key] = Outcome(tuple(parts), reason)
-        return found
-
-    def put(self, key: str, documents: Iterable[Document]) -> tuple[str, ...]:
-        """Keep the documents of a file, and return the names of its parts, which are their ids."""
-        parts: list[str] = []
-        for document in documents:
-            parts.append(document.id)
-            self._put(_make_part_key(key, document.id), _list_fields(document))
-        return tuple(parts)
-
-    def put_outcome(self, key: str, outcome: Outcome) -> None:
-        """Keep what became of a file; after its documents, so that they are there."""
-        self._put(key, [outcome.parts, outcome.reason])
-
-    def get(self, key: str, part: str, document_id: str) -> Document | None:
-        """Return a part of a file, as the document with an id; None where the store has lost it."""
-        part_key = _make_part_key(key, part)
-        row = self._store.get([part_key]).get(part_key)
-        return _make_document(document_id, json.loads(row)) if row else None
-
-    def flush(self) -> None:
-        """Write what waits."""
-        waiting, self._waiting, self._size = self._waiting, {}, 0
-        if waiting:
-            self._store.put("documents.read", waiting)
-
-    def _put(self, key: str, row: Sequence[object]) -> None:
-        value = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
-        self._waiting[key] = value
-        self._size += len(value)
-        if self._size > _AT_ONCE:
-            self.flush()
 
 
 def _make_part_key(key: str, part: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from pathspec import GitIgnoreSpec
 from convrag import ConfigError, DataError
 from convrag_documents.unreadable import Unreadable, UnreadFile, describe_os_error, read_bytes
 
-_IGNORE_FILE = ".gitignore"
 _LARGEST_IGNORE_FILE = 1_000_000  # bytes of a .gitignore
 _HIDDEN = (".", "~$")  # Office keeps a file such as "~$leave.docx" beside one that is open
 
@@ -30,12 +29,11 @@ class FoundFile(NamedTuple):
     named: bool = False
 
 
-@dataclass
-class FoundFiles:
+class FoundFiles(NamedTuple):
     """The files that were found, by id, and what cannot be listed."""
 
-    files: list[FoundFile] = field(default_factory=list)
-    unread: list[UnreadFile] = field(default_factory=list)
+    files: list[FoundFile]
+    unread: list[UnreadFile]
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,8 @@ class _Finder:
         self._ignored = selection.ignored
         self._include = make_patterns(selection.include, "include") if selection.include else None
         self._exclude = make_patterns(selection.exclude, "exclude") if selection.exclude else None
-        self._found = FoundFiles()
-        self._by_id: dict[str, FoundFile] = {}
-        self._paths: set[str] = set()
+        self._files: dict[str, FoundFile] = {}  # by path
+        self._unread: list[UnreadFile] = []
         self._links: list[tuple[str, str, str]] = []  # id, target, the folder that it may lead into
 
     def add(self, named: str) -> None:
@@ -122,18 +119,14 @@ class _Finder:
         """Follow the links, and return all files."""
         for file_id, target, folder in self._links:
             if not os.path.exists(target) or os.path.commonpath([target, folder]) != folder:  # noqa: PTH110
-                self._found.unread.append(UnreadFile(file_id, "it is a symbolic link out of the folder, or to nothing"))
+                self._unread.append(UnreadFile(file_id, "it is a symbolic link out of the folder, or to nothing"))
             elif os.path.isfile(target):  # noqa: PTH113
                 self._add_file(FoundFile(file_id, target, named=self._include is not None))
-        self._found.files = sorted(self._by_id.values())
-        self._found.unread.sort()
-        return self._found
+        by_id = {file.id: file for file in self._files.values()}
+        return FoundFiles(sorted(by_id.values()), sorted(self._unread))
 
     def _add_file(self, file: FoundFile) -> None:
-        if file.path in self._paths:
-            return
-        self._paths.add(file.path)
-        self._by_id[file.id] = file
+        self._files.setdefault(file.path, file)
 
     def _walk(self, root: str, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
         """Yield the entries below a folder that are no folders, with their paths below it.
@@ -163,7 +156,7 @@ class _Finder:
             with os.scandir(folder) as entries:
                 return list(entries)
         except OSError as error:
-            self._found.unread.append(UnreadFile(_clean_name(inner) or folder, describe_os_error(error)))
+            self._unread.append(UnreadFile(_clean_name(inner) or folder, describe_os_error(error)))
             return []
 
     def _is_left_out(self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]) -> bool:
@@ -194,11 +187,6 @@ class IgnoreRules(NamedTuple):
         return decision
 
 
-def read_rules(folder: str) -> IgnoreRules | None:
-    """Read the .gitignore of a folder; None where it has none that can be read."""
-    return _read_rules_file(Path(folder, _IGNORE_FILE), folder)
-
-
 def read_rules_above(root: str) -> list[IgnoreRules]:
     """Read what the repository that a folder stands in says of it: of the folders above it, the highest first.
 
@@ -209,7 +197,7 @@ def read_rules_above(root: str) -> list[IgnoreRules]:
     if top is None or Path(root, ".git").exists():
         return []
     folders = list(reversed(above[: top + 1]))
-    found = [_read_rules_file(folders[0] / ".git" / "info" / "exclude", str(folders[0]))]
+    found = [read_rules(str(folders[0]), ".git/info/exclude")]
     found += [read_rules(str(folder)) for folder in folders]
     rules = [each for each in found if each]
     parts = [*folders[1:], Path(root)]
@@ -237,9 +225,10 @@ def make_patterns(patterns: Iterable[str], parameter: str) -> GitIgnoreSpec:
         raise ConfigError(f"dataset.{parameter}={given}: this is no pattern as in .gitignore: {error}") from error
 
 
-def _read_rules_file(path: Path, folder: str) -> IgnoreRules | None:
+def read_rules(folder: str, name: str = ".gitignore") -> IgnoreRules | None:
+    """Read the patterns of a file in a folder; None where there is none that can be read."""
     try:
-        text = read_bytes(path, _LARGEST_IGNORE_FILE)[0].decode("utf-8-sig", "surrogateescape")
+        text = read_bytes(Path(folder, name), _LARGEST_IGNORE_FILE)[0].decode("utf-8-sig", "surrogateescape")
     except Unreadable:
         return None
     sound = []

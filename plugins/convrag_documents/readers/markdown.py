@@ -33,13 +33,8 @@ def read_markdown(content: bytes) -> Iterator[Document]:
     """Read Markdown with its headings; its front matter has the title."""
     text = _BADGE.sub("", decode(content))
     body, title = _read_front_matter(text)
-    joined, headings = _read_lines(text, body)
+    joined, headings = parse_markdown(text, body)
     yield Document("", joined, title=title, headings=tuple(headings))
-
-
-def parse_markdown(text: str) -> tuple[str, list[Heading]]:
-    """Return Markdown with each paragraph in one line, and its headings; those within blocks of code are none."""
-    return _read_lines(text, 0)
 
 
 def _read_front_matter(text: str) -> tuple[int, str]:
@@ -50,8 +45,11 @@ def _read_front_matter(text: str) -> tuple[int, str]:
     return end + 5, found[1].strip().strip("\"'") if found else ""
 
 
-def _read_lines(text: str, body: int) -> tuple[str, list[Heading]]:
-    """Return the text with its paragraphs in one line each, and its headings. Before `body`, nothing is a heading."""
+def parse_markdown(text: str, body: int = 0) -> tuple[str, list[Heading]]:
+    """Return Markdown with each paragraph in one line, and its headings; those within blocks of code are none.
+
+    What stands before `body` stays as it is.
+    """
     joined: list[str] = [text[:body]]
     headings: list[Heading] = []
     fence = ""

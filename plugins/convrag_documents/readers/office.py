@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from convrag import Document
 from convrag_documents.readers.archive import Archive
-from convrag_documents.readers.text import TextBuilder
+from convrag_documents.readers.text import TextBuilder, join_cells
 from convrag_documents.unreadable import Unreadable
 
 _LEFT_OUT = {"del", "moveFrom", "Fallback", "pPr", "rPr", "sectPr"}
@@ -59,7 +59,8 @@ class _Body:
                 self._add_paragraph(block)
             elif block.tag == "tbl":
                 self._end_list()
-                self._builder.add("\n".join(_read_rows(block)))
+                rows = (row.findall("./tc") + row.findall("./sdt//tc") for row in block.iter("tr"))
+                self._builder.add(join_cells(map(_read_text, cells) for cells in rows))
                 self._turn_pages(block)
             elif block.tag in ("sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"):
                 waiting.extend(reversed(block))
@@ -142,13 +143,6 @@ def _read_outline_level(properties: Element) -> int | None:
     return int(value) + 1 if value.isdecimal() and len(value) == 1 else None
 
 
-def _read_rows(table: Element) -> Iterator[str]:
-    for row in table.iter("tr"):
-        cells = [" ".join(_read_text(cell).split()) for cell in row.findall("./tc") + row.findall("./sdt//tc")]
-        if any(cells):
-            yield " | ".join(filter(None, cells))
-
-
 def _begins_page(paragraph: Element) -> bool:
     """Whether a page begins before the first word of a paragraph."""
     for element in _walk_tree(paragraph):
@@ -213,8 +207,8 @@ def _add_slide(builder: TextBuilder, slide: Element) -> None:
         builder.add_heading(1, " ".join(_read_shape(shape)))
     for shape in shapes:
         if shape.tag == "tbl":
-            rows = [[" ".join(_read_paragraphs(cell)) for cell in row.iter("tc")] for row in shape.iter("tr")]
-            builder.add("\n".join(" | ".join(filter(None, cells)) for cells in rows if any(cells)))
+            rows = ((" ".join(_read_paragraphs(cell)) for cell in row.iter("tc")) for row in shape.iter("tr"))
+            builder.add(join_cells(rows))
         elif shape not in titles:
             builder.add("\n".join(_read_shape(shape)))
 
@@ -258,10 +252,7 @@ def read_odt(content: bytes) -> Iterator[Document]:
         elif block.tag == "list":
             builder.add("\n".join(f"- {_read_odt_text(paragraph)}" for paragraph in block.iter("p")))
         elif block.tag == "table":
-            rows = (
-                [_read_odt_text(cell).strip() for cell in row.iter("table-cell")] for row in block.iter("table-row")
-            )
-            builder.add("\n".join(" | ".join(filter(None, cells)) for cells in rows if any(cells)))
+            builder.add(join_cells(map(_read_odt_text, row.iter("table-cell")) for row in block.iter("table-row")))
         elif block.tag not in _ODT_SIGNS:
             waiting.extend(reversed(block))
     yield builder.build()

@@ -79,6 +79,12 @@ def join_wrapped_lines(text: str, *, full: int | None = None) -> str:
     return "".join(joined)
 
 
+def join_cells(rows: Iterable[Iterable[str]]) -> str:
+    """A table as text: a line for each row that is not empty, with bars between its cells."""
+    lines = (" | ".join(filter(None, (" ".join(cell.split()) for cell in row))) for row in rows)
+    return "\n".join(filter(None, lines))
+
+
 def _is_wrapped(line: str, following: str) -> bool:
     ends = len(line) < _WRAPPED or line.endswith((".", "!", "?", ":", ";", "…", "|"))
     return not ends and following[:1].islower()
