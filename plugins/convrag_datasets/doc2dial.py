@@ -42,18 +42,18 @@ class Doc2dialDataset(PublishedDataset):
         self, *, path: Path, split: Literal["validation", "train", "test"] = "validation", domain: str = "all"
     ) -> None:
         super().__init__(folders=[path, path / "v1.0.1", path / self.name], domain=domain)
-        self._split = split
+        self._dialogue_file, self._document_file = f"{self.name}_dial_{split}.json", f"{self.name}_doc.json"
         self._documents = Lazy(self._read_documents)
 
     def list_files(self) -> Iterable[Path | None]:
         """The dialogues and the documents."""
-        return (self.find(self._name_file(part)) for part in (f"dial_{self._split}", "doc"))
+        return map(self.find, (self._dialogue_file, self._document_file))
 
     def read_contents(self) -> Contents:
         """Read the dialogues of the chosen domains. Raises DataError."""
         passages = {passage.id: passage for each in self._documents().values() for passage in each.cut()}
         domains = self.domains()
-        path = self._find(f"dial_{self._split}")
+        path = self.require(self._dialogue_file)
         dialogues = read_dialogues(path, by_document=self.by_document, passages=passages)
         conversations = tuple(each for each in dialogues if each.domain in domains)
         return Contents(conversations, grade_passages(conversations))
@@ -64,7 +64,7 @@ class Doc2dialDataset(PublishedDataset):
 
     def find_corpus(self, domain: str) -> Path:
         """The file of the documents. Raises DataError where it is missing."""
-        return self._find("doc")
+        return self.require(self._document_file)
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Yield the spans of a domain's documents. Raises DataError."""
@@ -76,13 +76,7 @@ class Doc2dialDataset(PublishedDataset):
         return found.document if found and found.domain == domain else None
 
     def _read_documents(self) -> dict[str, SpannedDocument]:
-        return {each.document.id: each for each in read_documents(self._find("doc"))}
-
-    def _find(self, part: str) -> Path:
-        return self.require(self._name_file(part))
-
-    def _name_file(self, part: str) -> str:
-        return f"{self.name}_{part}.json"
+        return {each.document.id: each for each in read_documents(self.find_corpus(""))}
 
 
 class Multidoc2dialDataset(Doc2dialDataset):

@@ -1,7 +1,6 @@
 """dataset=ikat: TREC iKAT."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,12 +68,11 @@ class IkatDataset(PublishedDataset):
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
-        topics = list(read_topics(self.require(self._topics)))
-        conversations = tuple(topic.conversation for topic in topics)
+        resolved: dict[str, str] = {}
+        conversations = tuple(read_topics(self.require(self._topics), resolved))
         if self._corpus:
             conversations = tuple(add_texts(conversations, self.corpus("default")))
         grades = read_qrels(qrels := self._find_qrels(), conversations)
-        resolved = {turn_id: text for topic in topics for turn_id, text in topic.resolved.items()}
         note = "" if qrels else "TREC iKAT was read without judgements: dataset.qrels=FILE names NIST's."
         return Contents(conversations, grades, {"resolved": resolved} if resolved else {}, note)
 
@@ -86,16 +84,10 @@ class IkatDataset(PublishedDataset):
         return self._given_qrels or self.find(f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt")
 
 
-@dataclass(frozen=True)
-class IkatTopic:
-    """A conversation, and its resolved utterances by turn id."""
-
-    conversation: Conversation
-    resolved: dict[str, str]
-
-
-def read_topics(path: Path) -> Iterator[IkatTopic]:
+def read_topics(path: Path, resolved: dict[str, str]) -> Iterator[Conversation]:
     """Yield the topics of a file, in the form of 2023 and 2024 or in the form of 2025.
+
+    The resolved utterances are put into the dictionary, by turn id.
 
     The statements are `ptkb` (an object by number, or a list), the turns `turns` (`utterance`, `ptkb_provenance`,
     `response_provenance`) or `responses` (`user_utterance`, `relevant_ptkbs`, `citations`). Labels of a turn:
@@ -106,7 +98,7 @@ def read_topics(path: Path) -> Iterator[IkatTopic]:
         DataError: an item is no topic, a turn names a statement that is not there, or an id occurs twice.
     """
     for topic, row in with_ids(read_json_rows(path), "topic", find_number):
-        yield _read_topic(row, topic)
+        yield _read_topic(row, topic, resolved)
 
 
 def read_passage_texts(path: Path) -> Iterator[Passage]:
@@ -119,17 +111,16 @@ def _name_passage(row: Row) -> str:
     return f"{row.require_id('doc_id')}:{row.require_id('passage_id')}"
 
 
-def _read_topic(node: Row, topic: str) -> IkatTopic:
+def _read_topic(node: Row, topic: str, resolved: dict[str, str]) -> Conversation:
     statements = _read_statements(node)
     turns: list[Turn] = []
-    resolved: dict[str, str] = {}
     rows = with_ids(node.require_items("turns", "responses"), "turn", lambda each: each.require_id("turn_id"))
     for number, each in rows:
         turn_id = format_turn(topic, number)
         turns.append(_read_turn(each, turn_id, statements))
         if text := each.optional_text("resolved_utterance").strip():
             resolved[turn_id] = text
-    return IkatTopic(Conversation(topic, tuple(turns), profile=tuple(statements.values())), resolved)
+    return Conversation(topic, tuple(turns), profile=tuple(statements.values()))
 
 
 def _read_statements(node: Row) -> dict[str, str]:
