@@ -1,11 +1,10 @@
 """Pretrained models of the transformers library, from a folder or the local cache; nothing is downloaded."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from convrag import ConvragError
-from convrag.sdk.libraries import is_installed
+from convrag.sdk.model_files import find_cached_revision, find_local_folder
 from convrag.sdk.progress import hide_transformers_bars
 
 EXTRAS: Mapping[str, str] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
@@ -16,18 +15,9 @@ _ROBERTA = ("roberta", "xlm-roberta", "camembert")  # the first positions of the
 
 def find_model(name: str) -> str:
     """What the library is to load: a folder with a config.json, or a model's name in the cache; empty for neither."""
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    if folder := find_local_folder(name):
         return str(folder) if (folder / "config.json").is_file() else ""
-    if not is_installed("huggingface_hub") or folder.is_absolute() or name.startswith((".", "~")):
-        return ""
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        return name if isinstance(try_to_load_from_cache(name, "config.json"), str) else ""
-    except HFValidationError:
-        return ""
+    return name if find_cached_revision(name) else ""
 
 
 def load_pretrained(name: str, model_class: Any, device: str) -> tuple[Any, Any]:

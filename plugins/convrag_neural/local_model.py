@@ -185,11 +185,7 @@ _HUB_TIMEOUT = 10  # seconds
 
 def is_local(model: str) -> bool:
     """Whether a model is on this machine, in a folder or in the cache, so that nothing is downloaded."""
-    if find_local_folder(model) is not None:
-        return True
-    from huggingface_hub import try_to_load_from_cache
-
-    return isinstance(try_to_load_from_cache(model, "config.json"), str)
+    return bool(find_local_folder(model) or find_cached_revision(model))
 
 
 def find_model_problem(model: str) -> str:
