@@ -4,14 +4,20 @@ Follow-up questions that an LLM suggests are read in the same way.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.api.errors import LLMError
 from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM
+from convrag.api.stages import Rewriter
 from convrag.api.types import Question, Rewrite, Turn
 from convrag.sdk.prompts import PromptTemplate, add_profile
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
 
 _LABEL = re.compile(
     r"""^(?:
@@ -65,10 +71,38 @@ class LLMRewriter:
         return Rewrite.of(text, **trace, model=completion.model)
 
 
-def require_model(llm: LLM) -> Iterable[str]:
-    """Say for `check` what a rewriter that asks a language model lacks where the llm is none."""
-    advice = "choose one (llm=litellm llm.model=...), or rewriter=auto, which needs none"
-    return [] if llm.tasks is None else [f"it asks a language model, and the llm is none: {advice}"]
+class JsonRewriter(Rewriter):
+    """The base of rewriters that ask a language model for JSON.
+
+    Args:
+        llm: the language model.
+        template: the prompt.
+        sampling: parameters of the call (temperature, max_tokens, ...); for None, the llm's own value is used.
+    """
+
+    libraries = ("json-repair", "pydantic")
+
+    def __init__(self, llm: LLM, template: PromptTemplate, **sampling: Any) -> None:
+        self.llm = llm
+        self.template = template
+        self.sampling = sampling
+        self.prompt_templates = (template,)
+
+    def check(self) -> Iterator[str]:
+        """It needs a language model."""
+        if self.llm.tasks is not None:
+            yield (
+                "it asks a language model, and the llm is none: choose one (llm=litellm llm.model=...), "
+                "or rewriter=auto, which needs none"
+            )
+
+    def ask(self, question: Question, form: type[M], **inputs: Any) -> M:
+        """Ask about a question with its history, once, or twice where the reply cannot be read. Raises LLMError."""
+        from convrag.sdk.structured_output import ask_json
+
+        history = format_exchanges(question.history)
+        prompt = self.template.render(self.sampling, question=question.text, history=history, **inputs)
+        return ask_json(self.llm, add_profile(prompt, question.profile), form)
 
 
 def format_exchanges(turns: Iterable[Turn]) -> list[dict[str, str]]:

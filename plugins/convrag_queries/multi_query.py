@@ -1,17 +1,16 @@
 """`rewriter=multi_query`: an ambiguous follow-up becomes several standalone readings, with weights."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
-from convrag.sdk.llm_rewriter import format_exchanges, require_model
-from convrag.sdk.prompts import add_profile
+from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite
+from convrag.sdk.llm_rewriter import JsonRewriter
 
 
-class MultiQueryRewriter(Rewriter):
+class MultiQueryRewriter(JsonRewriter):
     """Search for each reading of an ambiguous follow-up, by its weight: "Is it safe?" after "aspirin or ibuprofen?".
 
     A language model decides whether a question is ambiguous and writes its readings in the same request. A question
@@ -34,8 +33,6 @@ class MultiQueryRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("json-repair", "pydantic")
-
     def __init__(
         self,
         *,
@@ -45,28 +42,19 @@ class MultiQueryRewriter(Rewriter):
         temperature: float | None = 0.0,
         max_tokens: int | None = 400,
     ) -> None:
-        self.llm = llm
+        template = PromptTemplate("readings", package="convrag_queries", path=prompt)
+        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
         self.readings = readings
-        self.template = PromptTemplate("readings", package="convrag_queries", path=prompt)
-        self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
-        self.prompt_templates = (self.template,)
-
-    def check(self) -> Iterable[str]:
-        """It needs a language model."""
-        return require_model(self.llm)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One request to the model (two where its reply cannot be read); none for a first question."""
-        from convrag.sdk.structured_output import ask_json
         from convrag_queries.reply import ReadingsReply
 
         if not question.history and not question.profile:
             return Rewrite.of(question.text, ambiguous=False)
         trace: dict[str, Any] = {"prompt": self.template.hash}
-        history = format_exchanges(question.history)
-        prompt = self.template.render(self.sampling, question=question.text, history=history, readings=self.readings)
         try:
-            reply = ask_json(self.llm, add_profile(prompt, question.profile), ReadingsReply)
+            reply = self.ask(question, ReadingsReply, readings=self.readings)
         except LLMError as error:
             return Rewrite.of(question.text, fallback=str(error), ambiguous=False, **trace)
         if not (readings := reply.weigh_readings(question.text, self.readings)):

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
-from convrag.sdk.llm_rewriter import format_exchanges, require_model
-from convrag.sdk.prompts import add_profile
+from convrag.sdk.llm_rewriter import JsonRewriter
 
 if TYPE_CHECKING:
     from convrag_resolve.references import Link
 
 
-class ResolveRewriter(Rewriter):
+class ResolveRewriter(JsonRewriter):
     """Write out what a question refers to: "How high is it?" becomes "How high is the Eiffel Tower?".
 
     A language model says in one request which words of the question stand for what, and which turn says so. The rewrite
@@ -39,8 +37,6 @@ class ResolveRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("json-repair", "pydantic")
-
     def __init__(
         self,
         *,
@@ -50,25 +46,20 @@ class ResolveRewriter(Rewriter):
         temperature: float | None = 0.0,
         max_tokens: int | None = 400,
     ) -> None:
-        self.llm = llm
+        template = PromptTemplate("resolve", package="convrag_resolve", path=prompt)
+        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
         self.then = then
-        self.template = PromptTemplate("resolve", package="convrag_resolve", path=prompt)
-        self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
-        self.prompt_templates = (self.template,)
-
-    def check(self) -> Iterable[str]:
-        """It needs a language model."""
-        return require_model(self.llm)
 
     def rewrite(self, question: Question) -> Rewrite:
         """The resolved question, or the queries that the next rewriter makes of it. One request, two at most."""
-        from convrag_resolve.references import write_out
+        from convrag_resolve.references import ReferencesReply, link_references, write_out
 
         links: list[Link] = []
         failure = ""
         if question.history:
             try:
-                links = self._ask(question)
+                reply = self.ask(question, ReferencesReply)
+                links = link_references(question.text, question.history, reply.references)
             except LLMError as error:
                 failure = str(error)
             except ValueError as error:
@@ -84,13 +75,3 @@ class ResolveRewriter(Rewriter):
         rewrite = self.then.rewrite(replace(question, text=trace["resolved"]))
         reasons = "; ".join(filter(None, (failure, rewrite.fallback)))
         return replace(rewrite, trace={**trace, **rewrite.trace}, fallback=reasons)
-
-    def _ask(self, question: Question) -> list[Link]:
-        """What the model links. Raises LLMError, or ValueError where its reply does not fit."""
-        from convrag.sdk.structured_output import ask_json
-        from convrag_resolve.references import ReferencesReply, link_references
-
-        history = format_exchanges(question.history)
-        prompt = self.template.render(self.sampling, question=question.text, history=history)
-        reply = ask_json(self.llm, add_profile(prompt, question.profile), ReferencesReply)
-        return link_references(question.text, question.history, reply.references)
