@@ -111,11 +111,7 @@ def _run(config: DictConfig, context: HydraContext, task: TaskFunction) -> None:
     context.callbacks.on_run_start(config=config, config_name=name)
     with hold_folder(Path(str(config.hydra.run.dir))):
         ended = run_job(
-            hydra_context=context,
-            task_function=task,
-            config=config,
-            job_dir_key="hydra.run.dir",
-            job_subdir_key=None,
+            hydra_context=context, task_function=task, config=config, job_dir_key="hydra.run.dir", job_subdir_key=None
         )
     context.callbacks.on_run_end(config=config, config_name=name, job_return=ended)
     _ = ended.return_value  # raises what the job raised

@@ -157,12 +157,7 @@ _Source = ConversationWorkers | _FinishedTurns
 
 
 def _execute_run(
-    run: Run,
-    wiring: Wiring,
-    source: _Source,
-    *own_observers: object,
-    top_level: str = "",
-    show: Show | None = None,
+    run: Run, wiring: Wiring, source: _Source, *own_observers: object, top_level: str = "", show: Show | None = None
 ) -> RunSummary:
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
     with open_run_folder(run.folder) as files:

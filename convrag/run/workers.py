@@ -3,7 +3,6 @@
 They are given what it says of their turns: labels, the reference answer, the relevant passages.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,8 +19,6 @@ from convrag.sdk.progress import turn_progress
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.turn import Watch
-
-log = logging.getLogger(__name__)
 
 MISSED_DEPTH = 1000
 """The rank down to which relevant passages are looked for that a turn has missed."""
@@ -46,8 +43,7 @@ def rank_missed(record: TurnRecord, retriever: Retriever) -> TurnRecord:
         return record
     try:
         hits = retriever.retrieve(record.queries, MISSED_DEPTH)
-    except Exception:  # of any plugin: the turn itself has ended well
-        log.info("turn %s: the ranks of missed passages cannot be told", record.turn_id, exc_info=True)
+    except Exception:  # of any plugin: the turn itself has ended well, and its record has no ranks
         return record
     ranks = {hit.passage.id: rank for rank, hit in enumerate(hits, start=1)}
     told = {**record.trace.get("retriever", {}), "missed_ranks": {name: ranks.get(name) for name in missed}}
@@ -100,11 +96,7 @@ class ConversationWorkers:
     """
 
     def __init__(
-        self,
-        pipeline: Pipeline,
-        conversations: Sequence[Conversation],
-        settings: Settings,
-        qrels: Qrels | None = None,
+        self, pipeline: Pipeline, conversations: Sequence[Conversation], settings: Settings, qrels: Qrels | None = None
     ) -> None:
         self.pipeline = pipeline
         self.conversations = conversations

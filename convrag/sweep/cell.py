@@ -64,10 +64,7 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         _tell(f"{number} {launched[place]['name']}{left}")
     except (KeyError, ValueError) as error:
         raise DamagedSweep(folder.parent / SWEEP_FILE) from error
-    with (
-        hold_folder(folder, wait=True),
-        within_grid(place, len(launched), alone=grid.get("process") == this_process()),
-    ):
+    with hold_folder(folder, wait=True), within_grid(place, len(launched), alone=grid.get("process") == this_process()):
         begun = time.monotonic()
         ending = _execute(folder, execute)
         ending["seconds"] = round(time.monotonic() - begun, 3)

@@ -20,10 +20,7 @@ def format_leaderboard_files(board: Leaderboard, notes: Sequence[str] = ()) -> d
     if remarks := [*notes, *list_findings(board), *_list_remarks(board)]:
         parts.append("\n".join(f"* {remark}" for remark in remarks))
     parts += [*_format_domains(board), *_format_all_measures(board)]
-    return {
-        "leaderboard.md": "\n\n".join(parts) + "\n",
-        "leaderboard.csv": _make_full_table(board).csv(),
-    }
+    return {"leaderboard.md": "\n\n".join(parts) + "\n", "leaderboard.csv": _make_full_table(board).csv()}
 
 
 def format_row_labels(board: Leaderboard, row: Row) -> list[str]:

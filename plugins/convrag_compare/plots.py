@@ -65,7 +65,7 @@ def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
     Returns:
         Remarks for the report; one says so where a library is not installed.
     """
-    drawn, names = folder / _DRAWN, [digest([repr(asdict(board)), Path(__file__).read_text("utf-8")])]
+    drawn, names = folder / _DRAWN, [digest([repr(asdict(board)), STYLE, Path(__file__).read_text("utf-8")])]
     before = drawn.read_text("utf-8", "replace").splitlines() if drawn.exists() else []
     if before[:1] == names and all((folder / name).is_file() for name in before[1:]):
         return []

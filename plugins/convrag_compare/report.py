@@ -139,13 +139,7 @@ def _make_row(board: Leaderboard, row: Row) -> dict[str, Any]:
     compared = {}
     for measure, score in row.scores.items():
         difference, _, p = format_difference(board, row, measure)
-        compared[measure] = {
-            "mean": score.mean,
-            "low": score.low,
-            "high": score.high,
-            "difference": difference,
-            "p": p,
-        }
+        compared[measure] = {"mean": score.mean, "low": score.low, "high": score.high, "difference": difference, "p": p}
     return {
         "name": row.result.name,
         "levels": format_row_labels(board, row),

@@ -26,13 +26,7 @@ class CompareTask(Task):
             compared.
     """
 
-    def __init__(
-        self,
-        *,
-        runs: list[str],
-        names: list[str] | None = None,
-        columns: list[str] | None = None,
-    ) -> None:
+    def __init__(self, *, runs: list[str], names: list[str] | None = None, columns: list[str] | None = None) -> None:
         if not runs:
             raise ConfigError("task.runs is empty: task.runs=[outputs/sweeps/*] compares all cells of all grids")
         self.runs = list(runs)

@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import (
-    LLM,
-    Embedder,
-    LLMError,
-    PromptTemplate,
-    Question,
-    Report,
-    Rewrite,
-    Rewriter,
-    Turn,
-    TurnRecord,
-)
+from convrag import LLM, Embedder, LLMError, PromptTemplate, Question, Report, Rewrite, Rewriter, Turn, TurnRecord
 from convrag.sdk.history import continue_reading
 from convrag.sdk.llm_rewriter import LLMRewriter, clean_reply, format_exchanges
 from convrag.sdk.words import Form

@@ -72,12 +72,7 @@ class QuestionsTask(Task):
         self.turns = turns
         self.seed = seed
         self.temperature = temperature
-        files = {
-            "question": question_prompt,
-            "solve": solve_prompt,
-            "compare": compare_prompt,
-            "alone": alone_prompt,
-        }
+        files = {"question": question_prompt, "solve": solve_prompt, "compare": compare_prompt, "alone": alone_prompt}
         self.templates = [PromptTemplate(name, package=__package__, path=file) for name, file in files.items()]
         self.prompt_templates = self.templates
 

@@ -48,15 +48,14 @@ class SharedTurn:
         self.task = asyncio.create_task(self._take(events))
 
     async def _take(self, events: AsyncIterator[bytes]) -> None:
-        last: bytes | Exception = b""
         try:
             async for event in events:
                 self._add(event)
+            self._add(b"")
         except asyncio.CancelledError:
-            last = RequestError(409, "the turn was stopped, and is not kept", code="cancelled")
+            self._add(RequestError(409, "the turn was stopped, and is not kept", code="cancelled"))
         except Exception as error:
-            last = error
-        self._add(last)
+            self._add(error)
 
     def _add(self, event: bytes | Exception) -> None:
         self._sent.append(event)

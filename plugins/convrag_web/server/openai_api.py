@@ -120,10 +120,7 @@ async def _send(turn: RunningTurn, form: ReplyForm, reply: CitedReply, stream: b
     if stream:
         error_name = "error" if isinstance(form, ResponseForm) else ""
         return await start_stream(turn, _format_events(turn, form, reply), error_name)
-    try:
-        record = check_answered(await turn.finish())
-    finally:
-        turn.cancel()
+    record = check_answered(await turn.finish())
     reply.end(record, record.answer.text)
     return JsonReply(form.format_whole(reply, record))
 

@@ -180,10 +180,9 @@ class RunningTurn:
 
     async def finish(self) -> TurnRecord:
         """Wait for the end of the turn, and return its record. Raises as `batches` does."""
-        async for events in self.batches():
-            if events and isinstance(events[-1], TurnRecord):
-                record = events[-1]
-        return record
+        async for _ in self.batches():
+            pass
+        return self._stream.record
 
     def cancel(self) -> None:
         """End the turn: no new calls, and calls in flight are dropped. Without effect if it has ended."""
