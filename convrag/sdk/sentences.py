@@ -5,7 +5,8 @@ it holds.
 """
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -287,6 +288,14 @@ def shorten_by_clauses(sentence: str, words: int) -> str:
         return text
     fitting = [text[:end] for end in _find_clause_ends(text) if len(text[:end].split()) <= words]
     return f"{fitting[-1].rstrip()}." if fitting else ""
+
+
+def truncate_text(text: str, tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """Return the longest beginning of a text, in whole words, that has so many tokens; all of it where it fits."""
+    if count_tokens(text) <= tokens:
+        return text
+    ends = [0, *(word.end() for word in re.finditer(r"\S+", text))]
+    return text[: ends[bisect_right(ends, tokens, 1, key=lambda end: count_tokens(text[:end])) - 1]]
 
 
 def _find_clause_ends(text: str) -> Iterator[int]:

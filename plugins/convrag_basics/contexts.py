@@ -1,7 +1,5 @@
 """What the model sees of the passages: `selector=top`, `context=full` and `context=snippets`."""
 
-import re
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Annotated
 
@@ -9,7 +7,7 @@ from annotated_types import Ge
 
 from convrag import LLM, Context, Evidence, EvidenceItem, Hit, Message, Question, Selection, Selector, Turn
 from convrag.sdk.ordering import Order, arrange_items
-from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.sentences import find_sentence_spans, truncate_text
 from convrag.sdk.words import find_stems
 
 
@@ -105,12 +103,4 @@ def find_snippet(text: str, wanted: Collection[str], tokens: int, count_tokens: 
         found = len(frozenset().union(*stems[first : last + 1]))
         if found > most:
             best, most = (start, spans[last][1]), found
-    return _cut_at_word(text[best[0] : best[1]], tokens, count_tokens)
-
-
-def _cut_at_word(text: str, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """The longest beginning of a text, in whole words, that has so many tokens."""
-    ends = [word.end() for word in re.finditer(r"\S+", text)]
-    if not ends or count_tokens(text) <= tokens:
-        return text
-    return text[: ends[max(bisect_right(ends, tokens, key=lambda end: count_tokens(text[:end])) - 1, 0)]]
+    return truncate_text(text[best[0] : best[1]], max(tokens, 1), count_tokens)

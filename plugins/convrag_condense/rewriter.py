@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +21,7 @@ from convrag import (
     operational,
 )
 from convrag.sdk.llm_rewriter import LLMRewriter
+from convrag.sdk.sentences import truncate_text
 from convrag_condense.gate import find_part_stems, find_reasons, read_vectors, replace_drifted_rewrite
 
 log = logging.getLogger(__name__)
@@ -196,12 +196,3 @@ def select_newest_exchanges(
         if remaining <= 0:
             break
     return exchanges[::-1]
-
-
-def truncate_text(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """The longest beginning of a text, in whole words, that fits into so many tokens; the whole text where it fits."""
-    if count_tokens(text) <= max_tokens:
-        return text
-    words = text.split()
-    fitting = bisect_right(range(1, len(words) + 1), max_tokens, key=lambda n: count_tokens(" ".join(words[:n])))
-    return " ".join(words[:fitting])

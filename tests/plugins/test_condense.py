@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag import LLM, Completion, Embedder, Hit, LLMError, Passage, Prompt, Query, Question, Retriever, Store, Turn
+from convrag.sdk.sentences import truncate_text
 from convrag.testing import RewriterContract
 from convrag_condense.gate import compute_known_share, find_part_stems, find_reasons, normalise_question, read_stems
-from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges, truncate_text
+from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges
 from toys import Says
 
 
