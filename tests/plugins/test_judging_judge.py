@@ -226,6 +226,22 @@ def test_replies_that_break_the_form(
     assert complaint in llm.prompts[-1].messages[-1].content
 
 
+def test_asking_again_gives_means_and_the_judges_noise() -> None:
+    measured = judge(Says(reply(5, 4, 2), reply(3, 4, 2)), repeat=2).measure([record(1, "x")])
+    assert measured["t<::>1"] == {"faithfulness": 4.0, "appropriateness": 4.0, "completeness": 2.0}
+    said = "\n".join(report_of(measured).lines)
+    assert "faithfulness: asked again, the judge differs from itself on 100% of 1 answers" in said
+    assert "completeness: asked again, the judge differs from itself on 0% of 1 answers" in said
+
+
+@pytest.mark.parametrize("name", ["answer_relevancy", "context_precision", "context_recall"])
+def test_measures_by_the_names_of_other_tools(name: str) -> None:
+    stage = judge(Says(json.dumps({"reason": "", "scores": {name: 3}})), rubric=Path(name))
+    measured = stage.measure([record(1, "x")])
+    assert (measured["t<::>1"], list(stage.list_measures())) == ({name: 3.0}, [name])
+    assert list(report_of(measured).files) == [f"judgements.{name}.jsonl"]
+
+
 def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
     def spent(prompt: Prompt) -> str:
         raise RunStopped("the cost limit of $1 is reached")
