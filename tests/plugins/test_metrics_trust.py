@@ -1,11 +1,19 @@
 """metrics=trust: faithfulness, completeness, appropriateness and refusals, by the words of the passages."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
+import pytest
+from scipy.stats import spearmanr
+
 from convrag import Answer, Conversation, Dataset, Evidence, EvidenceItem, Passage, Turn, TurnRecord
+from convrag.sdk.inspectorraget import read_marked_answers
 from convrag.testing import MetricsContract
-from convrag_metrics.trust import TrustMetrics
+from convrag_metrics.trust import AGREEMENT, TrustMetrics
+from fixtures import SHARED
 
 TEA = Passage("tea", "Tea is made of leaves. It is drunk hot.")
 KETTLE = Passage("kettle", "A kettle whistles because steam escapes through its lid.")
@@ -66,3 +74,21 @@ def test_turns_without_passages_are_counted_and_the_report_says_how_far_to_trust
     agreement, left_out = measured.report.lines
     assert "faithfulness 0.73" in agreement
     assert left_out == "Trust: 1 turns without an answer or passages are left out, such as t1"
+
+
+PUBLISHED = SHARED / "data/mtrag/mtrag-human/evaluations/reference_subset_with_human_evaluations.json"
+
+
+@pytest.mark.skipif(not PUBLISHED.is_file(), reason="needs MTRAG's marks of people")
+def test_the_agreement_that_help_and_report_name_is_the_measured_one() -> None:
+    asked = {task["task_id"]: task["input"][-1]["text"] for task in json.loads(PUBLISHED.read_text("utf-8"))["tasks"]}
+    answers = [each for each in read_marked_answers(PUBLISHED) if each.model != "reference" and each.passages]
+    records = [
+        replace(record("t1", each.text, *each.passages), turn_id=str(n), original_query=asked[each.turn_id])
+        for n, each in enumerate(answers)
+    ]
+    found = measure(*records)
+    for name, expected in AGREEMENT.items():
+        people = [fmean(each.marks["human"][name].values()) for each in answers]
+        ours = [found[each.turn_id][name] for each in records]
+        assert round(float(spearmanr(ours, people).statistic), 2) == expected
