@@ -15,16 +15,7 @@ from convrag.sdk.lazy import Lazy
 from convrag.sdk.sentences import shorten_by_clauses, split_sentences
 from convrag.sdk.words import ANAPHORS, find_stems, find_words
 from convrag_offline.answering import History, answer, find_missing_words, rewrite
-from convrag_offline.nuggets import (
-    assign_support,
-    choose,
-    draft,
-    mark_spans,
-    nuggetise,
-    rate_importance,
-    reply,
-    tag_nuggets,
-)
+from convrag_offline.nuggets import assign_support, nuggetise, rate_importance, tag_nuggets
 from convrag_offline.question_writing import find_prose, write_question
 
 log = logging.getLogger(__name__)
@@ -185,11 +176,6 @@ _TASKS: dict[str, Callable[..., str]] = {
     "solve": solve,
     "compare": compare,
     "alone": judge_clarity,
-    "spans": mark_spans,
-    "draft_spans": draft,
-    "draft_passages": draft,
-    "choose": choose,
-    "reply": reply,
 }
 TASK_NAMES = frozenset(_TASKS)
 

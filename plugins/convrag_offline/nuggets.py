@@ -1,4 +1,4 @@
-"""Tasks on the sentences of passages without a language model: nuggets, spans and drafts, by words in common.
+"""Tasks on the sentences of passages without a language model: nuggets, and answers that have them, by common words.
 
 Task "nuggets": the passage, with tags around the sentences that match the question. A sentence covers a share of the
 question's weight, in which rare words count more. Words of the title and of the sentence before count for half, since a
@@ -9,23 +9,16 @@ passage's best. convrag_ginger's detector=sentences does the same without weight
 Tasks "nuggetise", "importance" and "assign": a stand-in for a judge. It compares words, not facts: it does not
 recognise a paraphrase, nor a contradiction in the same words. Its scores show that everything works, and they compare
 answers that quote; they are no judgement.
-
-Tasks "spans", "draft_spans", "draft_passages", "choose" and "reply": the spans are the sentences that cover most of the
-question; a draft quotes those that answer it; and the better of two drafts is the one with more of its words in the
-passages ("support"), that covers more of the question ("completeness"), or more of whose words the question has
-("relevance").
 """
 
 import json
 import math
 from collections.abc import Sequence, Set
 
-from convrag.sdk.deciding import is_courtesy
 from convrag.sdk.frequencies import DocumentFrequencies, compute_share
 from convrag.sdk.matching import Asked, match_sentences
-from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import find_stems
-from convrag_offline.answering import MIN_SHARE, History, Passages, answer, rewrite
+from convrag_offline.answering import MIN_SHARE, History, Passages, rewrite
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
 
@@ -109,68 +102,3 @@ def assign_support(nuggets: Sequence[str], answer: str, frequencies: DocumentFre
 def _label(nugget: Set[str], answer: Set[str]) -> str:
     share = len(nugget & answer) / len(nugget) if nugget else 0.0
     return "support" if share == 1 else "partial" if share >= PARTIAL else "none"
-
-
-MOST_SPANS = 6
-"""The most sentences that are marked in all passages together."""
-
-_NEAR_BEST_SPAN = 0.5  # of the best score: the least score of the other sentences
-_FULL, _PART = 0.9, 0.5  # the least share of the question's weight that the spans of a full and a partial answer cover
-
-
-def mark_spans(
-    question: str, standalone: str, history: History, evidence: Passages, frequencies: DocumentFrequencies
-) -> str:
-    """JSON with the sentences of the passages that match the question best, and how much of it they cover."""
-    if is_courtesy(question):
-        return json.dumps({"asks": False, "answered": "none", "spans": []})
-    weights = frequencies.weigh_question(find_stems(standalone or rewrite(question, history, frequencies)))
-    scored = [
-        (sentence.share / math.log2(place + 1), int(item["number"]), item["text"][sentence.start : sentence.end])
-        for item in evidence
-        for place, sentence in enumerate(match_sentences(Asked.of(weights), item["text"], item["title"]), 1)
-        if sentence.own
-    ]
-    best = max((score for score, _, _ in scored), default=0.0)
-    ranked = sorted(enumerate(scored), key=lambda each: (-each[1][0], each[0]))[:MOST_SPANS]
-    chosen = [each for _, each in sorted(ranked) if each[0] >= _NEAR_BEST_SPAN * best]
-    covered = compute_share(" ".join(text for _, _, text in chosen), weights)
-    answered = "full" if covered >= _FULL else "part" if covered >= _PART else "none"
-    spans = [{"passage": number, "quote": text} for _, number, text in chosen]
-    return json.dumps({"asks": True, "answered": answered, "spans": spans}, ensure_ascii=False)
-
-
-def draft(
-    question: str, standalone: str, history: History, evidence: Passages, frequencies: DocumentFrequencies
-) -> str:
-    """The sentences of the evidence that answer the question, each with its citation; see `answering`."""
-    return answer(standalone or question, () if standalone else history, evidence, frequencies)
-
-
-def choose(
-    question: str,
-    standalone: str,
-    history: History,
-    evidence: Passages,
-    criterion: str,
-    first: str,
-    second: str,
-    frequencies: DocumentFrequencies,
-) -> str:
-    """JSON that says which of two drafts is better by a criterion, or that they are equal."""
-    asked = standalone or rewrite(question, history, frequencies)
-    said = set().union(*(find_stems(item["text"]) for item in evidence))
-    scores = []
-    for text in map(remove_citations, (first, second)):
-        stems = find_stems(text)
-        if criterion == "completeness":
-            scores.append(compute_share(text, frequencies.weigh_question(find_stems(asked))))
-        else:
-            known = said if criterion == "support" else find_stems(asked)
-            scores.append(len(stems & known) / len(stems) if stems else 0.0)
-    return json.dumps({"better": "tie" if scores[0] == scores[1] else "A" if scores[0] > scores[1] else "B"})
-
-
-def reply(question: str, frequencies: DocumentFrequencies) -> str:
-    """A courtesy."""
-    return "You're welcome." if "thank" in question.lower() else "What would you like to know?"

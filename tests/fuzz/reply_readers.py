@@ -34,7 +34,6 @@ from convrag_clusterers.topics import LsaClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dhrag.rewriter import DHRagRewriter
-from convrag_drafts.generator import DraftsGenerator
 from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
@@ -99,7 +98,6 @@ def _stages() -> dict[str, Any]:
         "cot": CotGenerator(llm=llm),
         "direct": DirectGenerator(llm=llm),
         "chat": ChatGenerator(llm=llm),
-        "drafts": DraftsGenerator(llm=llm),
         "condense": CondenseRewriter(llm=llm, embedder=embedder, retriever=NoRetriever(), gate="always"),
         "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
         "judge": JudgeMetrics(llm=llm, dataset=_Asked(), workers=1),
@@ -195,7 +193,6 @@ REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "cot": (_answer("cot"), [_COT, "Final answer: Copper."]),
     "direct": (_answer("direct"), ["Copper is better [3], [9]. `items[0]`"]),
     "chat": (_answer("chat"), ["I'm ready to help!", "Copper is better [3]."]),
-    "drafts": (_answer("drafts"), [_QUOTED, '{"better": "B"}', f"{_QUOTED} Copper is better [1]. Steel [2, 9]."]),
     "condense": (_rewrite("condense"), ["Standalone question: Is copper better than steel?", '"Is it?"']),
     "dhrag": (_rewrite("dhrag"), ["Is a copper kettle better than a steel one?", "Rewritten query: copper"]),
     "mtrag": (

@@ -11,7 +11,7 @@ from pathlib import Path
 import atheris
 
 FOUND = Path(__file__).with_name("found")
-READ_IN = "basics chunkers compare condense datasets dhrag documents drafts ginger judging litellm metrics replay tasks"
+READ_IN = "basics chunkers compare condense datasets dhrag documents ginger judging litellm metrics replay tasks"
 
 with atheris.instrument_imports(include=["convrag", *(f"convrag_{name}" for name in READ_IN.split())]):
     sys.path[0] = str(Path(__file__).parents[1])

@@ -272,9 +272,7 @@ def test_the_maximum_is_not_below_the_minimum() -> None:
 
 
 @pytest.mark.parametrize("selector", ["mmr", "xquad", "dynamic", "budget"])
-@pytest.mark.parametrize(
-    "others", [["context=dedup"], ["generator=ginger"], ["generator=drafts"]], ids=lambda each: each[0]
-)
+@pytest.mark.parametrize("others", [["context=dedup"], ["generator=ginger"]], ids=lambda each: each[0])
 def test_they_combine_with_what_reads_the_evidence(selector: str, others: list[str], tmp_path: Any) -> None:
     overrides = [*others, f"selector={selector}", "top_k=8", "top_n=3", f"store.path={tmp_path}", "tracker=none"]
     pipeline = Pipeline.compose(*overrides)
