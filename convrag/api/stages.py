@@ -232,6 +232,13 @@ class Generator(Stage):
         """Return the earlier messages that `generate` will send along; they leave room for the full evidence."""
         return ()
 
+    def read(self, question: Question) -> Question:
+        """Return a question as the rewriter is to read it: its text with what it replies to, and the history.
+
+        An empty text asks for nothing: no stage searches, and `generate` is given no evidence.
+        """
+        return question
+
     @abstractmethod
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """Answer a question from its evidence. The answer cites passages of the evidence only.

@@ -23,7 +23,10 @@
 * `spelling`: the word that a misspelt one stands for.
 * `frequencies`: in how many passages each word is, and what a question's words weigh.
 * `matching`: how much of what a question asks the sentences of passages say.
-* `deciding`: whether a question is answered or refused, from named signals.
+* `deciding`: whether a question is answered, refused or asked back, from named signals.
+* `asking`: what a question leaves open, the choices that passages offer, and what a reply to them means.
+* `verdicts`: a model's decision in the same reply as its answer.
+* `plotting`: the style of plots.
 * `support`: how far passages support the sentences of an answer, by the words in common.
 * `answers`: answers as metrics compare them, and what the data set knows of their turns.
 * `judges`: language models as judges of answers.

@@ -1,16 +1,27 @@
-"""Whether a question is answered: one decision for generators where no model speaks, from named signals."""
+"""Whether a question is answered, in whole or in part, refused or asked back: one decision, from named signals."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from convrag.api.errors import ConfigError
 from convrag.api.stage import LLM
-from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Evidence, Nugget, Question
-from convrag.sdk.frequencies import DocumentFrequencies, count_document_frequencies
+from convrag.api.stages import Dataset, Generator
+from convrag.api.types import Answer, Evidence, Nugget, Passage, Question
+from convrag.sdk.asking import (
+    COURTESIES,
+    find_open_reference,
+    format_question,
+    is_courtesy,
+    list_choices,
+    understand,
+)
+from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_document_frequencies, find_source
 from convrag.sdk.matching import (
+    Asked,
     MatchedSentence,
     adds_words,
     find_matching_stems,
@@ -19,25 +30,30 @@ from convrag.sdk.matching import (
     read_question,
 )
 from convrag.sdk.printable import format_line
+from convrag.sdk.transcript import name_passage
 from convrag.sdk.words import find_content_words, find_stems
 from convrag.store.store import Store
 
-Outcome = Literal["answered", "unanswerable", "conversational"]
+Outcome = Literal["answered", "partial", "unanswerable", "asked", "conversational"]
 
-LEVELS = {"never": 0.0, "rarely": 0.4, "balanced": 0.55, "often": 0.7}
-"""The share of what a question asks that a sentence must say, by name.
+Asking = Literal["auto", "never", "always"]
+"""When a question may be asked back, see `Decider`."""
 
-More than a third, a half, two thirds: with "balanced" one of two words that are about as rare is not enough, two of
-three are.
+LEVELS = {"never": 0.0, "rarely": 0.4, "balanced": 0.45, "often": 0.55}
+"""What `confidence` must exceed, by name.
+
+With "balanced", where nothing is known of the passages' documents, one of two words that are about as rare is not
+enough, two of three are.
 """
 
-_COURTESY = re.compile(r"\b(?:thanks?|thx|hello|hi|hey|bye|goodbye|great|okay|ok|perfect|wonderful|awesome|cheers)\b")
-_POLITE_WORDS = """
-a again all and are at awesome bye cheers cool day do for good goodbye got great have hello help helpful hey hi how i
-information is it it's lot many me morning much nice now ok okay perfect see so thank thanks that that's the then there
-this thx tomorrow very was wonderful you your
-"""
-_POLITE = frozenset(_POLITE_WORDS.split())
+PARTLY = 0.7
+"""The share of the question's words that a passage must have: with less, it is answered in part."""
+
+UNCLEAR = 0.5
+"""Of the signal `unclear`: with more, ask=always asks."""
+
+NEUTRAL = 0.3
+"""The signal `source` where the corpus has too few documents, or passages of each, to tell anything."""
 
 
 def parse_level(name: str) -> float:
@@ -51,26 +67,25 @@ def parse_level(name: str) -> float:
     return level
 
 
-def is_courtesy(utterance: str) -> bool:
-    """Whether an utterance has no words but those of greetings and thanks."""
-    text = utterance.lower().replace("’", "'")
-    return bool(_COURTESY.search(text)) and set(re.findall(r"[\w']+", text)) <= _POLITE
-
-
 @dataclass(frozen=True)
 class Decision:
     """What becomes of a turn, and why.
 
     Args:
         outcome: what was decided.
-        signals: name -> value, 0 to 1; `confidence` is compared with the level.
+        signals: name -> value, 0 to 1; `confidence` is compared with the level. docs/stages.md says what each is.
         level: what the confidence must reach.
         found: the words that matter and that the best passage has, as the user wrote them.
         missing: those that it lacks.
         ranked: passage ids and their sentences, as matched with the question, the best first.
         weights: stem -> weight of the words that the question asks about.
         refusal: what is said where the question is not answered.
-        reply: what is said in place of an answer; empty where the question is answered.
+        reply: what is said, where it is no answer yet to be made: a refusal, a question back, or what a model has said.
+        choices: what a question back offers.
+        form: what a model is to decide: whether to answer, or also whether to ask back; empty where none decides.
+        verdict: what the model has decided; empty where none speaks, or it has not said.
+        fallback: why a model's reply is not as it was asked for; empty if it is.
+        read_as: the question with what it replies to, where it replies to a question of ours.
     """
 
     outcome: Outcome
@@ -82,11 +97,31 @@ class Decision:
     weights: Mapping[str, float] = field(default_factory=dict)
     refusal: str = ""
     reply: str = ""
+    choices: tuple[str, ...] = ()
+    form: Literal["", "answer", "ask"] = ""
+    verdict: str = ""
+    fallback: str = ""
+    read_as: str = ""
 
     def trace(self) -> dict[str, Any]:
         """What a record holds of it."""
-        row = {"outcome": self.outcome, "level": round(self.level, 3), "signals": dict(self.signals)}
-        return row | {"found": list(self.found), "missing": list(self.missing)}
+        names = ("outcome", "level", "signals", "found", "missing", "choices", "read_as")
+        row = {name: getattr(self, name) for name in names}
+        row |= {name: list(row[name]) for name in ("found", "missing", "choices")}
+        if self.verdict:
+            row["disagrees"] = (self.verdict == "unanswerable") != (self.signals["confidence"] <= self.level)
+        return row | {"why": self.explain()}
+
+    def explain(self) -> str:
+        """Say what was decided and why, in a sentence: "Refused: the nearest passage has 1 of the 3 words ..."."""
+        if self.outcome == "conversational":
+            return "Nothing was asked"
+        said = {"answered": "Answered", "partial": "Answered in part", "unanswerable": "Refused", "asked": "Asked back"}
+        words = f"{len(self.found)} of the {len(self.found) + len(self.missing)} words that matter"
+        several = "; several documents have what it refers to" if self.signals.get("reference") else ""
+        level = f"; confidence {self.signals['confidence']:.2f}, the level is {self.level:.2f}" if self.level else ""
+        by = " by the model" if self.verdict else ""
+        return f"{said[self.outcome]}{by}: the nearest passage has {words}{several}{level}"
 
     def keep_best(self, nuggets: Sequence[Nugget]) -> dict[Nugget, float]:
         """Rate the nuggets by what they say of what is asked, without those far behind the best, and outdated ones."""
@@ -107,15 +142,35 @@ class Decision:
         """The same decision, not to answer."""
         return replace(self, outcome="unanswerable", reply=self.refusal)
 
+    def ask_back(self, question: str, choices: Sequence[str]) -> "Decision":
+        """The same decision, to ask which of the choices is meant."""
+        return replace(self, outcome="asked", reply=format_question(question, choices), choices=tuple(choices))
+
+    def note_verdict(self, verdict: Outcome) -> "Decision":
+        """The same decision as a model has made it."""
+        return replace(self, outcome=verdict, verdict=verdict)
+
     def make_answer(self, trace: Mapping[str, Any] | None = None) -> Answer:
         """The answer of a turn that has none."""
         return Answer(self.reply, (), {"outcome": self.outcome, "decision": self.trace(), **(trace or {})})
+
+
+class DecidingGenerator(Generator):
+    """A generator that may refuse or ask back: the rewriter reads the conversation as `understand` does."""
+
+    decider: "Decider"
+    """Of a generator that decides; another one is without."""
+
+    def read(self, question: Question) -> Question:
+        """The question with what it replies to, without our refusals and questions; no text where nothing is asked."""
+        return self.decider.read(question) if hasattr(self, "decider") else understand(question)
 
 
 NEAR_BEST = 0.75
 """Of the best rate: the least rate of a nugget that may be quoted."""
 
 
+@dataclass
 class Decider:
     """Decides for a generator. Without a language model the signals decide; a model decides by its reply.
 
@@ -124,50 +179,119 @@ class Decider:
         dataset: its corpus tells rare words from common ones; without it, all words count the same.
         store: keeps the document frequencies.
         refuse: a level; see LEVELS.
+        ask: "auto" asks back where a question refers to something that nothing before it names, and that passages of
+            several documents have; "always" also where it is unclear by all signals.
+        in_reply: whether a model is asked to decide in the reply that answers, see `convrag.sdk.verdicts`.
     """
 
-    def __init__(self, llm: LLM | None, dataset: Dataset | None, store: Store | None, refuse: str) -> None:
-        self.by_rules = llm is None or llm.tasks is not None
-        self.dataset = dataset
-        self.store = store
-        self.level = parse_level(refuse)
+    llm: LLM | None
+    dataset: Dataset | None
+    store: Store | None
+    refuse: str
+    ask: Asking = "never"
+    in_reply: bool = False
+
+    def __post_init__(self) -> None:
+        self.by_rules = self.llm is None or self.llm.tasks is not None
+        self.level = parse_level(self.refuse)
 
     @property
     def quotes(self) -> bool:
         """Whether the answer is quoted, of sentences that the decision has matched."""
         return self.by_rules and self.level > 0
 
+    def read(self, question: Question) -> Question:
+        """Read a question as the rewriter needs it, see `understand`; without a text where nothing is asked."""
+        asked = understand(question)
+        courtesy = self._may_decline and is_courtesy(asked.text)
+        return replace(asked, text="") if courtesy else asked
+
+    def note(self, decision: Decision, verdict: Outcome) -> Decision:
+        """Note in a decision what a model has decided by what it found; rules find nothing of their own."""
+        return decision if self.by_rules else decision.note_verdict(verdict)
+
+    @property
+    def _may_decline(self) -> bool:
+        return self.level > 0 or self.ask != "never"
+
     def decide(self, question: Question, evidence: Evidence) -> Decision:
-        """Decide on a question."""
-        if not self.by_rules:  # the model's own reply says whether the passages answer the question
-            return Decision("answered", {}, self.level, refusal="I could not find this in the passages.")
-        if is_courtesy(question.text):
-            thanked = re.search(r"\b(?:thank|thx|cheers)", question.text.lower())
-            reply = "You're welcome." if thanked else "Hello! What would you like to know?"
-            return Decision("conversational", {}, self.level, reply=reply)
+        """Decide on a question. Where a model speaks, it is still to decide, and the signals are what it is told by."""
+        text = understand(question).text
+        if self._may_decline and is_courtesy(text):
+            thanked = re.search(r"\b(?:thank|thx|cheers)", text.lower())
+            return Decision("conversational", {}, self.level, reply=COURTESIES[0 if thanked else 1])
         frequencies = DocumentFrequencies()
-        if self.dataset is not None and self.store is not None:
+        if self.by_rules and self.dataset is not None and self.store is not None:
             frequencies = count_document_frequencies(self.dataset, self.store)
-        asked = read_question(question.text, question.standalone, frequencies)
+        asked = read_question(text, question.standalone, frequencies)
         passages = {item.passage.id: item.passage for item in evidence.items}
-        matches = {key: match_sentences(asked, each.text, each.title) for key, each in passages.items()}
-        texts = {key: f"{each.name}\n{each.content}" for key, each in passages.items()}
-        best = {key: max((match.sure for match in found), default=0.0) for key, found in matches.items()}
-        bests = sorted(best.values(), reverse=True)
-        first = best[evidence.items[0].passage.id] if evidence.items else 0.0
-        signals = {"sentence": bests[0] if bests else 0.0, "first": first, "agreement": sum(bests[:3]) / 3}
-        confidence = (signals["sentence"] + first) / 2  # what is found first is most likely about the question
-        words = {word.stem: word.text for word in find_content_words(question.text)}
-        nearest = max(passages.values(), key=lambda each: best[each.id], default=None)
+        matches: dict[str, list[MatchedSentence]] = {}
+        if self.by_rules:
+            matches = {key: match_sentences(asked, each.text, each.title) for key, each in passages.items()}
+        noun, known = "", find_stems(" ".join(f"{turn.question} {turn.answer}" for turn in question.whole_history))
+        if len(choices := list_choices(passages.values(), found := find_open_reference(text, known))) > 1:
+            noun = found
+        signals, nearest = _compute_signals(asked, passages, matches, known, frequencies)
+        signals["reference"] = float(bool(noun))
+        certain = (
+            1 - signals["new"],
+            1 - signals["reference"],
+            *(signals[each] for each in ("rare", "source", "confidence")),
+        )
+        signals["unclear"] = 1 - sum(certain) / len(certain)
+        words = {word.stem: word.text for word in find_content_words(text)}
         has = find_stems(nearest.content) if nearest else frozenset[str]()
-        found = tuple(text for stem, text in words.items() if stem in has)
-        missing = tuple(text for stem, text in words.items() if stem not in has)
-        signals = {name: round(value, 4) for name, value in ({"confidence": confidence} | signals).items()}
-        refusal = f"I could not find this in the {frequencies.size or 'passages'}."
-        if words:
-            refusal += f" I looked for: {', '.join(words.values())}."
-        if nearest and found:
-            refusal += f" The nearest is {format_line(nearest.name)}, which has {', '.join(found)}."
-        ranked = rank_sentences(matches, texts)
-        decision = Decision("answered", signals, self.level, found, missing, ranked, asked.weights, refusal)
-        return decision if confidence > self.level or not self.level else decision.refuse()
+        decision = Decision(
+            "partial" if self.level and signals["covered"] < PARTLY else "answered",
+            {name: round(value, 4) for name, value in signals.items()},
+            self.level,
+            tuple(each for stem, each in words.items() if stem in has),
+            tuple(each for stem, each in words.items() if stem not in has),
+            rank_sentences(matches, {key: f"{each.name}\n{each.content}" for key, each in passages.items()}),
+            asked.own_weights or asked.weights,
+            _write_refusal(frequencies.size, words, list(passages.values()), nearest),
+            read_as=text if text != question.text else "",
+        )
+        may_ask = self.ask != "never" and not decision.read_as  # what replies to a question of ours is clear enough
+        if not self.by_rules and self.in_reply:
+            return replace(decision, form="ask" if may_ask else "answer" if self._may_decline else "")
+        if may_ask and len(choices) > 1 and (noun or (self.ask == "always" and signals["unclear"] > UNCLEAR)):
+            return decision.ask_back(f"Which {noun or 'of these'} do you mean?", choices)
+        refused = self.by_rules and self.level and signals["confidence"] <= self.level
+        return decision.refuse() if refused else decision
+
+
+def _compute_signals(
+    asked: Asked,
+    passages: Mapping[str, Passage],
+    matches: Mapping[str, Sequence[MatchedSentence]],
+    known: Set[str],
+    frequencies: DocumentFrequencies,
+) -> tuple[dict[str, float], Passage | None]:
+    """Compute the signals, and find the passage that says most of what is asked."""
+    own = asked.own_weights or asked.weights
+    total = sum(own.values()) or 1.0
+    shares = {n: add_weights(find_matching_stems(each.content, own), own) / total for n, each in passages.items()}
+    best = {n: max((match.sure for match in found), default=0.0) for n, found in matches.items()} or shares
+    sentence, first = max(best.values(), default=0.0), next(iter(best.values()), 0.0)
+    sources = Counter(find_source(each) for each in passages.values())
+    telling = frequencies.sources >= 4 * len(passages) and frequencies.passages >= 2 * frequencies.sources
+    source = max(sources.values()) / len(passages) if telling and passages else NEUTRAL
+    signals = {"confidence": ((sentence + first) / 2 + source) / 2, "sentence": sentence, "first": first}
+    signals |= {"source": source, "covered": max(shares.values(), default=0.0)}
+    signals["new"] = add_weights(own.keys() - known, own) / total if own else 1.0
+    signals["rare"] = max(own.values(), default=0.0) / (math.log(frequencies.passages + 1) or 1.0)
+    return signals, max(passages.values(), key=lambda each: best[each.id], default=None)
+
+
+def _write_refusal(size: str, words: Mapping[str, str], passages: Sequence[Passage], nearest: Passage | None) -> str:
+    """What was looked for and where, the nearest passage with what it has, and what else speaks of it."""
+    text = f"I could not find this in the {size or 'passages'}."
+    if words:
+        text += f" I looked for: {', '.join(words.values())}."
+    if nearest and (found := [word for stem, word in words.items() if stem in find_stems(nearest.content)]):
+        text += f" The nearest is {format_line(nearest.name)}, which has {', '.join(found)}."
+        speak = (each for each in passages if words.keys() & find_stems(each.content))
+        if others := [name for name in list_choices(speak) if name != format_line(name_passage(nearest))]:
+            text += f" Also near: {'; '.join(others)}."
+    return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -12,6 +13,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from convrag.api.stages import Dataset
+from convrag.api.types import Passage
 from convrag.sdk.corpus import Corpus, has_passages
 from convrag.sdk.spelling import find_nearest
 from convrag.sdk.words import find_content_words, find_stems
@@ -19,6 +21,7 @@ from convrag.store.fingerprint import digest
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 
+_CUT = re.compile(r"(?:-\d+)+$")
 _FILE = "frequencies.json"
 _SAMPLE = 50_000  # passages of a corpus that are counted, at even distances
 
@@ -30,12 +33,16 @@ class DocumentFrequencies:
         counts: stem -> number of passages.
         passages: that were counted.
         size: what there is to search, in words: "168 files".
+        sources: the number of documents that the passages are from.
     """
 
-    def __init__(self, counts: Mapping[str, int] | None = None, passages: int = 0, size: str = "") -> None:
+    def __init__(
+        self, counts: Mapping[str, int] | None = None, passages: int = 0, size: str = "", sources: int = 0
+    ) -> None:
         self.counts = counts or {}
         self.passages = passages
         self.size = size
+        self.sources = sources
         self._find_nearest = lru_cache(1024)(partial(find_nearest, words=self.counts, shortened=False))
 
     def idf(self, stem: str) -> float:
@@ -69,6 +76,11 @@ def compute_share(text: str, weights: Mapping[str, float]) -> float:
     return add_weights(find_stems(text), weights) / total if total else 0.0
 
 
+def find_source(passage: Passage) -> str:
+    """Return what tells the document of a passage from others: its file, title, or id without numbers at its end."""
+    return str(passage.metadata.get("document") or passage.title or _CUT.sub("", passage.id))
+
+
 _counted: WeakKeyDictionary[Dataset, DocumentFrequencies] = WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -91,23 +103,25 @@ def open_corpora(dataset: Dataset, store: Store) -> list[Corpus]:
 
 def _count(corpora: Sequence[Corpus], store: Store) -> DocumentFrequencies:
     counts: Counter[str] = Counter()
-    passages = files = 0
+    passages = files = sources = 0
     for corpus in corpora:
         key = digest([corpus.fingerprint, hash_modules("convrag.sdk.frequencies", "convrag.sdk.words")])
         folder = store.folder("frequencies", key, partial(_count_corpus, corpus))
         row = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         counts.update(row["counts"])
-        passages, files = passages + row["passages"], files + row["files"]
-    return DocumentFrequencies(counts, passages, f"{files:,} files" if files > 1 else f"{passages:,} passages")
+        passages, files, sources = passages + row["passages"], files + row["files"], sources + row["sources"]
+    size = f"{files:,} files" if files > 1 else f"{passages:,} passages"
+    return DocumentFrequencies(counts, passages, size, sources)
 
 
 def _count_corpus(corpus: Corpus, folder: Path) -> None:
     counts: Counter[str] = Counter()
-    files: set[str] = set()
+    files, sources = set[str](), set[str]()
     positions = range(0, len(corpus), math.ceil(len(corpus) / _SAMPLE) or 1)
     for start in range(0, len(positions), BATCH):
         for passage in corpus.get_by_position(positions[start : start + BATCH]):
             counts.update({word.stem for word in find_content_words(passage.content)})
             files.add(str(passage.metadata.get("document", "")))
-    row = {"counts": counts, "passages": len(positions), "files": len(files - {""})}
+            sources.add(find_source(passage))
+    row = {"counts": counts, "passages": len(positions), "files": len(files - {""}), "sources": len(sources)}
     (folder / _FILE).write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")

@@ -58,6 +58,11 @@ class Asked(NamedTuple):
     own: Set[str]
     quantity: bool = False
 
+    @property
+    def own_weights(self) -> Mapping[str, float]:
+        """The weights of the stems that decide."""
+        return {stem: weight for stem, weight in self.weights.items() if stem in self.own}
+
     @classmethod
     def of(cls, weights: Mapping[str, float]) -> "Asked":
         """All of these words."""
@@ -128,7 +133,7 @@ def match_sentences(
         least_words: the fewest words of a sentence.
     """
     weights = asked.weights
-    total, own = sum(weights.values()), {stem: weight for stem, weight in weights.items() if stem in asked.own}
+    total, own = sum(weights.values()), asked.own_weights
     whole = sum(own.values()) or 2 * total  # without words of its own, a question is matched by half
     language = tell_language(f"{title}\n{text}")
     above = titled = find_matching_stems(title, weights, language)
@@ -218,10 +223,9 @@ def rank_sentences(
     return [(key, match) for key, match in ranked if not 0 < years[key] < newest.setdefault(match.stems, years[key])]
 
 
-def choose_sentences(
-    ranked: Sequence[tuple[str, MatchedSentence]], weights: Mapping[str, float]
-) -> list[tuple[str, MatchedSentence]]:
+def choose_sentences(ranked: Sequence[tuple[str, MatchedSentence]], asked: Asked) -> list[tuple[str, MatchedSentence]]:
     """Choose of ranked sentences the best, and the next that adds to it, if any does."""
+    weights = asked.own_weights or asked.weights
     adding = (each for each in ranked[1:] if adds_words(ranked[0][1].stems, each[1].stems, weights))
     return [*ranked[:1], *islice(adding, 1)]
 

@@ -21,13 +21,13 @@ LIBRARIES = ("PyStemmer", "chardet")
 """Their versions are part of the fingerprints of stages that use this module."""
 
 
-def _read_lists() -> dict[str, frozenset[str]]:
-    """Read words.txt: name -> words."""
-    _, *blocks = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").split("\n\n")
+def read_lists(path: Path) -> dict[str, frozenset[str]]:
+    """Read lists of words: name -> words. A name is a line, and a blank line ends a list; the first one explains."""
+    _, *blocks = path.read_text(encoding="utf-8").split("\n\n")
     return {name: frozenset(words.split()) for name, _, words in (block.partition("\n") for block in blocks)}
 
 
-_LISTS = _read_lists()
+_LISTS = read_lists(Path(__file__).with_suffix(".txt"))
 _SUBJECTS = "he how i it she that there they we what when where who why you"
 _CONTRACTIONS = frozenset(f"{word}'{end}" for word in _SUBJECTS.split() for end in ("d", "ll", "m", "re", "s", "ve"))
 

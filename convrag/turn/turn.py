@@ -9,7 +9,7 @@ from convrag.api.errors import ConfigError, ConvragError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
-from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection, Turn
+from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection
 from convrag.config.settings import Settings
 from convrag.store.cancellation import check_cancelled
 from convrag.store.remember import answer_again
@@ -146,19 +146,23 @@ class TurnInProgress:
             self._note("memory", view)
 
     def rewrite_question(self) -> Rewrite:
-        """Rewrite the question as standalone queries; if that fails, the question is the query."""
-        rewriter, text = self.stages.rewriter, self.question.text
-        rewrite = Rewrite.of(text)
+        """Rewrite the question as standalone queries; if that fails, the question is the query.
+
+        A question that the generator reads as an empty text has no queries: nothing is searched for.
+        """
+        asked = self.stages.generator.read(self.question)
+        if not asked.text and self.options.query is None:
+            return Rewrite.of(self.question.text)
+        rewriter, rewrite = self.stages.rewriter, Rewrite.of(asked.text)
         with self._falling_back("rewriter"):
             if self.options.query is not None:
                 rewrite = Rewrite.of(self.options.query, edited=True)
             else:
-                asked = replace(self.question, history=blank_refusals(self.question.history))
                 rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(asked), Rewrite)
             if not any(query.text.strip() for query in rewrite.queries):
-                rewrite = Rewrite.of(text, fallback="the rewriter gave no query")
+                rewrite = Rewrite.of(asked.text, fallback="the rewriter gave no query")
         if reason := self.fallbacks.get("rewriter"):
-            rewrite = Rewrite.of(text, fallback=reason)
+            rewrite = Rewrite.of(asked.text, fallback=reason)
         turn, domain = self.question.turn_id, self.question.domain
         self.queries = tuple(replace(q, turn_id=turn, domain=domain) for q in rewrite.queries if q.text.strip())
         self.question = replace(self.question, standalone=self.queries[0].text, queries=self.queries)
@@ -247,10 +251,11 @@ class TurnInProgress:
         )
 
     def _list_steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        """List the steps of the turn, each with the group of its stage."""
+        """List the steps of the turn, each with the group of its stage; without queries, none of those that search."""
         first = self.view_history, self.rewrite_question, self.retrieve, self.rerank
         steps = zip(Stages._fields, (*first, self.select, self.assemble, self.generate), strict=True)
-        return ((group, step) for group, step in steps if getattr(self.stages, group))
+        always = "memory", "rewriter", "generator"
+        return ((n, step) for n, step in steps if getattr(self.stages, n) and (self.queries or n in always))
 
     def _note(self, stage: str, result: MemoryView | Rewrite | Selection) -> None:
         """Note what a stage says of its result: how it came about, and why it is less than it should be."""
@@ -273,15 +278,6 @@ class TurnInProgress:
         reason = redact(explain_error(error, getattr(self.stages, stage)))
         self.failures.log_failure(reason, "turn %s: %s failed: %s", self.question.turn_id, stage, reason, error=error)
         return reason
-
-
-REFUSALS = ("I could not find this in the ", "The passages do not answer this question.")
-"""The beginnings of the answers of first-party stages that found nothing."""
-
-
-def blank_refusals(history: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """The history for a rewriter: a refusal is no answer, lest its words be searched for."""
-    return tuple(replace(turn, answer="") if turn.answer.startswith(REFUSALS) else turn for turn in history)
 
 
 def rerank_hits(ranker: Ranker, question: Question, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:

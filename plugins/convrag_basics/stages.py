@@ -27,10 +27,11 @@ from convrag import (
     hookimpl,
 )
 from convrag.sdk.citations import check_citations
-from convrag.sdk.deciding import Decider
+from convrag.sdk.deciding import Asking, Decider, DecidingGenerator
 from convrag.sdk.prompts import add_profile
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.types import Sweep
+from convrag.sdk.verdicts import add_form, ask_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,7 @@ class WholeHistory(Memory):
         return MemoryView(question.history)
 
 
-class DirectGenerator(Generator):
+class DirectGenerator(DecidingGenerator):
     """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
 
     Earlier answers stand in the prompt without their citations, since the numbers name other passages now. Without
@@ -58,8 +59,11 @@ class DirectGenerator(Generator):
         temperature: 0 gives the likeliest answer, higher values more varied ones; None leaves it to the llm.
         dataset: its corpus tells rare words of a question from common ones.
         store: keeps the document frequencies.
-        refuse: when the passages count as no answer, if no language model speaks (one decides by its reply): never,
-            rarely, balanced, often, or the least share of what the question asks that they must say (docs/stages.md).
+        refuse: when the passages count as no answer, if no language model speaks (one decides in its reply): never,
+            rarely, balanced, often, or what `confidence` must exceed, 0 to 1 (docs/stages.md).
+        ask: when the user is asked which is meant: "auto" where the question refers to something that nothing before
+            names and several documents have, or where the model says so; "always" also where by all signals it is
+            unclear.
         prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`, `history` (a list of
             `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text`, `title` and `hint`, which
             says whether the text is a hint at an earlier message).
@@ -80,15 +84,16 @@ class DirectGenerator(Generator):
         temperature: float | None = None,
         prompt: Path | None = None,
         refuse: str = "balanced",
+        ask: Asking = "never",
     ) -> None:
         self.llm = llm
-        self.decider = Decider(llm, dataset, store, refuse)
+        self.decider = Decider(llm, dataset, store, refuse, ask, in_reply=prompt is None or ask != "never")
         self.sampling = {"max_tokens": max_tokens, "temperature": temperature}
         self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
         self.prompt_templates = (self.template,)
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
-        """One call of the LLM. Raises LLMError."""
+        """One call of the LLM, two where it says nothing. Raises LLMError."""
         decision = self.decider.decide(question, evidence)
         if decision.reply:
             return decision.make_answer()
@@ -103,10 +108,11 @@ class DirectGenerator(Generator):
                 for item in evidence.items
             ],
         )
-        completion = self.llm.complete(add_profile(prompt, question.profile))
-        checked = check_citations(completion.text, {item.number: item.passage.id for item in evidence.items})
+        prompt = add_profile(add_form(prompt, decision), question.profile)
+        decision, completion = ask_model(self.llm, prompt, decision, [item.passage for item in evidence.items])
+        checked = check_citations(decision.reply, {item.number: item.passage.id for item in evidence.items})
         trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
-        trace["decision"] = decision.trace()
+        trace |= {"outcome": decision.outcome, "decision": decision.trace()} | ({"fallback": decision.fallback} if decision.fallback else {})
         return Answer(checked.text, checked.citations, trace)
 
 

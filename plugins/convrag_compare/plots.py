@@ -19,6 +19,7 @@ import numpy as np
 
 from convrag.sdk.files import open_atomically, write_atomically
 from convrag.sdk.identity import digest
+from convrag.sdk.plotting import STYLE, make_figure
 from convrag.sdk.tasks.scores import LEAST, bootstrap_intervals
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.run_result import PARTIAL, Scores, get_level, get_levels
@@ -29,20 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-STYLE: dict[str, Any] = {
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
-    "axes.unicode_minus": False,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "text.parse_math": False,
-    "savefig.dpi": 150,
-    "figure.constrained_layout.use": True,
-    "svg.hashsalt": "convrag",  # the same plot is the same bytes
-}
 _MOST_HEAT_MAPS = 48
 """Where all compared measures together would need more, only the first of them has heat maps."""
 _LISTED = 30
@@ -105,15 +92,6 @@ def _draw_figures(board: Leaderboard) -> Iterator[tuple[str, Figure]]:
         yield f"quality_latency_{measure}", draw_latency(board, measure)
         if curves := make_curves(board, measure):
             yield f"turns_{measure}", draw_turns(board, measure, curves)
-
-
-def _make_figure(width: float, height: float) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(max(width, 4.6), max(height, 2.6)))
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _set_frame(axes: Axes, x: str, y: str, title: Sequence[str], rows: Sequence[Row]) -> None:
@@ -203,7 +181,7 @@ def draw_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, st
             values[place] = fmean(row.result.overall[measure] for row in found)
         marks[place] = _mark_partial(found)
     labels, above = list(shorten_all(rows).values()), list(shorten_all(columns).values())
-    figure = _make_figure(2.4 + 0.085 * max(map(len, labels)) + 1.15 * len(columns), 2.0 + 0.5 * len(rows))
+    figure = make_figure(2.4 + 0.085 * max(map(len, labels)) + 1.15 * len(columns), 2.0 + 0.5 * len(rows))
     axes = figure.add_subplot()
     image = axes.imshow(values, cmap="Blues", vmin=min(means, default=0), vmax=max(means, default=1), aspect="auto")
     best = format_number(np.nanmax(values)) if marks and not np.isnan(values).all() else ""
@@ -284,7 +262,7 @@ def _draw_scatter(board: Leaderboard, measure: str, against: str, meaning: str, 
     listed = sorted({*range(min(len(runs), _LISTED)), *front})
     lines = [f"{i + 1:>2}  {runs[i][0]}{_mark_partial([runs[i][1]])}" for i in listed]
     wide = 0.085 * max(map(len, lines))
-    figure = _make_figure(6.2 + wide, max(4.2, 0.187 * (len(lines) + 2)))
+    figure = make_figure(6.2 + wide, max(4.2, 0.187 * (len(lines) + 2)))
     axes, beside = figure.subplots(1, 2, width_ratios=[5.2, 1 + wide])
     beside.set_axis_off()
     beside.text(0, 1, "\n".join(lines), va="top", fontsize=8.5, transform=beside.transAxes, in_layout=False)
@@ -393,7 +371,7 @@ def draw_turns(board: Leaderboard, measure: str, curves: Sequence[Curve]) -> Fig
     shown = curves[:_PANELS]
     columns = min(len(shown), _COLUMNS)
     downwards = ceil(len(shown) / columns)
-    figure = _make_figure(1.0 + 2.5 * columns, 1.5 + 2.1 * downwards)
+    figure = make_figure(1.0 + 2.5 * columns, 1.5 + 2.1 * downwards)
     grid = figure.subplots(downwards, columns, sharex=True, sharey=True, squeeze=False)
     baseline = next((curve for curve in curves if curve.row.result is board.baseline), None)
     handles: dict[str, Any] = {}

@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,22 +17,22 @@ from convrag import (
     ConfigError,
     DataError,
     Evidence,
-    Generator,
     Message,
     Prompt,
     PromptTemplate,
     Question,
 )
 from convrag.sdk.citations import check_citations
+from convrag.sdk.deciding import DecidingGenerator
 from convrag.sdk.history import continue_reading
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.streaming import current_listener, listen_with
+from convrag.sdk.streaming import HeldPieces, current_listener, listen_with
 from convrag_condense.chat_history import ChatHistory, EvidenceShown, NewestQuestion, RenderedExchange
 
 log = logging.getLogger(__name__)
 
 
-class ChatGenerator(Generator):
+class ChatGenerator(DecidingGenerator):
     """Answer as a chat: the system prompt once, plain questions, each with its evidence as a note behind it.
 
     Citations are numbered for the whole conversation, so that an answer may cite a passage of an earlier turn; a number
@@ -166,7 +166,7 @@ class ChatGenerator(Generator):
         """The reply, and the number of meta-responses among at most two replies; the first of these is not streamed."""
         meta_responses, listener = 0, current_listener()
         for attempt in range(2):
-            pieces = MetaResponseFilter(listener or (lambda piece: None))
+            pieces = HeldPieces(listener or str, may_be_meta_response)
             with listen_with(pieces if listener else None):
                 completion = self.llm.complete(replace(prompt, attempt=attempt))
             is_meta = is_meta_response(completion.text)
@@ -216,34 +216,10 @@ def is_meta_response(reply: str) -> bool:
     return _may_be_meta_response(reply, sentences) and any(_ANNOUNCEMENT.fullmatch(sentence) for sentence in sentences)
 
 
-@dataclass
-class MetaResponseFilter:
-    """Holds the pieces of a streamed reply back until it can no longer be a meta-response, then passes them on.
-
-    Args:
-        listener: takes the pieces.
-    """
-
-    listener: Callable[[str], None]
-    text: str = ""
-    released: bool = False
-
-    def __call__(self, piece: str) -> None:
-        """Take the next piece of the reply."""
-        if self.released:
-            self.listener(piece)
-            return
-        self.text += piece
-        *whole, _ = _SENTENCE_END.split(self.text.lstrip())
-        if not _may_be_meta_response(self.text, whole):
-            self.release()
-
-    def release(self) -> None:
-        """Pass on what was held back, and from now on every piece at once."""
-        if not self.released:
-            self.released = True
-            if self.text:
-                self.listener(self.text)
+def may_be_meta_response(beginning: str) -> bool:
+    """Whether a reply that begins so can still be a meta-response."""
+    *whole, _ = _SENTENCE_END.split(beginning.lstrip())
+    return _may_be_meta_response(beginning, whole)
 
 
 def _may_be_meta_response(reply: str, sentences: list[str]) -> bool:

@@ -12,13 +12,13 @@ from convrag import (
     Answer,
     Completion,
     Evidence,
-    Generator,
     LLMError,
     Prompt,
     PromptTemplate,
     Question,
 )
 from convrag.sdk.citations import check_citations
+from convrag.sdk.deciding import DecidingGenerator
 from convrag.sdk.prompts import add_complaint, add_profile
 from convrag.sdk.sentences import get_first_sentence
 from convrag_ginger.length_limit import LengthLimit, count_words
@@ -31,7 +31,7 @@ _ANSWER_LABEL = re.compile(
 """A line's beginning such as "Answer:", "4. Answer:", "**4. Answer:**", "4) Answer:", "Final answer:", "### Answer"."""
 
 
-class BaselineGenerator(Generator):
+class BaselineGenerator(DecidingGenerator):
     """Answer with one call of the LLM from the passages and the rewritten question: the plain baseline.
 
     Of the answer those sentences are kept that fit GINGER's length limit, and citations of numbers that no passage has

@@ -17,7 +17,6 @@ from convrag import (
     Detector,
     Embedder,
     Evidence,
-    Generator,
     Nugget,
     PromptTemplate,
     Question,
@@ -27,7 +26,7 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag.sdk.deciding import Decider
+from convrag.sdk.deciding import Asking, Decider, DecidingGenerator
 from convrag.sdk.parallel import map_parallel
 from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
 from convrag_ginger.cluster_sentences import TIED, Quoting, SentenceWriter, Unsupported
@@ -37,7 +36,7 @@ from convrag_ginger.llm_detector import Untagged
 from convrag_ginger.sentences_detector import SentencesDetector
 
 
-class GingerGenerator(Generator):
+class GingerGenerator(DecidingGenerator):
     """Answer from information nuggets: detect, cluster and rank them, and say each of the best clusters in a sentence.
 
     Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names these. The trace holds
@@ -79,8 +78,10 @@ class GingerGenerator(Generator):
             GINGER, which does not check). The trace has the number of sentences that were reduced and left out.
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording where the new one is
             too long, is several sentences, or loses its support.
-        refuse: when the passages count as no answer, if no language model speaks (one decides by its reply): never,
-            rarely, balanced, often, or the least share of what the question asks that they must say (docs/stages.md).
+        refuse: when the passages count as no answer, if no language model speaks (with one, no nugget is none): never,
+            rarely, balanced, often, or what `confidence` must exceed, 0 to 1 (docs/stages.md).
+        ask: when the user is asked which is meant: "auto" where the question refers to something that nothing before
+            names and several documents have; "always" also where by all signals it is unclear.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question` and `text` (a
             sentence on each line).
         temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the llm.
@@ -115,6 +116,7 @@ class GingerGenerator(Generator):
         unsupported: Unsupported = "reduce",
         fluency: bool = False,
         refuse: str = "balanced",
+        ask: Asking = "never",
         prompt: Path | None = None,
         temperature: float | None = 0.0,
     ) -> None:
@@ -130,7 +132,7 @@ class GingerGenerator(Generator):
         )
         self.duplicates = duplicates
         self.fluency = fluency
-        self.decider = Decider(getattr(summarizer, "llm", llm), dataset, store, refuse)  # it writes the sentences
+        self.decider = Decider(getattr(summarizer, "llm", llm), dataset, store, refuse, ask)  # it writes the sentences
         sampling = {"temperature": temperature}
         support_prompt = PromptTemplate("support", package="convrag_ginger")
         fluency_prompt = PromptTemplate("fluency", package="convrag_ginger", path=prompt)
@@ -180,7 +182,7 @@ class GingerGenerator(Generator):
             counts |= {"untagged": untagged, "fallback": describe_untagged(untagged)}
         if not sentences:
             found = {"query": query, "nuggets": [asdict(nugget) for nugget in nuggets], **counts}
-            return decision.refuse().make_answer(found)
+            return self.decider.note(decision, "unanswerable").refuse().make_answer(found)
         fluency = "off"
         if self.fluency:
             sentences, reason = self.writer.rephrase(query, sentences)
@@ -189,7 +191,7 @@ class GingerGenerator(Generator):
         text = join_sentences(add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences)
         cited = [sorted(sentence.passages, key=numbers.__getitem__) for sentence in sentences]
         trace = {
-            "decision": decision.trace(),
+            "decision": self.decider.note(decision, "answered").trace(),
             "outcome": "answered" if len(merged) > 1 else "single",
             "query": query,
             "nuggets": [asdict(nugget) for nugget in nuggets],

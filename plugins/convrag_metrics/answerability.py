@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from convrag import Dataset, Metrics, TurnRecord
+from convrag import Dataset, Measurement, Metrics, TurnRecord
 from convrag.sdk.answers import References, lacks_part, prepare_answer
+from convrag_metrics.decisions import SAID, Treatment, report_decisions
 from convrag_metrics.idk import (
     ANSWERABILITY,
     ANSWERABLE,
@@ -18,9 +19,11 @@ from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
 _TRUE_POSITIVES, _PREDICTED, _LABELLED = _COUNTS = ("idk_true_positives", "idk_said", "idk_labelled")
 
+_RECALLS = {label: f"recall_{label.lower()}" for label in SAID}
+
 _MEASURES = (
     *("idk_F1", "idk_precision", "idk_recall", "idk", "idk_partly", "empty_answers", "idk_accuracy"),
-    *("token_F1_idk", "ROUGE-L_idk"),
+    *("balanced_accuracy", *_RECALLS.values(), "token_F1_idk", "ROUGE-L_idk"),
 )
 
 
@@ -31,8 +34,9 @@ class AnswerabilityMetrics(Metrics):
     no nugget. It is right for turns labelled UNANSWERABLE or CONVERSATIONAL (as in MTRAG), and wrong for ANSWERABLE and
     PARTIAL ones; other turns are not counted. A courtesy ("You're welcome!") is as good for CONVERSATIONAL ones. An
     empty answer is never right; empty_answers is their share. token_F1_idk and ROUGE-L_idk are conditioned as MTRAG
-    conditions its scores: 1 where "I do not know" is right, 0 where it is wrong or missing. Definitions are in
-    docs/metrics.md.
+    conditions its scores: 1 where "I do not know" is right, 0 where it is wrong or missing. balanced_accuracy is the
+    mean of four recalls: answered, in part, refused, asked back (UNDERSPECIFIED, as in MTRAG-UN). The report
+    has their table, the AUC of each signal and a calibration plot. Definitions are in docs/metrics.md.
 
     Args:
         dataset: whose label `answerability` says which questions can be answered, and whose answers are the references.
@@ -49,11 +53,13 @@ class AnswerabilityMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """For each turn with an answer whether it is "I do not know"; for labelled turns whether it should be."""
-        return {
-            record.turn_id: values
-            for record in records
-            if not lacks_part(record, "answer") and (values := self._measure_turn(record))
-        }
+        values, turns = dict[str, dict[str, float]](), list[Treatment]()
+        for record in records:
+            if not lacks_part(record, "answer") and (found := self._measure_turn(record)):
+                values[record.turn_id] = found
+                if (label := self.references.find_label(record, ANSWERABILITY)) in SAID:
+                    turns.append(Treatment.of(label, record))
+        return Measurement(values, report=report_decisions(turns) if turns else None)
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
         """Precision, recall and F1 of "I do not know" in place of the counts; a rate without cases is left out."""
@@ -64,6 +70,8 @@ class AnswerabilityMetrics(Metrics):
             "idk_F1": (2 * true, predicted + labelled),
         }
         rates = {name: part / whole for name, (part, whole) in ratios.items() if whole}
+        if recalls := [means[name] for name in _RECALLS.values() if name in means]:
+            rates["balanced_accuracy"] = sum(recalls) / len(recalls)
         return rates | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
     def _measure_turn(self, record: TurnRecord) -> dict[str, float]:
@@ -79,6 +87,8 @@ class AnswerabilityMetrics(Metrics):
             values[_LABELLED] = float(labelled)
             values["idk_accuracy"] = float(predicted == labelled and not empty)
             values |= self._condition_scores(record, label, idk)
+        if label in SAID:
+            values[_RECALLS[label]] = float(Treatment.of(label, record).said == label and not empty)
         return values
 
     def _condition_scores(self, record: TurnRecord, label: str, idk: Idk) -> dict[str, float]:

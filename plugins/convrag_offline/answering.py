@@ -156,7 +156,7 @@ def answer(
     passages = {str(item["number"]): item for item in _follow_hints(evidence, earlier_evidence)}
     texts = {number: f"{item.get('title', '')}\n{item['text']}" for number, item in passages.items()}
     matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
-    chosen = choose_sentences(rank_sentences(matches, texts), asked.weights)
+    chosen = choose_sentences(rank_sentences(matches, texts), asked)
     quotes = [(n, passages[n]["text"][match.start : match.end]) for n, match in chosen if match.share >= least]
     return " ".join(f"{clean_quote(text)} [{number}]" for number, text in quotes) or NOT_FOUND
 

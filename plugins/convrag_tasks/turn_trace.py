@@ -24,7 +24,7 @@ REASONS = {
 """Code of a reason in the trace of rewriter=condense -> the reason."""
 
 _TOLD = {"prompt", "system", "edited", "condense", "gate", "exchanges", "known_share"} | {
-    *("extracted_sentences", "representative_sentences", "cluster_sizes", "searched_ahead"),
+    *("extracted_sentences", "representative_sentences", "cluster_sizes", "searched_ahead", "read_as"),
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 
@@ -75,6 +75,9 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     read_as = record.trace.get("retriever", {}).get("read_as", {})
     lines += [("Read as", f"{near}, for {word}, which no passage has") for word, near in read_as.items()]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
+    decision = record.trace.get("generator", {}).get("decision", {})
+    lines += [("Read as", decision.get("read_as", "")), ("Decision", decision.get("why", ""))]
+    lines += [("", ", ".join(f"{name} {value:.2f}" for name, value in decision.get("signals", {}).items()))]
     lines += _explain_passages(records)
     lines += [("Failed", record.error)]
     lines += [("Seconds", ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in record.timings.items()))]

@@ -8,9 +8,10 @@ import toys
 from convrag.api.errors import ConfigError, DataError
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn
 from convrag.sdk.frequencies import DocumentFrequencies
+from convrag.sdk.streaming import HeldPieces
 from convrag.store.streaming import current_listener, listen_with
 from convrag.testing import GeneratorContract
-from convrag_condense.chat import ChatGenerator, MetaResponseFilter, is_meta_response
+from convrag_condense.chat import ChatGenerator, is_meta_response, may_be_meta_response
 from convrag_offline.answering import answer
 
 READY = "Okay, I understand. I'm ready to begin."
@@ -275,7 +276,7 @@ def test_nobody_hears_a_meta_response_that_is_asked_again(replies: list[str], he
 
 def test_an_answer_is_heard_as_soon_as_it_is_one() -> None:
     pieces: list[str] = []
-    held = MetaResponseFilter(pieces.append)
+    held = HeldPieces(pieces.append, may_be_meta_response)
     for piece in ("Okay", ". ", "Steam", " does it", ". ", "And", " more"):
         held(piece)
     assert pieces == ["Okay. Steam does it. ", "And", " more"]
@@ -284,7 +285,7 @@ def test_an_answer_is_heard_as_soon_as_it_is_one() -> None:
 @given(st.text(max_size=80), st.integers(1, 7))
 def test_nothing_is_lost_on_the_way(text: str, size: int) -> None:
     pieces: list[str] = []
-    held = MetaResponseFilter(pieces.append)
+    held = HeldPieces(pieces.append, may_be_meta_response)
     for start in range(0, len(text), size):
         held(text[start : start + size])
     held.release()

@@ -83,7 +83,30 @@ def test_a_rate_without_cases_is_left_out() -> None:
 
 def test_a_failed_turn_is_not_idk() -> None:
     found = overall(Labelled(("UNANSWERABLE", DUNNO)), record(1, "", error="down"))
-    assert found == {"idk_recall": 0.0, "idk_F1": 0.0, "idk_accuracy": 0.0, "token_F1_idk": 0.0, "ROUGE-L_idk": 0.0}
+    names = "idk_recall idk_F1 idk_accuracy balanced_accuracy recall_unanswerable token_F1_idk ROUGE-L_idk"
+    assert found == dict.fromkeys(names.split(), 0.0)
+
+
+def test_four_decisions_with_the_auc_of_each_signal_and_a_plot() -> None:
+    labels = ["ANSWERABLE", "ANSWERABLE", "PARTIAL", "UNANSWERABLE", "UNDERSPECIFIED"]
+    outcomes = ["answered", "unanswerable", "partial", "unanswerable", "asked"]
+    confidences = [0.9, 0.3, 0.6, 0.3, 0.5]
+    records = [
+        TurnRecord(
+            *("c", f"c<::>{number}", "default", number, "?"),
+            answer=Answer(DUNNO if outcome == "unanswerable" else "So."),
+            trace={"generator": {"decision": {"outcome": outcome, "signals": {"confidence": confidence}}}},
+        )
+        for number, (outcome, confidence) in enumerate(zip(outcomes, confidences, strict=True), 1)
+    ]
+    dataset = Labelled(*((label, "So.") for label in labels))
+    assert overall(dataset, *records)["balanced_accuracy"] == pytest.approx((0.5 + 1 + 1 + 1) / 4)
+    report = AnswerabilityMetrics(dataset=dataset).measure(records).report
+    assert report
+    assert report.numbers["table"]["ANSWERABLE"]["UNANSWERABLE"] == 1
+    assert report.numbers["auc_answer"]["confidence"] == pytest.approx(2.5 / 3, abs=1e-4)
+    assert report.lines[0] == "answerable: 1 answered, 1 refused"
+    assert "<svg" in report.files["calibration.svg"]
 
 
 COURTESIES = [

@@ -8,12 +8,14 @@ import pytest
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Evidence, EvidenceItem, Passage, Question
-from convrag.sdk.deciding import Decider, is_courtesy, parse_level
+from convrag.sdk.asking import is_courtesy
+from convrag.sdk.deciding import Decider, parse_level
 from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.sdk.matching import choose_sentences, clean_quote, match_sentences, rank_sentences, read_question
 from convrag.sdk.sentences import classify_sentences
 from convrag.sdk.spelling import find_nearest
 from convrag.store.store import Store
+from convrag.turn.pipeline import Pipeline
 from toys import Says
 
 PASSAGES = (
@@ -45,7 +47,7 @@ def quote(question: str, standalone: str = "") -> list[str]:
     asked = read_question(question, standalone, DocumentFrequencies())
     matches = {each.id: match_sentences(asked, each.text, each.title) for each in PASSAGES}
     texts = {each.id: each.content for each in PASSAGES}
-    chosen = choose_sentences(rank_sentences(matches, texts), asked.weights)
+    chosen = choose_sentences(rank_sentences(matches, texts), asked)
     found = {each.id: each.text for each in PASSAGES}
     return [clean_quote(found[key][match.start : match.end]) for key, match in chosen]
 
@@ -102,7 +104,7 @@ def test_a_word_that_goes_on_is_not_misspelt() -> None:
         ("balanced", "How much may hotells cost?", "answered"),  # the nearest word of the corpus
         ("never", "Who is the head of marketing?", "answered"),
         ("0.99", "How much do hotels cost in Rome?", "unanswerable"),
-        ("rarely", "How much do hotels cost in Rome?", "answered"),
+        ("rarely", "How much do hotels cost in Rome?", "partial"),
         ("balanced", "Thanks a lot!", "conversational"),
     ],
 )
@@ -114,7 +116,7 @@ def test_the_level_decides(refuse: str, question: str, outcome: str, tmp_path: P
 
     decision = Decider(Rules(), Handbook(), Store(tmp_path / "store"), refuse).decide(Question(question), evidence())
     assert decision.outcome == outcome
-    assert bool(decision.reply) == (outcome != "answered")
+    assert bool(decision.reply) == (outcome in ("unanswerable", "conversational"))
     if outcome == "unanswerable":
         assert decision.reply.startswith("I could not find this in the 5 passages. I looked for: ")
         assert decision.make_answer().trace["decision"]["signals"]["confidence"] <= decision.level
@@ -130,9 +132,51 @@ def test_a_level_that_is_none() -> None:
             parse_level(name)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("Thanks!", True), ("hello", True), ("Hi, how do I log in?", False), ("ok", True), ("Why?", False)],
+def test_courtesies() -> None:
+    assert all(map(is_courtesy, ("Thanks!", "hello", "ok")))
+    assert not any(map(is_courtesy, ("Hi, how do I log in?", "Why?")))
+
+
+STORMS = tuple(
+    Passage(f"{name}-1", f"The hurricane was named in {year}. Schools were closed.", f"Hurricane {name}")
+    for name, year in (("Katrina", 2005), ("Gloria", 1985))
 )
-def test_courtesies(text: str, expected: bool) -> None:
-    assert is_courtesy(text) is expected
+
+
+def test_a_question_is_asked_back_where_several_documents_have_what_it_refers_to() -> None:
+    for ask, question, outcome in (
+        ("never", "When was the hurricane named?", "answered"),
+        ("auto", "When was the hurricane named?", "asked"),
+        ("auto", "When was Hurricane Gloria named?", "answered"),
+        ("always", "Which schools were closed?", "answered"),  # nothing is unclear
+        ("always", "Which one was it?", "asked"),
+    ):
+        decision = Decider(None, None, None, "rarely", ask).decide(Question(question), evidence(STORMS))
+        assert decision.outcome == outcome, question
+        assert bool(decision.trace()["choices"]) == (outcome == "asked")
+
+
+def test_a_question_that_was_asked_back_is_not_asked_back_again() -> None:
+    chat = Pipeline.over(STORMS, "rewriter=none", "generator=direct", "generator.ask=auto", "generator.refuse=rarely")
+    asked = chat.turn("c", "When was the hurricane named?")
+    assert asked.answer.text == "Which hurricane do you mean?\n\n1. Hurricane Katrina\n2. Hurricane Gloria"
+    told = chat.turn("c", "the second")
+    assert told.rewritten_query == "When was the hurricane named? (Hurricane Gloria)"
+    assert "1985" in told.answer.text
+    thanked = chat.turn("c", "thanks!")
+    assert (thanked.answer.text, thanked.hits, thanked.queries) == ("You're welcome.", (), ())
+    assert "retriever" not in thanked.timings
+
+
+def test_why_is_said_in_words() -> None:
+    decide = Decider(None, None, None, "balanced", "auto").decide
+    refused = decide(Question("Who repairs laptops in Rome on Sundays?"), evidence())
+    assert refused.explain() == (
+        "Refused: the nearest passage has 2 of the 4 words that matter; confidence 0.28, the level is 0.45"
+    )
+    assert refused.reply == (
+        "I could not find this in the passages. I looked for: repairs, laptops, Rome, Sundays. "
+        "The nearest is Questions, which has repairs, laptops."
+    )
+    assert decide(Question("Who repairs laptops in Rome?"), evidence(PASSAGES[2:])).outcome == "partial"
+    assert decide(Question("hello"), evidence()).explain() == "Nothing was asked"

@@ -109,7 +109,7 @@ class ChatConversation:
             display.add_piece(event)
             return
         stage, record = event
-        if stage == "rewriter":
+        if stage == "rewriter" and record.queries:
             display.print_line(_announce(record.queries), "cyan")
         following = Stages._fields[Stages._fields.index(stage) + 1 :]
         display.show_doing(DOING.get(following[0], following[0]) if following else "")

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from convrag import ConvragError, TurnRecord
+from convrag.sdk.asking import read_choices
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
@@ -171,17 +172,23 @@ class ChatLoop:
 
     def _handle_line(self, line: str) -> None:
         name, _, rest = line.removeprefix("/").partition(" ")
-        if not line.startswith("/"):
+        choices = self._list_choices()
+        if name.isdecimal() and not rest and (line.startswith("/") or choices):
+            self.suggested = choices or self.suggested
+            self._ask_suggestion(name)
+        elif not line.startswith("/"):
             if line:
                 self._ask(line)
-        elif name.isdecimal():
-            self._ask_suggestion(name)
         elif name in self.commands:
             self.commands[name].run(rest.strip())
         else:
             similar = get_close_matches(name[:40].lower(), self.commands, n=1)
             meant = f" Did you mean /{similar[0]}?" if similar else ""
             self.screen.print_line(f"There is no command /{name[:40]}.{meant} /help lists them.", "yellow")
+
+    def _list_choices(self) -> list[str]:
+        """What the last answer offers to choose from, if it asks back."""
+        return read_choices(self.chat.records[-1].answer.text) or [] if self.chat.records else []
 
     def _ask(self, text: str) -> None:
         self._drop_suggestions()
@@ -198,7 +205,9 @@ class ChatLoop:
     def _suggest_questions(self) -> None:
         """Ask for follow-up questions in the background: nobody waits for them who can type already."""
         suggest, record = self._suggest, self.chat.records[-1]
-        if suggest is None:
+        if self._list_choices():
+            self.screen.print_line("Type the number of your choice, or say it in your own words.", "dim")
+        if suggest is None or self._list_choices():
             return
         asking = Stream[None, list[str]](lambda _: suggest(record))
         asking.start()
@@ -280,7 +289,10 @@ class ChatLoop:
 
     def _show_help(self) -> None:
         usages = [(f"/{each.name} {each.argument}".strip(), each.help) for each in self.commands.values()]
-        lines = [*usages, ("/1, /2, ...", "ask a suggested question")]
+        lines = [
+            *usages,
+            ("/1, /2, ...", "ask a suggested question; 1, 2, ... alone choose where the answer asks back"),
+        ]
         width = max(len(usage) for usage, _ in lines)
         for usage, text in lines:
             self.screen.print_item(usage.ljust(width), text)

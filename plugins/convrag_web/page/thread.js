@@ -3,6 +3,7 @@
 import { make } from "../view/dom.js";
 import { AnswerView } from "./answer.js";
 import { suggestQuestions } from "./api.js";
+import { listChoices } from "./choices.js";
 import { pairTurns } from "./comparison.js";
 import { fill } from "./controls.js";
 
@@ -108,9 +109,10 @@ export class Thread {
     const row = this.rows.at(-1);
     const record = row.answers[0]?.record;
     if (!record || record.error) return;
+    const choices = listChoices(record);
     let questions;
     try {
-      questions = await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
+      questions = choices.length ? choices : await suggestQuestions(this.conversations[0].info.id, this.suggesting.signal);
     } catch {
       return; // nothing is missing from the answer without them
     }
@@ -118,6 +120,6 @@ export class Thread {
     const buttons = questions.map((question) =>
       make("button", { type: "button", class: "suggestion", onclick: () => this.options.ask(question) }, question),
     );
-    fill(this.suggestions, buttons.length > 0 && make("span", { class: "caption" }, "Ask next"), ...buttons);
+    fill(this.suggestions, buttons.length > 0 && make("span", { class: "caption" }, choices.length ? "Choose" : "Ask next"), ...buttons);
   }
 }

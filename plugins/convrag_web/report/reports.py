@@ -47,7 +47,8 @@ def write_run_report(
     """
     turns = RunTurns(records, scores, find_passages)
     packed = pack_turns([turns], rank_by_scores(scores, summary.main_measures), room)
-    facts = describe_run(run, summary)
+    plots = {path.stem: b64encode(path.read_bytes()).decode("ascii") for path in sorted(folder.glob("*.svg"))}
+    facts = {**describe_run(run, summary), "plots": plots}
     head = {"kind": "run", "title": facts["name"], "runs": [facts], "left_out": list_cuts(packed)}
     for line in head["left_out"]:
         log.warning("%s: %s", run.folder / REPORT, line)

@@ -22,6 +22,8 @@ export function renderOverview(run, route) {
       makeFold("All measures", {}, makeSortable(makeTable(heading, rows, 1, "All measures")))),
     renderCauses([run], route),
     Object.entries(facts.slices).filter(([, slices]) => slices.length > 1).map(([name, slices]) => renderSlices(name, slices, facts.main, route)),
+    Object.entries(facts.plots ?? {}).map(([name, picture]) => make("section", {}, make("h3", {}, formatKey(name)),
+      make("figure", {}, make("img", { src: `data:image/svg+xml;base64,${picture}`, alt: name, loading: "lazy" })))),
     make("section", {}, make("h3", {}, "Remarks"), make("ul", { class: "remarks" }, facts.remarks.map((line) => make("li", {}, line)))),
     usage.length > 0 && make("section", {}, make("h3", {}, "Language models"), makeTable(usageHeading, usage, 1, "Usage")),
     make("section", {}, makeFold("Configuration", {}, renderData(facts.config))));

@@ -3,6 +3,7 @@
 import { renderAnswer } from "./answer.js";
 import { renderCosts, sumTimes, sumUsage } from "./costs.js";
 import { formatPlain, formatKey, renderData } from "./data.js";
+import { renderDecision } from "./decision.js";
 import { make, makeFold } from "./dom.js";
 import { countOf, formatCost, formatSeconds } from "./format.js";
 import { getName } from "./names.js";
@@ -50,6 +51,7 @@ export function renderTurn(record, options = {}) {
     make("div", { class: "answers" },
       section("Answer", record.agent_response ? answer : make("p", { class: "note" }, "no answer")),
       record.reference && section("Reference answer", make("div", { class: "answer reference" }, record.reference))),
+    section("Whether to answer", renderDecision(record)),
     renderAllScores(scores, measures, { others: otherScores, shares }),
     section("Queries", renderQueries(record, changes.queries), record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record))),
     (record.contexts || record.evidence) && section("Passages", passages.element),
