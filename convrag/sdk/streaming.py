@@ -15,6 +15,8 @@ class HeldPieces:
         listener: takes the pieces.
         holds: whether a text, the beginning of the reply, is held back.
         clean: what is passed on of a text that was held back.
+        text: what is held back.
+        released: whether pieces pass.
     """
 
     listener: Callable[[str], object]

@@ -112,7 +112,9 @@ class DirectGenerator(DecidingGenerator):
         decision, completion = ask_model(self.llm, prompt, decision, [item.passage for item in evidence.items])
         checked = check_citations(decision.reply, {item.number: item.passage.id for item in evidence.items})
         trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
-        trace |= {"outcome": decision.outcome, "decision": decision.trace()} | ({"fallback": decision.fallback} if decision.fallback else {})
+        trace |= {"outcome": decision.outcome, "decision": decision.trace()} | (
+            {"fallback": decision.fallback} if decision.fallback else {}
+        )
         return Answer(checked.text, checked.citations, trace)
 
 
