@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from convrag.sdk.cancelling import waiting
 from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.engine import Engine
 from convrag_elasticsearch.errors import OTHER_ENGINE, ClusterError, Failure, explain_failure
+from convrag_elasticsearch.on_elasticsearch import Elasticsearch
 from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
 
 _TOLD_AGAIN = 60.0
@@ -35,7 +35,7 @@ class Cluster:
         policy: the retries of each request.
     """
 
-    def __init__(self, engine: Engine, policy: RetryPolicy) -> None:
+    def __init__(self, engine: Elasticsearch, policy: RetryPolicy) -> None:
         self.engine = engine
         self.policy = policy
         self._lock = threading.Lock()

@@ -23,7 +23,7 @@ class InferenceEndpoint:
         wait: seconds that the model may take to start, the download included.
     """
 
-    def __init__(self, inference_id: str, *, model: str, create: bool, wait: float) -> None:
+    def __init__(self, inference_id: str, model: str, create: bool, wait: float) -> None:
         self.inference_id = inference_id
         self.path = make_path("_inference", "sparse_embedding", inference_id)
         self.model = model

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag.sdk.library_logs import limit_logs
 from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.engine import Body, Engine, VectorIndexType
 from convrag_elasticsearch.errors import ClusterError, Failure
+from convrag_elasticsearch.on_elasticsearch import POOL, Body, Elasticsearch, VectorIndexType
 
 if TYPE_CHECKING:
     from convrag_elasticsearch.cluster import Cluster
 
-POOL = 64
-"""Connections that are kept open to each node, for as many threads."""
 
-
-class OpenSearch(Engine):
+class OpenSearch(Elasticsearch):
     """Clusters of version 2.16 or later, with the plugin opensearch-knn for vectors."""
 
     name = "OpenSearch"
     option = "opensearch"
     prefix = "OPENSEARCH"
-    variables = ("URL", "USER", "PASSWORD", "CA_CERTS", "AWS_REGION")
+    variables: ClassVar = ("URL", "USER", "PASSWORD", "CA_CERTS", "AWS_REGION")
     example = "export OPENSEARCH_URL=http://localhost:9201 (compose.yaml starts a cluster there)"
+    has_endpoints = False
     token_field: ClassVar = {"type": "rank_features"}
 
     def connect(self, connection: Connection, timeout: float) -> Any:

@@ -14,11 +14,10 @@ from convrag.sdk.corpus import serve_passages
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
 from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.engine import Engine, VectorIndexType
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.index_builder import IndexBuilder, IndexPlan, build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
-from convrag_elasticsearch.on_elasticsearch import Elasticsearch
+from convrag_elasticsearch.on_elasticsearch import Elasticsearch, VectorIndexType
 from convrag_elasticsearch.on_opensearch import OpenSearch
 from convrag_elasticsearch.retries import RetryPolicy
 from convrag_elasticsearch.search import IndexedPassages, IndexSearcher, MultiSearch
@@ -92,7 +91,7 @@ class ClusterRetriever(Retriever):
     """
 
     libraries = ("numpy",)
-    engine: ClassVar[Engine]
+    engine: ClassVar[Elasticsearch]
     option: ClassVar[str]
     """Its name, for messages."""
 
@@ -143,16 +142,12 @@ class ClusterRetriever(Retriever):
         }
         names = ["bm25", second] if mode == "hybrid" else [mode]
         if "sparse" in names:
-            if not self.engine.has_endpoints and (inference_id or query == "semantic_text" or prune):
-                raise ConfigError(
-                    f"retriever={self.option}: inference_id, query=semantic_text and prune are Elasticsearch's: set "
-                    "retriever.passage_vectors and retriever.query_vectors to files with tokens"
-                )
+            if problem := _find_token_problem(self.engine, inference_id, query, passage_vectors, query_vectors, prune):
+                raise ConfigError(f"retriever={self.option}: {problem}")
+            endpoint = InferenceEndpoint(inference_id, model, create_endpoint, endpoint_wait) if inference_id else None
             by_name["sparse"] = SparseSubquery(
                 self.engine,
-                _make_endpoint(
-                    inference_id, query, passage_vectors, query_vectors, model, create_endpoint, endpoint_wait
-                ),
+                endpoint,
                 query_type=query,
                 prune=prune,
                 passage_file=PassageVectorFile(passage_vectors) if passage_vectors else None,
@@ -340,27 +335,23 @@ class ElserRetriever(ElasticsearchRetriever):
     option = "elser"
 
 
-def _make_endpoint(
-    inference_id: str | None,
-    query: QueryType,
-    passages: Path | None,
-    queries: Path | None,
-    model: str,
-    create: bool,
-    wait: float,
-) -> InferenceEndpoint | None:
-    """Make the endpoint, where files do not have all tokens. Raises ConfigError where neither is set."""
+def _find_token_problem(
+    engine: Elasticsearch, inference_id: str | None, query: str, passages: object, queries: object, prune: bool
+) -> str:
+    """Say why there are no tokens for "sparse"; empty where an endpoint or files have all."""
+    if not engine.has_endpoints and (inference_id or query == "semantic_text" or prune):
+        return (
+            "inference_id, query=semantic_text and prune are Elasticsearch's: set retriever.passage_vectors and "
+            "retriever.query_vectors to files with tokens"
+        )
     if query == "semantic_text" and (passages or queries or not inference_id):
-        raise ConfigError("retriever.query=semantic_text: an endpoint makes all tokens: set inference_id alone")
-    if inference_id:
-        return InferenceEndpoint(inference_id, model=model, create=create, wait=wait)
-    if passages and queries:
-        return None
+        return "query=semantic_text: an endpoint makes all tokens: set retriever.inference_id alone"
+    if inference_id or (passages and queries):
+        return ""
     missing = "query_vectors" if passages else "passage_vectors"
-    raise ConfigError(
-        "retriever=elasticsearch: tokens come from an endpoint or from files: set retriever.inference_id to an "
-        f"inference endpoint of the cluster, or retriever.{missing} to a file of them (retriever=elser is set up for "
-        "ELSER)"
+    return (
+        "tokens come from an endpoint or from files: set retriever.inference_id to an endpoint of the cluster, "
+        f"or retriever.{missing} to a file of them (retriever=elser is set up for it)"
     )
 
 

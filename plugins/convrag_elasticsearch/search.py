@@ -13,8 +13,8 @@ from convrag.sdk.corpus import PassageSource
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.sdk.queries import choose_queries
 from convrag_elasticsearch.cluster import Cluster, make_path, write_lines
-from convrag_elasticsearch.engine import Body
 from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.on_elasticsearch import Body
 from convrag_elasticsearch.retries import send_items
 from convrag_elasticsearch.subqueries import SOURCE_FIELDS, Subquery, WeightedSearch, build_document_id, build_passage
 
@@ -43,10 +43,11 @@ class Batcher(Generic[A, R]):
 
     def submit(self, items: Sequence[A]) -> list[R]:
         """Send items, and return their results in the same order. Raises the error of the first item that has one."""
+        futures: list[Future[R]] = [Future() for _ in items]
         with self._lock:
             is_first = self._open is None
-            batch = self._open = self._open or _Batch()
-            futures = batch.add(items)
+            batch = self._open = self._open or _Batch([], threading.Event())
+            batch.items.extend(zip(items, futures, strict=True))
             if len(batch.items) >= self._max_size:
                 self._open = None
                 batch.full.set()
@@ -60,18 +61,15 @@ class Batcher(Generic[A, R]):
         try:
             batch.full.wait(self._window)
             self._close(batch)
-            for future, result in zip(batch.futures, self._send(batch.items), strict=True):
-                if isinstance(result, Exception):
-                    future.set_exception(result)
-                else:
-                    future.set_result(result)
+            results: Sequence[R | BaseException] = self._send([item for item, _ in batch.items])
         except BaseException as error:
             self._close(batch)
-            for future in batch.futures:
-                if not future.done():
-                    future.set_exception(error)
-            if not isinstance(error, Exception):
-                raise
+            results = [error] * len(batch.items)
+        for (_, future), result in zip(batch.items, results, strict=True):
+            if isinstance(result, BaseException):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
 
     def _close(self, batch: _Batch[A, R]) -> None:
         """Admit no further items."""
@@ -80,19 +78,11 @@ class Batcher(Generic[A, R]):
                 self._open = None
 
 
-class _Batch(Generic[A, R]):
+class _Batch(NamedTuple, Generic[A, R]):
     """Items that are sent together, with a future for the result of each."""
 
-    def __init__(self) -> None:
-        self.items: list[A] = []
-        self.futures: list[Future[R]] = []
-        self.full = threading.Event()
-
-    def add(self, items: Sequence[A]) -> list[Future[R]]:
-        futures: list[Future[R]] = [Future() for _ in items]
-        self.items += items
-        self.futures += futures
-        return futures
+    items: list[tuple[A, Future[R]]]
+    full: threading.Event
 
 
 _SPLIT_STATUSES = (400, 413)

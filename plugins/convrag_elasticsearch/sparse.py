@@ -13,8 +13,8 @@ from convrag import ConvragError, DataError, Passage, Query
 from convrag.sdk.identity import file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.progress import track
-from convrag_elasticsearch.engine import Engine
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
+from convrag_elasticsearch.on_elasticsearch import Elasticsearch
 from convrag_elasticsearch.subqueries import CONTENT, Subquery, WeightedSearch
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class SparseSubquery(Subquery):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Elasticsearch,
         endpoint: InferenceEndpoint | None,
         *,
         query_type: QueryType = "sparse_vector",

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from convrag import Embedder, Passage, Query
 from convrag.sdk.queries import combine_vectors, embed_uncached
-from convrag_elasticsearch.engine import Body, Engine, VectorIndexType
+from convrag_elasticsearch.on_elasticsearch import Body, Elasticsearch, VectorIndexType
 
 if TYPE_CHECKING:
     from convrag_elasticsearch.cluster import Cluster
@@ -186,7 +186,7 @@ class DenseSubquery(Subquery):
         candidates: nearest neighbours that each shard considers.
     """
 
-    def __init__(self, engine: Engine, embedder: Embedder, vectors: VectorIndexType, candidates: int) -> None:
+    def __init__(self, engine: Elasticsearch, embedder: Embedder, vectors: VectorIndexType, candidates: int) -> None:
         self.engine = engine
         self.embedder = embedder
         self.vectors = vectors

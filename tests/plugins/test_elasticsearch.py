@@ -252,7 +252,7 @@ def test_a_file_that_is_not_there(server: Server, store: Store, tmp_path: Path) 
         ({"prefix": ""}, "prefix=''"),
         ({"mode": "sparse"}, "tokens come from an endpoint or from files: set retriever.inference_id"),
         ({"mode": "sparse", "passage_vectors": Path("x")}, "or retriever.query_vectors to a file"),
-        ({"mode": "hybrid", "second": "sparse"}, "retriever=elser is set up for ELSER"),
+        ({"mode": "hybrid", "second": "sparse"}, "retriever=elser is set up for it"),
     ],
 )
 def test_what_makes_no_sense_is_said_at_once(options: dict[str, Any], message: str, store: Store) -> None:

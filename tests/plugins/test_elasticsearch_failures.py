@@ -1,7 +1,6 @@
 """Clusters that are down, busy, slow, of another version, or none at all; and keys, which no output may show."""
 
 import logging
-import os
 import socket
 import threading
 import time
@@ -29,7 +28,7 @@ from convrag.testing.samples import passages
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.index_builder import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.on_elasticsearch import Elasticsearch
-from convrag_elasticsearch.retriever import ElasticsearchRetriever, ElserRetriever
+from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_elasticsearch.search import Batcher
 from convrag_tasks.run import IndexTask
 from elasticsearch_server import Fault, Server, running_server
@@ -400,44 +399,3 @@ def test_names_are_names_of_indexes(domain: str) -> None:
     assert len(name.encode()) < 255
     assert not set(name) & set('\\/*?"<>| ,#:')
     assert parse_generation(name) == 12
-
-
-# A real cluster ---------------------------------------------------------------------------------------------------
-
-REAL = {name: value for name in VARIABLES if (value := os.environ.get(name))}
-
-
-def delete(stage: Any, prefix: str) -> None:
-    """Real clusters delete by full names only."""
-    for name in stage.cluster.request("GET", f"/{prefix}-*"):
-        stage.cluster.request("DELETE", f"/{name}")
-
-
-NO_CLUSTER = "ES_URL" not in REAL and "ES_CLOUD_ID" not in REAL
-
-
-@pytest.mark.live
-@pytest.mark.skipif(NO_CLUSTER, reason="ES_URL names no cluster")
-@pytest.mark.parametrize("query", ["sparse_vector", "semantic_text"])
-def test_a_real_cluster_searches_with_elser(query: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in REAL.items():
-        monkeypatch.setenv(name, value)
-    prefix = f"convrag-test-{os.urandom(4).hex()}"
-    endpoint = os.environ.get("CONVRAG_TEST_ELSER", ".elser-2-elasticsearch")
-    stage = ElserRetriever(
-        dataset=Corpora(default=passages()),
-        embedder=Hashed(),
-        store=store,
-        mode="sparse",
-        inference_id=endpoint,
-        query=query,
-        prefix=prefix,
-    )
-    if problems := stage.subqueries[0].find_cluster_problems(stage.cluster):
-        pytest.skip("; ".join(problems))
-    try:
-        stage.index()
-        stage.prepare()
-        assert stage.retrieve([Query("why is my kettle whistling, is it steam?")], 3)[0].passage == passages()[0]
-    finally:
-        delete(stage, prefix)

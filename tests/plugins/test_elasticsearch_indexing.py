@@ -1,6 +1,5 @@
 """task=index on the loopback server: streamed, repeated, gone on with, switched; and nothing half-done is ever seen."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,24 +85,6 @@ def test_rejected_items_are_sent_again_and_the_others_are_not(server: Server, st
     retriever(store, Streamed(95)).index()
     assert once_each(only(server), 95)
     assert server.bulk_items == 95 + 9
-
-
-def test_requests_that_fail_are_sent_again(server: Server, store: Store) -> None:
-    server.inject_faults(
-        Fault("/_bulk", status=503),
-        Fault("/_bulk", status=429, headers={"Retry-After": "0"}),
-        Fault("/_bulk", close="reset"),
-        Fault("/_bulk", close="close"),
-    )
-    retriever(store, Streamed(95), threads=1, retries=4).index()
-    assert once_each(only(server), 95)
-
-
-def test_a_reply_that_comes_too_late_makes_no_passage_twice(server: Server, store: Store) -> None:
-    server.inject_faults(Fault("/_bulk", delay=0.6))
-    retriever(store, Streamed(30), threads=1, index_timeout=0.3).index()
-    time.sleep(0.5)
-    assert once_each(only(server), 30)
 
 
 def test_an_item_that_is_turned_away_for_good_ends_it_with_its_id(server: Server, store: Store) -> None:
