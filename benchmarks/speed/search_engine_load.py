@@ -4,8 +4,8 @@
 
 The cluster is the one that ES_URL or OPENSEARCH_URL names, or three nodes of ../shared/engines. Passages are made by a
 seed. The bare client indexes by `parallel_bulk` (4 threads, 500 passages a request), and searches one query at a time
-from 8 and 64 threads, and 64 queries a request (msearch) from one thread and from eight. Rounds alternate, and the best
-of each counts, since other work on the machine makes figures worse, never better.
+from 8 and 64 threads, and 64 queries a request (msearch) from one thread and from eight. Rounds alternate, and the
+median of each counts: the best of a few rounds is whatever ran while the machine had less to do.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
@@ -31,7 +32,7 @@ from convrag_elasticsearch.subqueries import build_document
 from search_engines import VARIABLE, running_engine
 from zipf_passages import ZipfPassages
 
-ROUNDS = 3
+ROUNDS = 5
 K = 10
 
 
@@ -140,14 +141,12 @@ class Bench:
                         threads, lambda query: stage.retrieve([query], K), queries
                     )
         ways["bare, search, 8 threads"]()  # the caches are warm from here on
-        best, spent = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0.0)
+        rates: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(ROUNDS):
             for name, way in ways.items():
-                start = time.process_time()
-                best[name] = max(best[name], len(queries) / timed(way))
-                spent[name] = (time.process_time() - start) / len(queries) * 1000
-        for name, rate in best.items():
-            show(f"{name}, searches a second (this process: {spent[name]:.2f} ms of a core each)", rate)
+                rates[name].append(len(queries) / timed(way))
+        for name, found in rates.items():
+            show(f"{name}, searches a second ({min(found):,.0f} to {max(found):,.0f})", median(found))
 
 
 def connect(engine: str) -> Any:

@@ -124,7 +124,7 @@ class ClusterRetriever(Retriever):
         timeout: Annotated[float, operational, Ge(0.001)] = 30.0,
         retries: Annotated[int, operational, Ge(0)] = 10,
         retry_seconds: Annotated[float, operational, Ge(0)] = 60.0,
-        window: Annotated[float, operational, Ge(0)] = 0.002,
+        window: Annotated[float, operational, Ge(0)] = 0.005,
         batch: Annotated[int, operational, Ge(1)] = 64,
         on_failure: Annotated[Literal["go_on", "stop"], operational] = "go_on",
         threads: Annotated[int, operational, Ge(1)] = 4,
