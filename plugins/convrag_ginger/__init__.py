@@ -14,5 +14,4 @@ def convrag_register(register: Register) -> None:
     register("detector", "sentences", "convrag_ginger.sentences_detector:SentencesDetector")
     register("summarizer", "llm", "convrag_ginger.summarizer:LlmSummarizer")
     register("ranker", "size", "convrag_ginger.clusters:SizeRanker")
-    register("task", "compare_answers", "convrag_ginger.compare_answers:CompareAnswersTask")
-    register("task", "detect_nuggets", "convrag_ginger.compare_answers:DetectNuggetsTask")
+    register("task", "detect_nuggets", "convrag_ginger.detect_nuggets:DetectNuggetsTask")

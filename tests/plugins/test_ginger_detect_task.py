@@ -6,7 +6,7 @@ import pytest
 
 from convrag.api.errors import DataError, LLMError
 from convrag.testing import TaskContract
-from convrag_ginger.compare_answers import DetectNuggetsTask
+from convrag_ginger.detect_nuggets import DetectNuggetsTask
 from convrag_ginger.sentences_detector import SentencesDetector
 from ginger_toys import KETTLE
 
