@@ -10,55 +10,60 @@ from typing import TYPE_CHECKING, Any
 
 from convrag.api.deprecation import Deprecated as Deprecated
 from convrag.api.documents import Document as Document
-from convrag.api.errors import ConfigError as ConfigError
-from convrag.api.errors import ConvragError as ConvragError
-from convrag.api.errors import DataError as DataError
-from convrag.api.errors import LLMError as LLMError
-from convrag.api.errors import UnknownName as UnknownName
-from convrag.api.hookspecs import Register as Register
-from convrag.api.hookspecs import hookimpl as hookimpl
-from convrag.api.records import Measurement as Measurement
-from convrag.api.records import Report as Report
-from convrag.api.records import Run as Run
-from convrag.api.records import RunSummary as RunSummary
-from convrag.api.records import TurnRecord as TurnRecord
-from convrag.api.stage import LLM as LLM
-from convrag.api.stage import Embedder as Embedder
-from convrag.api.stages import Chunker as Chunker
-from convrag.api.stages import Clusterer as Clusterer
-from convrag.api.stages import Context as Context
-from convrag.api.stages import Dataset as Dataset
-from convrag.api.stages import Detector as Detector
-from convrag.api.stages import Generator as Generator
-from convrag.api.stages import Memory as Memory
-from convrag.api.stages import Metrics as Metrics
-from convrag.api.stages import Ranker as Ranker
-from convrag.api.stages import Retriever as Retriever
-from convrag.api.stages import Rewriter as Rewriter
-from convrag.api.stages import Selector as Selector
-from convrag.api.stages import Summarizer as Summarizer
-from convrag.api.stages import Task as Task
-from convrag.api.stages import Tracker as Tracker
-from convrag.api.types import Answer as Answer
-from convrag.api.types import Completion as Completion
-from convrag.api.types import Conversation as Conversation
-from convrag.api.types import Evidence as Evidence
-from convrag.api.types import EvidenceItem as EvidenceItem
-from convrag.api.types import Hit as Hit
-from convrag.api.types import MemoryView as MemoryView
-from convrag.api.types import Message as Message
-from convrag.api.types import Nugget as Nugget
-from convrag.api.types import Passage as Passage
-from convrag.api.types import Prompt as Prompt
-from convrag.api.types import Query as Query
-from convrag.api.types import Question as Question
-from convrag.api.types import Rewrite as Rewrite
-from convrag.api.types import Selection as Selection
-from convrag.api.types import Turn as Turn
+from convrag.api.errors import (
+    ConfigError as ConfigError,
+    ConvragError as ConvragError,
+    DataError as DataError,
+    LLMError as LLMError,
+    UnknownName as UnknownName,
+)
+from convrag.api.hookspecs import Register as Register, hookimpl as hookimpl
+from convrag.api.records import (
+    Measurement as Measurement,
+    Report as Report,
+    Run as Run,
+    RunSummary as RunSummary,
+    TurnRecord as TurnRecord,
+)
+from convrag.api.stage import LLM as LLM, Embedder as Embedder
+from convrag.api.stages import (
+    Chunker as Chunker,
+    Clusterer as Clusterer,
+    Context as Context,
+    Dataset as Dataset,
+    Detector as Detector,
+    Generator as Generator,
+    Memory as Memory,
+    Metrics as Metrics,
+    Ranker as Ranker,
+    Retriever as Retriever,
+    Rewriter as Rewriter,
+    Selector as Selector,
+    Summarizer as Summarizer,
+    Task as Task,
+    Tracker as Tracker,
+)
+from convrag.api.types import (
+    Answer as Answer,
+    Completion as Completion,
+    Conversation as Conversation,
+    Evidence as Evidence,
+    EvidenceItem as EvidenceItem,
+    Hit as Hit,
+    MemoryView as MemoryView,
+    Message as Message,
+    Nugget as Nugget,
+    Passage as Passage,
+    Prompt as Prompt,
+    Query as Query,
+    Question as Question,
+    Rewrite as Rewrite,
+    Selection as Selection,
+    Turn as Turn,
+)
 
 if TYPE_CHECKING:
-    from convrag.registry.parameters import operational as operational
-    from convrag.registry.parameters import use as use
+    from convrag.registry.parameters import operational as operational, use as use
     from convrag.run.run_result import read_run as read_run
     from convrag.sdk.prompts import PromptTemplate as PromptTemplate
     from convrag.store.store import Store as Store

@@ -19,8 +19,7 @@ from convrag import sdk, testing
 from convrag.api import errors, hookspecs
 from convrag.api.groups import GROUPS
 from convrag.api.stage import Stage
-from convrag.sdk import errors as rare_errors
-from convrag.sdk import types as rare_types
+from convrag.sdk import errors as rare_errors, types as rare_types
 
 PATH = Path(__file__).with_name("authors.md")
 
@@ -272,14 +271,14 @@ def _document_helpers() -> Iterator[str]:
 
 
 def list_public_names(module: Any) -> list[str]:
-    """The names in a module's `__all__`, else those that it defines, or hands on where it defines none."""
+    """The names in a module's `__all__`, else those that it defines or hands on."""
     if listed := getattr(module, "__all__", None):
         return list(listed)
     body = ast.parse(inspect.getsource(module)).body
     assigned = [each for node in body if isinstance(node, ast.Assign) for each in node.targets]
     defined = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    imported = [each.name for node in body if isinstance(node, ast.ImportFrom) for each in node.names]
-    handed_on = [] if defined or assigned else imported
+    imported = [each for node in body if isinstance(node, ast.ImportFrom) for each in node.names]
+    handed_on = [each.name for each in imported if each.asname == each.name]
     names = {*defined, *handed_on, *(each.id for each in assigned if isinstance(each, ast.Name))}
     public = [name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar)]
     return sorted(public, key=lambda name: (not name.isupper(), not name[0].isupper(), name))

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag.api.printable import format_record_html
-from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query
-from convrag.api.types import Usage as Usage
+from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query, Usage as Usage
 
 RunState = Literal["ok", "partial", "failed"]
 """How a run ended: whole, with something missing, or without a single turn that did not fail."""

@@ -10,13 +10,11 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from convrag.api.errors import ConfigError
 from convrag.config.choices import Command, quote_value, read_running, translate_overrides
-from convrag.config.loader import configure as configure
-from convrag.config.loader import make_loader
+from convrag.config.loader import configure as configure, make_loader
 from convrag.config.messages import check_choices, check_keys, explained
 from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.settings import Settings
-from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE
-from convrag.config.variants import variants as variants
+from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE, variants as variants
 from convrag.config.yaml_files import cite, read_yaml, user_folder
 from convrag.registry import plugins
 

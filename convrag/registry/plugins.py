@@ -28,8 +28,7 @@ from convrag.api.errors import (
 )
 from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
-from convrag.registry.hook_calls import FIRST_PARTY as FIRST_PARTY
-from convrag.registry.hook_calls import Origin, make_manager, read_origin, register_guarded
+from convrag.registry.hook_calls import FIRST_PARTY as FIRST_PARTY, Origin, make_manager, read_origin, register_guarded
 from convrag.registry.option import Option
 from convrag.registry.registry import Registry
 from convrag.registry.source import find_module

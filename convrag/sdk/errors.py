@@ -1,15 +1,15 @@
 """Errors that few plugins raise or catch; the others come from `convrag`."""
 
 from convrag.api.errors import (
-    ConversationChanged,
-    ConversationsUnusable,
-    JobLost,
-    LauncherFailed,
-    MissingExtra,
-    NotReady,
-    OtherConfiguration,
-    PluginError,
-    RunStopped,
-    StageFault,
-    UnidentifiedValue,
+    ConversationChanged as ConversationChanged,
+    ConversationsUnusable as ConversationsUnusable,
+    JobLost as JobLost,
+    LauncherFailed as LauncherFailed,
+    MissingExtra as MissingExtra,
+    NotReady as NotReady,
+    OtherConfiguration as OtherConfiguration,
+    PluginError as PluginError,
+    RunStopped as RunStopped,
+    StageFault as StageFault,
+    UnidentifiedValue as UnidentifiedValue,
 )

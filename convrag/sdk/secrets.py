@@ -1,3 +1,8 @@
 """Passwords and keys: how they are known, and how messages are cleared of them."""
 
-from convrag.api.secrets import is_public_address, is_secret_name, redact, redact_address
+from convrag.api.secrets import (
+    is_public_address as is_public_address,
+    is_secret_name as is_secret_name,
+    redact as redact,
+    redact_address as redact_address,
+)

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from convrag.store.streaming import Stream, current_listener, listen_with
-from convrag.store.values import mend_surrogates
+from convrag.store.streaming import Stream as Stream, current_listener as current_listener, listen_with as listen_with
+from convrag.store.values import mend_surrogates as mend_surrogates
 
 
 @dataclass

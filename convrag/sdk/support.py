@@ -13,8 +13,7 @@ from typing import NamedTuple
 from convrag.api.records import TurnRecord
 from convrag.sdk.citations import blank_citations
 from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.words import LIBRARIES as LIBRARIES
-from convrag.sdk.words import find_stems, stem_content_words, tell_language
+from convrag.sdk.words import LIBRARIES as LIBRARIES, find_stems, stem_content_words, tell_language
 
 WINDOW = 3
 """Sentences in a row of a passage that a sentence of an answer is compared with."""

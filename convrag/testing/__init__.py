@@ -28,21 +28,38 @@ if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails 
     _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts.split()))
 
 from convrag.testing.answering import (
-    ContextContract,
-    DetectorContract,
-    GeneratorContract,
-    LLMContract,
-    SummarizerContract,
+    ContextContract as ContextContract,
+    DetectorContract as DetectorContract,
+    GeneratorContract as GeneratorContract,
+    LLMContract as LLMContract,
+    SummarizerContract as SummarizerContract,
 )
-from convrag.testing.calls import CallContract
-from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
-from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
+from convrag.testing.calls import CallContract as CallContract
+from convrag.testing.running import (
+    DatasetContract as DatasetContract,
+    MetricsContract as MetricsContract,
+    TaskContract as TaskContract,
+    TrackerContract as TrackerContract,
+)
+from convrag.testing.samples import (
+    RecordedLLM as RecordedLLM,
+    TinyDataset as TinyDataset,
+    conversation as conversation,
+    make_prompt as make_prompt,
+    passages as passages,
+    question as question,
+)
 from convrag.testing.searching import (
-    MemoryContract,
-    RankerContract,
-    RetrieverContract,
-    RewriterContract,
-    SelectorContract,
+    MemoryContract as MemoryContract,
+    RankerContract as RankerContract,
+    RetrieverContract as RetrieverContract,
+    RewriterContract as RewriterContract,
+    SelectorContract as SelectorContract,
 )
-from convrag.testing.stage import StageContract
-from convrag.testing.texts import ChunkerContract, ClustererContract, EmbedderContract, LetterEmbedder
+from convrag.testing.stage import StageContract as StageContract
+from convrag.testing.texts import (
+    ChunkerContract as ChunkerContract,
+    ClustererContract as ClustererContract,
+    EmbedderContract as EmbedderContract,
+    LetterEmbedder as LetterEmbedder,
+)

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hydra import compose as hydra_compose
-from hydra import initialize, version
+from hydra import compose as hydra_compose, initialize, version
 from hydra._internal.core_plugins.structured_config_source import StructuredConfigSource
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore

@@ -11,8 +11,7 @@ from omegaconf import OmegaConf
 import toys
 from convrag.api.errors import ConfigError, PluginError
 from convrag.api.hookspecs import hookimpl
-from convrag.config import loader as loading
-from convrag.config import variants as reading
+from convrag.config import loader as loading, variants as reading
 from convrag.config.compose import compose
 from convrag.config.loader import configure, make_option_node
 from convrag.config.variants import variants, variants_of

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from convrag.config import compose as composing
-from convrag.config import loader as loading
+from convrag.config import compose as composing, loader as loading
 from convrag.registry import plugins
 
 

@@ -2,8 +2,7 @@ import math
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import LLM, Completion, Prompt, Question, Turn
 from convrag.testing import RewriterContract

@@ -6,8 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag_compare import paired_differences
 from convrag_compare.paired_differences import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm

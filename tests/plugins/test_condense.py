@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import LLM, Completion, Embedder, Hit, LLMError, Passage, Prompt, Query, Question, Retriever, Store, Turn
 from convrag.sdk.sentences import truncate_text

@@ -1,7 +1,6 @@
 """Texts on their way to the database and back."""
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from convrag_conversations.database import escape, hash_id, unescape
 

@@ -10,8 +10,7 @@ import pytest
 from convrag import ConfigError, DataError, Document, Store, UnknownName
 from convrag.testing import DatasetContract
 from convrag_chunkers.sentences import NoChunker
-from convrag_documents import catalog
-from convrag_documents import dataset as dataset_module
+from convrag_documents import catalog, dataset as dataset_module
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.readers import Reader
 from document_files import make_pdf

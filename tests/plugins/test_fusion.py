@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import Hit, Passage, Query, Question, Retriever, Rewrite, Rewriter, Turn
 from convrag.api.errors import ConfigError, LLMError, RunStopped, UnknownName

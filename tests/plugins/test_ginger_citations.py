@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag.api.types import PassageSpan
 from convrag_ginger.attribution import add_citations, find_supporting_nuggets, measure_lexical_support

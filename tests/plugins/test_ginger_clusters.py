@@ -1,8 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag.testing import RankerContract
 from convrag_ginger.clusters import OutlierPolicy, SizeRanker, group_by_label

@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag.api.types import Nugget
 from convrag_ginger.clusters import merge_duplicates

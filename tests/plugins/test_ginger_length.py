@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag.api.types import Nugget
 from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences

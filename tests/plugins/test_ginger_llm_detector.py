@@ -2,8 +2,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Nugget, Passage, Prompt

@@ -2,8 +2,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag import Detector, Nugget, Passage
 from convrag.sdk.sentences import find_sentence_spans

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag import Conversation, Dataset, Embedder, Passage, Query, Store
 from convrag.config.compose import compose

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import Completion, LLMError, Message, Prompt
 from convrag_llms.call import MAX_LENGTH, shorten_error

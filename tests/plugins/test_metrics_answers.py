@@ -2,8 +2,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import Answer, Conversation, Dataset, Embedder, Evidence, EvidenceItem, Metrics, Passage, Query, Turn
 from convrag.api.records import TurnRecord

@@ -7,8 +7,7 @@ from tempfile import TemporaryDirectory
 
 import ir_measures
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import toys
 from convrag import Conversation, DataError, Dataset, Evidence, EvidenceItem, Hit, Passage, Store, TurnRecord

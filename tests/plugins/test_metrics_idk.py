@@ -1,8 +1,7 @@
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import Answer, TurnRecord
 from convrag_metrics.idk import Idk, detect_idk, detect_idk_answer

@@ -7,8 +7,19 @@ from typing import Any
 
 import pytest
 
-from convrag import Answer, ConfigError, Conversation, Dataset, Evidence, EvidenceItem, LLMError, Passage, Prompt, Turn
-from convrag import TurnRecord as Record
+from convrag import (
+    Answer,
+    ConfigError,
+    Conversation,
+    Dataset,
+    Evidence,
+    EvidenceItem,
+    LLMError,
+    Passage,
+    Prompt,
+    Turn,
+    TurnRecord as Record,
+)
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.mtrag import MtragMetrics

@@ -7,8 +7,7 @@ from tempfile import TemporaryDirectory
 
 import ir_measures
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import ConfigError, Conversation, Dataset, Hit, Passage, Store, TurnRecord
 from convrag.testing import MetricsContract, TinyDataset

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag import LLM, Clusterer, DataError, Embedder, LLMError, Question, Turn
 from convrag.api.session import Session

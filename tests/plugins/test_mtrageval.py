@@ -9,8 +9,7 @@ import pytest
 from convrag import Pipeline
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
-from elasticsearch_server import Server as Cluster
-from elasticsearch_server import running_server
+from elasticsearch_server import Server as Cluster, running_server
 from llm_server import Server, Step, make_reply
 
 REPLIES = {

@@ -14,8 +14,7 @@ from shutil import which
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import LLMError, Message, Prompt
 from convrag.store.cancellation import Cancellation, Cancelled

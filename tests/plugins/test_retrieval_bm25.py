@@ -10,8 +10,7 @@ import bm25s
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset

@@ -2,8 +2,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag import LLM, Completion, LLMError, Prompt, Query, Question, Rewrite, Rewriter, Turn
 from convrag.config.compose import compose

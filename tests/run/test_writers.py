@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query

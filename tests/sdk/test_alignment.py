@@ -1,8 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from convrag.sdk.alignment import Aligner, keep_outermost
 

@@ -3,8 +3,7 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from convrag.sdk.diversity import compute_similarities, select_by_mmr

@@ -7,8 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag.api.errors import DataError
 from convrag.sdk.jsonl import Line, check_is_file, data_suffix, list_files, read_lines, read_lines_in

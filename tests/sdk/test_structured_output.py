@@ -3,8 +3,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, RootModel
 
 from convrag import LLMError, Message, Prompt

@@ -1,8 +1,7 @@
 """Ids in TREC's files: one column each, no two alike, and given back."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from convrag.sdk.trec import decode_id, encode_id
 

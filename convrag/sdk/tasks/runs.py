@@ -1,8 +1,19 @@
 """Runs, and the files that they leave."""
 
-from convrag.run.manifest import MANIFEST, list_run_files, read_choices, read_hydra_config, read_overrides
-from convrag.run.records import break_ties, format_trec_lines, read_records, round_to_single_precision
-from convrag.run.run_result import read_scores
-from convrag.run.runner import evaluate_records, run_experiment
-from convrag.run.workers import PassageLookup
-from convrag.turn.observers import Observers
+from convrag.run.manifest import (
+    MANIFEST as MANIFEST,
+    list_run_files as list_run_files,
+    read_choices as read_choices,
+    read_hydra_config as read_hydra_config,
+    read_overrides as read_overrides,
+)
+from convrag.run.records import (
+    break_ties as break_ties,
+    format_trec_lines as format_trec_lines,
+    read_records as read_records,
+    round_to_single_precision as round_to_single_precision,
+)
+from convrag.run.run_result import read_scores as read_scores
+from convrag.run.runner import evaluate_records as evaluate_records, run_experiment as run_experiment
+from convrag.run.workers import PassageLookup as PassageLookup
+from convrag.turn.observers import Observers as Observers
