@@ -18,14 +18,7 @@ from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
 from mtrag_retrieval import DOMAINS, RewrittenTurns, choose_minilm, compute_p, find_rewrites, list_overrides
 
-BASES = {
-    "none": "none",
-    "blend": "blend",
-    "auto": "auto",
-    "mmr": "mmr",
-    "claude": "replay",
-    "mixtral": "replay",
-}
+BASES = {"none": "none", "blend": "blend", "auto": "auto", "mmr": "mmr", "claude": "replay", "mixtral": "replay"}
 CLUSTERERS = ("lsa", "bertopic") if find_spec("bertopic") else ("lsa",)
 WEIGHTS = (0.25, 0.5)
 EXPANDED = ("none", "blend", "auto", "mmr", "claude")

@@ -36,7 +36,7 @@ _KEY = re.compile(
     r"|r8_\w{20,}|xai-\w{20,}|nvapi-[\w-]{20,}|pplx-\w{20,}|tgp_v1_[\w-]{20,}|xox[abeoprs]-[\w-]{10,}"
     r"|(AKIA|ASIA)[A-Z0-9]{16}(?!\w)|AIza[\w-]{30,}|ya29\.[\w-]{20,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
-    r"|\b(?i:bearer|basic)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}",
+    r"|\b(?i:bearer|basic)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
 )
 
 

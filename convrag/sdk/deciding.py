@@ -11,14 +11,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.stage import LLM
 from convrag.api.stages import Dataset, Generator
 from convrag.api.types import Answer, Evidence, Nugget, Passage, Question
-from convrag.sdk.asking import (
-    COURTESIES,
-    find_open_reference,
-    format_question,
-    is_courtesy,
-    list_choices,
-    understand,
-)
+from convrag.sdk.asking import COURTESIES, find_open_reference, format_question, is_courtesy, list_choices, understand
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_document_frequencies, find_source
 from convrag.sdk.matching import (
     Asked,

@@ -10,18 +10,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from convrag import (
-    LLM,
-    Answer,
-    Completion,
-    ConfigError,
-    DataError,
-    Evidence,
-    Message,
-    Prompt,
-    PromptTemplate,
-    Question,
-)
+from convrag import LLM, Answer, Completion, ConfigError, DataError, Evidence, Message, Prompt, PromptTemplate, Question
 from convrag.sdk.citations import check_citations
 from convrag.sdk.deciding import DecidingGenerator
 from convrag.sdk.history import continue_reading

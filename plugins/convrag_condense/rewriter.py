@@ -8,18 +8,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import (
-    LLM,
-    Embedder,
-    PromptTemplate,
-    Query,
-    Question,
-    Retriever,
-    Rewrite,
-    Rewriter,
-    Turn,
-    operational,
-)
+from convrag import LLM, Embedder, PromptTemplate, Query, Question, Retriever, Rewrite, Rewriter, Turn, operational
 from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag.sdk.sentences import truncate_text
 from convrag_condense.gate import find_part_stems, find_reasons, read_vectors, replace_drifted_rewrite

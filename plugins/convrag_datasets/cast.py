@@ -197,10 +197,7 @@ _YEARS = {
         "MS MARCO passages and TREC CAR paragraphs",
     ),
     2020: _Year(
-        _2020,
-        {"manual": _2020, "automatic": _2020},
-        ("2020qrels.txt",),
-        "MS MARCO passages and TREC CAR paragraphs",
+        _2020, {"manual": _2020, "automatic": _2020}, ("2020qrels.txt",), "MS MARCO passages and TREC CAR paragraphs"
     ),
     2021: _Year(
         _2021,

@@ -8,18 +8,7 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from convrag import (
-    LLM,
-    Context,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Message,
-    Passage,
-    Question,
-    Report,
-    TurnRecord,
-)
+from convrag import LLM, Context, Evidence, EvidenceItem, Hit, Message, Passage, Question, Report, TurnRecord
 from convrag.sdk.history import continue_reading
 from convrag.sdk.ordering import Order, arrange_items
 from convrag_dedup.deduplication import (
@@ -87,10 +76,7 @@ class DedupContext(Context):
         earlier = continue_reading(question.state(self), question.whole_history, make)
         passages = first_by_id((hit.passage.id, hit.passage) for hit in hits)  # of copies, the best-ranked one
         finder = HintFinder(
-            earlier,
-            messages,
-            compare_content=self.compare_content,
-            only_if_present=self.only_if_present,
+            earlier, messages, compare_content=self.compare_content, only_if_present=self.only_if_present
         )
         turn = deduplicate(
             passages,

@@ -91,11 +91,7 @@ class MultiTurnManager:
     """
 
     def __init__(
-        self,
-        *,
-        max_conversations: int | None = MAX_CONVERSATIONS,
-        ttl: float | None = None,
-        content_hash: bool = True,
+        self, *, max_conversations: int | None = MAX_CONVERSATIONS, ttl: float | None = None, content_hash: bool = True
     ) -> None:
         if max_conversations is not None and max_conversations < 1:
             raise ValueError(f"max_conversations={max_conversations}: it must be at least 1")

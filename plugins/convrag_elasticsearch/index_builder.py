@@ -182,10 +182,7 @@ class IndexBuilder:
 
         total = existing = 0
         batches = iter(lambda: list(islice(passages, self.chunk)), [])
-        with (
-            count_parts(title, total=None) as advance,
-            call_in_threads(send, batches, self.threads, "bulk") as results,
-        ):
+        with count_parts(title, total=None) as advance, call_in_threads(send, batches, self.threads, "bulk") as results:
             for passage_count, existing_count in results:
                 total += passage_count
                 existing += existing_count

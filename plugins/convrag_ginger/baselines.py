@@ -7,16 +7,7 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from convrag import (
-    LLM,
-    Answer,
-    Completion,
-    Evidence,
-    LLMError,
-    Prompt,
-    PromptTemplate,
-    Question,
-)
+from convrag import LLM, Answer, Completion, Evidence, LLMError, Prompt, PromptTemplate, Question
 from convrag.sdk.citations import check_citations
 from convrag.sdk.deciding import DecidingGenerator
 from convrag.sdk.prompts import add_complaint, add_profile

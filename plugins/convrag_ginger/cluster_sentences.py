@@ -103,13 +103,7 @@ class SentenceWriter:
         return WrittenSentences(list(sentences.values()), reduced, left_out)
 
     def _summarize(
-        self,
-        query: str,
-        index: int,
-        cluster: Cluster,
-        nuggets: Sequence[Nugget],
-        room: int,
-        quoting: Quoting | None,
+        self, query: str, index: int, cluster: Cluster, nuggets: Sequence[Nugget], room: int, quoting: Quoting | None
     ) -> tuple[CitedSentence | None, bool]:
         """The summary of a cluster, or a sentence of it that is quoted, or None; and whether a summary was reduced."""
         members = [nuggets[member] for member in cluster.members]

@@ -37,12 +37,7 @@ class LlmSummarizer(Summarizer):
     """
 
     def __init__(
-        self,
-        *,
-        llm: LLM,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 100,
+        self, *, llm: LLM, prompt: Path | None = None, temperature: float | None = 0.0, max_tokens: int | None = 100
     ) -> None:
         self.llm = llm
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}

@@ -16,8 +16,7 @@ from convrag_judging.nugget_scores import NuggetLabels, NuggetSet, parse_assignm
 T = TypeVar("T")
 
 _TurnId = Annotated[
-    str | int,
-    Field(validation_alias=AliasChoices("turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id")),
+    str | int, Field(validation_alias=AliasChoices("turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id"))
 ]
 """The id of the turn, under any of the names that files have for it."""
 

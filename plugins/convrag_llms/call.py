@@ -5,14 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_exponential,
-    wait_random,
-)
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from convrag import LLMError, Message
 from convrag.sdk.cancelling import Cancelled, sleep
@@ -106,11 +99,7 @@ class Call:
 
     def _try(self) -> Reply:
         limits = self.limits
-        with (
-            limits.budget.reserve(self._max_cost()) as settle,
-            limits.rate_limiter.slot(),
-            deadline(limits.timeout),
-        ):
+        with limits.budget.reserve(self._max_cost()) as settle, limits.rate_limiter.slot(), deadline(limits.timeout):
             self.tries += 1
             try:
                 reply = self.ask(self.body, limits.timeout, self._pass_on if self._listener else None)

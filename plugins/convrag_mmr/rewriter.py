@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Interval
 
-from convrag import (
-    LLM,
-    Clusterer,
-    Embedder,
-    PromptTemplate,
-    Query,
-    Question,
-    Rewrite,
-    Rewriter,
-    Turn,
-    use,
-)
+from convrag import LLM, Clusterer, Embedder, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn, use
 from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag.sdk.sentences import split_sentences
 from convrag.sdk.vectors import cluster_texts, embed_new, separate_outliers

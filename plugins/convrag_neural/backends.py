@@ -120,10 +120,7 @@ CPU_TOKENS = 1024
 
 
 def compute_in_batches(
-    texts: Sequence[T],
-    compute: Callable[[list[T]], NDArray[np.float32]],
-    model: Any,
-    batch_size: int,
+    texts: Sequence[T], compute: Callable[[list[T]], NDArray[np.float32]], model: Any, batch_size: int
 ) -> NDArray[np.float32]:
     """Compute rows for texts or pairs of texts, sorted by length, in batches: one row for each, in the given order.
 

@@ -24,7 +24,7 @@ REASONS = {
 """Code of a reason in the trace of rewriter=condense -> the reason."""
 
 _TOLD = {"prompt", "system", "edited", "condense", "gate", "exchanges", "known_share"} | {
-    *("extracted_sentences", "representative_sentences", "cluster_sizes", "searched_ahead", "read_as"),
+    *("extracted_sentences", "representative_sentences", "cluster_sizes", "searched_ahead", "read_as")
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 

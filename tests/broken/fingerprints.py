@@ -3,13 +3,8 @@
 from pathlib import Path
 
 from broken.noting import breaks
-from convrag import (
-    PromptTemplate,
-)
-from sound import (
-    SoundRanker,
-    SoundRewriter,
-)
+from convrag import PromptTemplate
+from sound import SoundRanker, SoundRewriter
 
 
 @breaks("test_its_fingerprint_follows_its_files")

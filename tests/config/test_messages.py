@@ -13,10 +13,7 @@ from convrag.config.compose import compose
         ("dance", ["dance: ", "key=value", "task=chat", "--help"]),
         ("chta", ["Did you mean task=chat?"]),
         ("mmr", ["=mmr?", "without blanks beside '='"]),
-        (
-            "rewriter",
-            ["write rewriter=NAME, or -m rewriter=NAME,NAME", "task.stage=rewriter"],
-        ),
+        ("rewriter", ["write rewriter=NAME, or -m rewriter=NAME,NAME", "task.stage=rewriter"]),
         ("rewriter=mmr,", ["no blanks between values: rewriter=mmr,NAME"]),
         ("system", ["Did you mean +system=NAME?"]),
         ("rewriter:mmr", ["key=value"]),

@@ -195,10 +195,7 @@ REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "chat": (_answer("chat"), ["I'm ready to help!", "Copper is better [3]."]),
     "condense": (_rewrite("condense"), ["Standalone question: Is copper better than steel?", '"Is it?"']),
     "dhrag": (_rewrite("dhrag"), ["Is a copper kettle better than a steel one?", "Rewritten query: copper"]),
-    "mtrag": (
-        _judge("mtrag", 0, 1),
-        ['{"verdicts": [true, false]}', '{"reason": "x", "mark": 8}'],
-    ),
+    "mtrag": (_judge("mtrag", 0, 1), ['{"verdicts": [true, false]}', '{"reason": "x", "mark": 8}']),
     "judge": (
         _judge("judge", 1, 5),
         ['{"reason": "x", "scores": {"faithfulness": 4, "appropriateness": "5"}}', "```json\n{}\n```"],

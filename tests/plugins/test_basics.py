@@ -149,11 +149,7 @@ def test_what_the_llm_raises_is_raised() -> None:
     ],
 )
 def test_citations(reply: str, text: str, citations: tuple[str, ...], removed: int) -> None:
-    expected = (
-        text,
-        citations,
-        removed,
-    )
+    expected = (text, citations, removed)
     assert check_citations(reply, {item.number: item.passage.id for item in evidence().items}) == expected
 
 

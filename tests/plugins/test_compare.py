@@ -274,10 +274,7 @@ def test_a_default_counts_as_a_choice_and_twins_get_their_names(tmp_path: Path) 
     one = write(run_result("x", BAD), tmp_path / "one", ["rewriter=mmr", "top_k=5"])
     other = write(run_result("x", GOOD), tmp_path / "two/run", ["top_k=5"])
     (other / ".hydra/config.yaml").write_text("rewriter:\n  _option_: full_history\ntop_k: 5\n")
-    assert [run.choices["rewriter"] for run in find_runs([str(one), str(other)])] == [
-        "mmr",
-        "full_history",
-    ]
+    assert [run.choices["rewriter"] for run in find_runs([str(one), str(other)])] == ["mmr", "full_history"]
     twin = write(run_result("x", GOOD), tmp_path / "three/run", ["rewriter=mmr", "top_k=5"])
     runs = find_runs([str(one), str(twin)])
     assert [run.choices["run"] for run in runs] == ["one", "run"]

@@ -119,10 +119,7 @@ def test_columns_of_any_name_in_a_command(tmp_path: Path) -> None:
         ("conversation_id,role,content\nc,boss,a\n", "line 2: the role must be user or assistant, not 'boss'"),
         ("conversation_id,role,content\nc,assistant,a\n", "line 2: no user speaks in the conversation 'c'"),
         ("name,text\nc,a\n", "line 2: there is no 'id'; it has name, text. Other names: dataset.columns, "),
-        (
-            "conversation_id,question\nc,a\x00b\udce4\n",
-            "): save it as UTF-8",
-        ),
+        ("conversation_id,question\nc,a\x00b\udce4\n", "): save it as UTF-8"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -100,10 +100,7 @@ def test_a_cluster_that_answers_is_no_problem(server: Server, store: Store) -> N
     assert list(retriever(store).check()) == []
 
 
-@pytest.mark.parametrize(
-    ("status", "advice"),
-    [(401, "Check ES_API_KEY"), (403, "may not do that"), (503, "well?")],
-)
+@pytest.mark.parametrize(("status", "advice"), [(401, "Check ES_API_KEY"), (403, "may not do that"), (503, "well?")])
 def test_who_is_turned_away_reads_why(status: int, advice: str, server: Server, store: Store) -> None:
     server.inject_faults(Fault(status=status, times=9))
     (problem,) = retriever(store).check()

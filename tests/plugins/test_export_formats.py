@@ -265,10 +265,7 @@ def test_subtasks_without_the_file_of_tasks(export: Callable[..., Path]) -> None
         ('{"task_id": 3, "input": []}\n', "line 1: this is not a task of MTRAG: task_id: "),
         ('{"task_id": "a"}\n', "line 1: this is not a task of MTRAG: input: "),
         ('{"task_id": "a", "input": [], "contexts": [3]}\n', "this is not a task of MTRAG: contexts.0"),
-        (
-            '{"task_id": "a", "input": [], "contexts": [{"document_id": {}}]}\n',
-            "line 1: this is not a task of MTRAG: ",
-        ),
+        ('{"task_id": "a", "input": [], "contexts": [{"document_id": {}}]}\n', "line 1: this is not a task of MTRAG: "),
         ('{"task_id": "a", "input": []}\n' * 2, "line 2: the task 'a' occurs twice"),
         ('{"task_id": "a", "input": []}\n', "the run lacks 1 of 1 tasks, for instance 'a'"),
     ],

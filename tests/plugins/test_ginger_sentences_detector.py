@@ -59,7 +59,7 @@ def test_what_is_far_behind_the_best_is_something_else() -> None:
 
 def test_headings_are_no_nuggets() -> None:
     assert found("Whistling kettle?", "Whistling kettle\n\nWhistling kettles of steel\nThe kettle is whistling.") == [
-        "The kettle is whistling.",
+        "The kettle is whistling."
     ]
 
 

@@ -47,11 +47,7 @@ def test_supported_and_unsupported_answers() -> None:
     assert (good["faithfulness"], good["appropriateness"], good["completeness"]) == (1.0, 1.0, 1.0)
     assert (good["refusal"], good["unsupported"]) == (0.0, 0.0)
     mixed = measure(record("t1", "Tea is made of leaves. Ale ferments barley.", TEA))["t1"]  # two words of five
-    assert (mixed["faithfulness"], mixed["appropriateness"], mixed["unsupported"]) == (
-        2 / 5,
-        2 / 5,
-        1.0,
-    )
+    assert (mixed["faithfulness"], mixed["appropriateness"], mixed["unsupported"]) == (2 / 5, 2 / 5, 1.0)
     assert measure(record("t1", "", TEA))["t1"]["faithfulness"] == 0.0
 
 

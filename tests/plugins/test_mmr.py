@@ -328,11 +328,7 @@ def test_the_published_choices() -> None:
     assert (preset.rewriter.representatives, preset.rewriter.lambda_, preset.rewriter.question_weight) == (3, 0.7, 0)
     assert (preset.embedder.model, preset.embedder.query_prefix) == ("BAAI/bge-base-en-v1.5", "")
     assert (preset.rewriter.last_exchange, compose("rewriter=mmr").rewriter.last_exchange) == (False, True)
-    expected = (
-        "direct",
-        0.7,
-        512,
-    )
+    expected = ("direct", 0.7, 512)
     assert (preset.generator._option_, preset.generator.temperature, preset.generator.max_tokens) == expected
     assert preset.retriever._option_ == "elser"
     assert compose("+system=mmr", "llm=extractive", "rewriter=mmr_k10").rewriter.num_sentences == 10

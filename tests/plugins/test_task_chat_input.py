@@ -12,13 +12,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from chat_toys import Chat
-from convrag_tasks.chat.line_input import (
-    EditingReader,
-    PlainReader,
-    QuestionHistory,
-    make_completer,
-    make_reader,
-)
+from convrag_tasks.chat.line_input import EditingReader, PlainReader, QuestionHistory, make_completer, make_reader
 
 
 class Keyboard:

@@ -18,12 +18,7 @@ class TopicRewriter(Rewriter):
     """
 
     def __init__(
-        self,
-        *,
-        clusterer: Clusterer,
-        embedder: Embedder,
-        words: int = 8,
-        order: Literal["oldest", "newest"] = "newest",
+        self, *, clusterer: Clusterer, embedder: Embedder, words: int = 8, order: Literal["oldest", "newest"] = "newest"
     ) -> None:
         self.clusterer = clusterer
         self.embedder = embedder
