@@ -5,12 +5,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 
-class Supported(BaseModel):
-    """Whether a sentence is supported."""
-
-    supported: bool
-
-
 class Statements(BaseModel):
     """The statements of an answer."""
 

@@ -11,7 +11,6 @@ from convrag import Answer, Conversation, Dataset, Evidence, EvidenceItem, Passa
 from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.testing import MetricsContract
 from convrag_metrics.bertscore import BertScoreMetrics, RbAggMetrics
-from convrag_metrics.grounding import GroundingMetrics
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -170,48 +169,3 @@ def test_rb_agg_is_conditioned_on_answerability() -> None:
 def test_rb_agg_is_0_without_passages_or_words_in_common() -> None:
     assert rb_agg("Laika was first.")["RB_agg"] == 0.0
     assert rb_agg("Quite so!", "Laika.")["RB_agg"] == 0.0
-
-
-@pytest.fixture(scope="module")
-def nli_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A classifier of random weights whose last layer makes it say entailment, or anything else, at will."""
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    folder = tmp_path_factory.mktemp("nli")
-    tokenizer = AutoTokenizer.from_pretrained(FOLDER)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-        id2label={0: "contradiction", 1: "Entailment", 2: "neutral"},
-        label2id={"contradiction": 0, "Entailment": 1, "neutral": 2},
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-@pytest.mark.parametrize(("favoured", "share"), [(1, 1.0), (2, 0.0)])
-def test_an_nli_model_judges_the_cited_sentences(nli_folder: Path, favoured: int, share: float) -> None:
-    from convrag_metrics.entailment import EntailmentModel
-    from convrag_metrics.grounding import SupportCase
-
-    metrics = GroundingMetrics(support="nli", model=str(nli_folder))
-    assert list(metrics.check()) == []
-    nli = EntailmentModel(str(nli_folder), "cpu")
-    with torch.no_grad():
-        nli.model.classifier.weight.zero_()
-        nli.model.classifier.bias.copy_(torch.eye(3)[favoured])
-    case: SupportCase = ("Laika flew.", ["a " * 500, "b"])
-    assert nli.is_supported(case) is bool(share)
-    values = metrics.measure([record("Laika flew [1]. It was so [2]. Why?", "Laika.", "So.")])["tea<::>1"]
-    assert values["grounding_judged"] == 2.0
-
-
-def test_a_model_without_entailment_is_refused() -> None:
-    metrics = GroundingMetrics(support="nli", model=FOLDER)
-    with pytest.raises(ConvragError, match="knows no entailment"):
-        metrics.measure([record("Laika flew [1].", "Laika.")])
