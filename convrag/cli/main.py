@@ -7,12 +7,11 @@ import logging
 import os
 import signal
 import sys
-from argparse import ArgumentError, Namespace
+from argparse import ArgumentError, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from math import isnan, nan
 from pathlib import Path
 
-from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -194,24 +193,46 @@ def _say(message: str) -> None:
     sys.stderr.write(f"convrag: {redact(message)}\n")
 
 
+_FLAGS = [
+    "-h --help",
+    "-r --run",
+    "-m --multirun",
+    "-sc --shell-completion",
+    "--hydra-help",
+    "--resolve",
+    "--version",
+]
+_WITH_VALUE = ["-cd --config-dir", "-cn --config-name", "-cp --config-path", "-p --package"]
+_INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
+
+
 def read_arguments(arguments: Sequence[str]) -> Namespace:
     """The flags of a command, each as an attribute, and its `overrides`, with values quoted where need be.
 
     Raises:
         ConfigError: a flag is unknown or lacks its value.
     """
-    parser = get_args_parser()
-    parser.exit_on_error = parser.allow_abbrev = False
-    flags = parser._option_string_actions
-    flags.pop("--experimental-rerun", None)  # of a job that Hydra has pickled
+    parser = _make_parser()
     try:
         known, rest = parser.parse_known_args(arguments)
     except ArgumentError as error:
         raise ConfigError(str(error).removeprefix("argument ")) from error
     if unknown := [argument for argument in rest if argument.startswith("-")]:
-        long = [flag for flag in flags if flag.startswith("--")]
-        raise UnknownName("flag", unknown[0], long, ["An override has no dashes: rewriter=mmr."])
+        flags = [f"--{each.replace('_', '-')}" for each in vars(parser.parse_args([])) if each != "overrides"]
+        raise UnknownName("flag", unknown[0], flags, ["An override has no dashes: rewriter=mmr."])
     given = {*known.overrides, *rest}
     known.overrides = [quote_value(argument) for argument in arguments if argument in given]
     known.flags = [argument for argument in arguments if argument not in given]
     return known
+
+
+def _make_parser() -> ArgumentParser:
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for names in _FLAGS:
+        parser.add_argument(*names.split(), action="store_true")
+    for names in _WITH_VALUE:
+        parser.add_argument(*names.split())
+    parser.add_argument("-c", "--cfg", choices=["job", "hydra", "all"])
+    parser.add_argument("-i", "--info", nargs="?", const="all", choices=_INFOS)
+    parser.add_argument("overrides", nargs="*")
+    return parser

@@ -39,7 +39,7 @@ def test_flags_are_told_from_overrides(arguments: list[str], flags: list[str], o
         (["--mutlirun", "a=1"], ["flag '--mutlirun' does not exist. Did you mean '--multirun'?"]),
         (["--rewriter=mmr"], ["An override has no dashes: rewriter=mmr"]),
         (["-x"], ["flag '-x' does not exist", "--config-dir"]),
-        (["--config-dir"], ["--config-dir/-cd: expected one argument"]),
+        (["--config-dir"], ["--config-dir: expected one argument"]),
         (["--cfg", "jobs"], ["invalid choice: 'jobs'"]),
     ],
 )
