@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STYLE: dict[str, Any] = {
+STYLE = {
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.spines.top": False,
