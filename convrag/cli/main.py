@@ -193,15 +193,7 @@ def _say(message: str) -> None:
     sys.stderr.write(f"convrag: {redact(message)}\n")
 
 
-_FLAGS = [
-    "-h --help",
-    "-r --run",
-    "-m --multirun",
-    "-sc --shell-completion",
-    "--hydra-help",
-    "--resolve",
-    "--version",
-]
+_FLAGS = ["-h --help", "-r --run", "-m --multirun", "-sc --shell-completion", "--hydra-help", "--resolve", "--version"]
 _WITH_VALUE = ["-cd --config-dir", "-cn --config-name", "-cp --config-path", "-p --package"]
 _INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 

@@ -6,7 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge
 
@@ -81,7 +81,7 @@ class LsaClusterer(TopicClusterer):
         *,
         components: Annotated[int | None, Ge(1)] = None,
         shortest: Annotated[int, Ge(1)] = 4,
-        words: Form = "auto",
+        words: Literal["auto", "plain"] = "auto",
         seed: int = 42,
     ) -> None:
         super().__init__(shortest, words)
@@ -120,7 +120,7 @@ class LdaClusterer(TopicClusterer):
         *,
         topics: Annotated[int | None, Ge(1)] = None,
         shortest: Annotated[int, Ge(1)] = 4,
-        words: Form = "auto",
+        words: Literal["auto", "plain"] = "auto",
         iterations: Annotated[int, Ge(1)] = 10,
         seed: int = 42,
     ) -> None:

@@ -15,7 +15,6 @@ from annotated_types import Ge, Interval
 from convrag import LLM, Embedder, LLMError, PromptTemplate, Question, Report, Rewrite, Rewriter, Turn, TurnRecord
 from convrag.sdk.history import continue_reading
 from convrag.sdk.llm_rewriter import LLMRewriter, clean_reply, format_exchanges
-from convrag.sdk.words import Form
 
 if TYPE_CHECKING:
     from convrag_dhrag.database import HistoryDatabase
@@ -91,7 +90,7 @@ class DHRagRewriter(Rewriter):
         chain_bonus: float = 0.05,
         update: Literal["all", "paper"] = "all",
         capacity: Annotated[int, Ge(1)] = 100,
-        words: Form = "auto",
+        words: Literal["auto", "plain"] = "auto",
         summarize: bool = False,
         prompt: Path | None = None,
         temperature: float | None = 0.0,

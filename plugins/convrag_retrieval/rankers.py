@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Gt, Interval
 
 from convrag import Embedder, Ranker
-from convrag.sdk.words import Analysis, Form, stem_content_words, tell_language
+from convrag.sdk.words import Analysis, stem_content_words, tell_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ class BM25Ranker(Ranker):
     def __init__(
         self,
         *,
-        words: Form = "auto",
+        words: Literal["auto", "plain"] = "auto",
         variant: Literal["plus", "okapi"] = "plus",
         k1: Annotated[float, Gt(0)] = 1.5,
         b: Annotated[float, Interval(ge=0, le=1)] = 0.75,

@@ -115,7 +115,9 @@ def test_what_is_no_option_says_so_when_it_is_chosen(acme: Plugins, name: str, m
 
 
 def test_a_wrong_parameter_is_explained_whatever_other_options_are(acme: Plugins) -> None:
-    with pytest.raises(ConfigError, match=r"rewriter.words belongs to rewriter=dhrag, rewriter=nodes_rewrite, rewriter=themes\."):
+    with pytest.raises(
+        ConfigError, match=r"rewriter.words belongs to rewriter=dhrag, rewriter=nodes_rewrite, rewriter=themes\."
+    ):
         compose("rewriter=none", "rewriter.words=3")
     assert STAGES not in sys.modules
 

@@ -8,11 +8,18 @@ import sys
 import pytest
 
 from convrag import Conversations, Pipeline
+from convrag.testing import TaskContract
+from convrag_mcp.task import McpTask
 from convrag_web.server.app import Access
 from served import serve
 
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
 QUESTION = "Why do we always see the same side of the Moon?"
+
+
+class TestContract(TaskContract):
+    def make(self) -> McpTask:
+        return McpTask()
 
 
 @pytest.fixture(scope="module")

@@ -57,5 +57,5 @@ def test_what_is_searched_for_is_named_in_a_line_and_counted_as_it_is_listed() -
 def test_another_kind_of_search_in_a_file_is_an_error(tmp_path: Path, wrong: str) -> None:
     file = tmp_path / "rewrites.jsonl"
     file.write_text(f'{{"_id": "1", "text": "x", "queries": [{wrong}]}}\n')
-    with pytest.raises(Exception, match="line 1.*search"):
+    with pytest.raises(Exception, match="line 1.*(search|source)"):
         read_rewrites(file)

@@ -1,10 +1,9 @@
 /** One answer: the query, what is happening, the text as it comes, and afterwards its sources and actions. */
 
 import { make } from "../view/dom.js";
-import { countOf } from "../view/format.js";
 import { announce } from "./announce.js";
 import { renderActions, renderSources } from "./answer_footer.js";
-import { ConnectionLost, checkSupport, stopTurn } from "./api.js";
+import { ConnectionLost, stopTurn } from "./api.js";
 import { cutUnfinishedCitation, linkCitations } from "./citations.js";
 import { fill } from "./controls.js";
 import { renderMarkdown } from "./markdown.js";
@@ -12,8 +11,8 @@ import { makeFailure, makeNotice, sayWhatIsKept } from "./notices.js";
 import { QueryLine } from "./query_line.js";
 import { listSources } from "./sources.js";
 import { Status } from "./status.js";
-import { markSigned, signSpans } from "./unsupported.js";
 import { runTurn } from "./turn_request.js";
+import { checkAnswer, renderMarked } from "./unsupported.js";
 
 export class AnswerView {
   /**
@@ -58,9 +57,7 @@ export class AnswerView {
     return this.gone || (Boolean(this.record) && this.record.turn !== this.options.place + 1);
   }
 
-  get running() {
-    return Boolean(this.controller);
-  }
+  get running() { return Boolean(this.controller); }
 
   /** Shows the record that the server keeps. */
   show() {
@@ -100,12 +97,10 @@ export class AnswerView {
       }
     } catch (error) {
       this.gone = follow && error.status === 404; // it has ended meanwhile
-      const stopped = controller.signal.aborted || error.code === "cancelled";
-      if (this.controller === controller && !this.gone) this.fail(error, stopped);
+      if (this.controller === controller && !this.gone) this.fail(error, controller.signal.aborted || error.code === "cancelled");
     }
     if (this.controller !== controller) return; // another query took its place
-    this.controller = null;
-    this.conversation.inProgress = null;
+    this.controller = this.conversation.inProgress = null;
     this.setLast(this.last);
     this.options.onChange();
   }
@@ -157,13 +152,13 @@ export class AnswerView {
     fill(this.notices);
     if (this.record) this.show();
     const lost = error instanceof ConnectionLost;
-    const [what, why] = [sayWhatIsKept(stopped, Boolean(this.record), lost), stopped ? "" : error.message];
-    this.addFailure(what, why, lost);
-    announce(`${what} ${why}`);
+    const said = [sayWhatIsKept(stopped, Boolean(this.record), lost), stopped ? "" : error.message];
+    this.addFailure(...said, lost);
+    announce(said.join(" "));
   }
 
-  addFailure(what, why, connectionLost = false) {
-    this.notices.append(makeFailure(what, why, () => this.tryAgain(connectionLost)));
+  addFailure(what, why, lost = false) {
+    this.notices.append(makeFailure(what, why, () => this.tryAgain(lost)));
   }
 
   /** Asks again. After a lost connection the server may have gone on with the turn; then that is shown. */
@@ -186,30 +181,10 @@ export class AnswerView {
 
   renderText(record) {
     const finished = record === this.record;
-    const spans = (finished && record.unsupported) || [];
-    const fragment = renderMarkdown(finished ? signSpans(this.written, spans) : cutUnfinishedCitation(this.written));
-    if (spans.length) markSigned(fragment);
-    const sources = listSources(record, this.earlier);
-    linkCitations(fragment, sources, (source) => this.options.openPassage(source, record, finished && this.conversation.info.id));
+    const fragment = finished ? renderMarked(this.written, record.unsupported) : renderMarkdown(cutUnfinishedCitation(this.written));
+    const open = (source) => this.options.openPassage(source, record, finished && this.conversation.info.id);
+    linkCitations(fragment, listSources(record, this.earlier), open);
     fill(this.text, fragment);
-  }
-
-  /** Marks the sentences of the answer that its passages do not support, and says how many there are. */
-  async check(record) {
-    try {
-      record.unsupported = await checkSupport(this.conversation.info.id, record.turn);
-    } catch (error) {
-      announce(error.message);
-      return;
-    }
-    this.renderText(record);
-    const count = record.unsupported.length;
-    const found = count ? `${countOf(count, "sentence")} that the passages do not support` : "no sentence without support";
-    const notice = makeNotice(`Checked by the words in common with the passages: ${found}.`);
-    notice.classList.add("checked");
-    for (const old of this.notices.querySelectorAll(".checked")) old.remove();
-    this.notices.append(notice);
-    announce(notice.textContent);
   }
 
   showFooter() {
@@ -217,7 +192,8 @@ export class AnswerView {
     const again = this.last && !record.error ? () => this.run() : null;
     const open = (source) => this.options.openPassage(source, record, this.conversation.info.id);
     fill(this.sources, ...renderSources(listSources(record, this.earlier), open));
-    const check = !record.error && record.evidence?.length ? () => this.check(record) : null;
-    fill(this.actions, ...renderActions(record, { again, check, inside: () => this.options.openInside(record, this.earlier) }));
+    const check = () => checkAnswer(this.conversation.info.id, record, this.notices, () => this.renderText(record));
+    const inside = () => this.options.openInside(record, this.earlier);
+    fill(this.actions, ...renderActions(record, { again, check: !record.error && record.evidence?.length && check, inside }));
   }
 }

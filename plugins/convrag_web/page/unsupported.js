@@ -3,6 +3,11 @@
 import { UNSUPPORTED } from "../view/answer.js";
 import { makeFinder } from "../view/code_points.js";
 import { make } from "../view/dom.js";
+import { countOf } from "../view/format.js";
+import { announce } from "./announce.js";
+import { checkSupport } from "./api.js";
+import { renderMarkdown } from "./markdown.js";
+import { makeNotice } from "./notices.js";
 
 const START = "\ue000";
 const END = "\ue001";
@@ -33,4 +38,35 @@ export function markSigned(fragment) {
     });
     if (within || parts.length > 1) node.replaceWith(...parts.filter(Boolean));
   }
+}
+
+/** Renders an answer, with the sentences marked that are known to lack support. */
+export function renderMarked(text, spans = []) {
+  const fragment = renderMarkdown(signSpans(text, spans));
+  if (spans.length) markSigned(fragment);
+  return fragment;
+}
+
+/**
+ * Finds the sentences of an answer that its passages do not support, has it rendered again, and says how many there are.
+ * @param {string} conversationId
+ * @param {Object} record of the turn, which keeps what was found
+ * @param {HTMLElement} notices below the answer
+ * @param {() => void} render
+ */
+export async function checkAnswer(conversationId, record, notices, render) {
+  try {
+    record.unsupported = await checkSupport(conversationId, record.turn);
+  } catch (error) {
+    announce(error.message);
+    return;
+  }
+  render();
+  const count = record.unsupported.length;
+  const found = count ? `${countOf(count, "sentence")} that the passages do not support` : "no sentence without support";
+  const notice = makeNotice(`Checked by the words in common with the passages: ${found}.`);
+  notice.classList.add("checked");
+  for (const old of notices.querySelectorAll(".checked")) old.remove();
+  notices.append(notice);
+  announce(notice.textContent);
 }
