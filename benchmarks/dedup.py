@@ -9,13 +9,11 @@ from options import Options
 from pages import format_number, make_table
 from programs import run_peer
 
-MANAGER, TRACKER = "`MultiTurnManager.deduplicate_context`", "`ConversationTracker.deduplicate`"
+MANAGER = "`MultiTurnManager.deduplicate_context`"
 ROWS = {
-    f"{MANAGER}, contextpilot": ("contextpilot", "manager"),
-    f"{MANAGER}, convrag, which finds equal texts, too": ("convrag", "manager"),
-    f"{MANAGER}, convrag, `content_hash=False`": ("convrag", "manager", "ids"),
-    f"{TRACKER}, contextpilot": ("contextpilot", "tracker"),
-    f"{TRACKER}, convrag": ("convrag", "tracker"),
+    f"{MANAGER}, contextpilot": ("contextpilot",),
+    f"{MANAGER}, convrag, which finds equal texts, too": ("convrag",),
+    f"{MANAGER}, convrag, `content_hash=False`": ("convrag", "ids"),
 }
 
 
@@ -27,15 +25,15 @@ def measure(options: Options) -> dict[str, Any]:
     """
     pythons = {"contextpilot": make_environment("dedup"), "convrag": Path(sys.executable)}
     rows: dict[str, dict[str, Any]] = {}
-    for name, (library, kind, *more) in ROWS.items():
+    for name, (library, *more) in ROWS.items():
         for seen in (1000, 10_000) if options.small else (1000, 10_000, 100_000):
-            found = run_peer(pythons[library], "deduplicating", library, kind, seen, *more)
+            found = run_peer(pythons[library], "deduplicating", library, seen, *more)
             rows.setdefault(name, {})[str(seen)] = found
     return {"rows": rows, "versions": {"contextpilot": list_pinned("dedup")["contextpilot"]}}
 
 
 def format_result(measured: dict[str, Any]) -> str:
-    """A row for each kind and library: microseconds by documents, and the memory that the largest one added."""
+    """A row for each library: microseconds by documents, and the memory that the largest one added."""
     sizes = list(next(iter(measured["rows"].values())))
     cells = [
         [

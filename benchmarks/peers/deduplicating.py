@@ -1,6 +1,6 @@
-"""A conversation's manager and tracker of requests, which convrag and ContextPilot offer by the same names.
+"""A conversation's manager, which convrag and ContextPilot offer by the same name.
 
-    python deduplicating.py convrag|contextpilot manager|tracker DOCUMENTS [ids]
+    python deduplicating.py convrag|contextpilot DOCUMENTS [ids]
 
 `ids` has convrag compare ids alone, as ContextPilot does, and not texts.
 """
@@ -14,10 +14,7 @@ from typing import Any
 
 from measuring import answer, read_peak_mib
 
-MODULES = {
-    "convrag": ("convrag_dedup", "convrag_dedup"),
-    "contextpilot": ("contextpilot.pipeline.multi_turn", "contextpilot.server.conversation_tracker"),
-}
+MODULES = {"convrag": "convrag_dedup", "contextpilot": "contextpilot.pipeline.multi_turn"}
 SHOWN = 10
 TEXT = "word " * 200
 
@@ -43,22 +40,6 @@ def measure_manager(manager: Any, seen: int) -> dict[str, float]:
     return {"turn_cpu_us": took, "added_mib": round(read_peak_mib() - before, 1)}
 
 
-def measure_tracker(tracker: Any, seen: int) -> dict[str, float]:
-    """The median microseconds for a request after a chain of requests that has shown so many documents."""
-    chain, before = seen // SHOWN, read_peak_mib()
-    for number in range(chain):
-        parent = str(number - 1) if number else None
-        tracker.deduplicate(str(number), list(range(number * SHOWN, (number + 1) * SHOWN)), parent_request_id=parent)
-    requests = [(str(chain + turn), list_ids(turn, seen), str(chain + turn - 1)) for turn in range(100)]
-
-    def ask(turn: int) -> None:
-        name, ids, parent = requests[turn]
-        tracker.deduplicate(name, ids, parent_request_id=parent)
-
-    took = _time_calls(ask, len(requests))
-    return {"turn_cpu_us": took, "added_mib": round(read_peak_mib() - before, 1)}
-
-
 def _time_calls(call: Callable[[int], Any], number: int) -> float:
     times = []
     for turn in range(number):
@@ -69,10 +50,6 @@ def _time_calls(call: Callable[[int], Any], number: int) -> float:
 
 
 if __name__ == "__main__":
-    library, what, seen, *plain = sys.argv[1:]
-    managers, trackers = map(import_module, MODULES[library])
-    if what == "manager":
-        options = {"content_hash": False} if plain else {}
-        answer(measure_manager(managers.MultiTurnManager(**options), int(seen)))
-    else:
-        answer(measure_tracker(trackers.ConversationTracker(), int(seen)))
+    library, seen, *plain = sys.argv[1:]
+    options = {"content_hash": False} if plain else {}
+    answer(measure_manager(import_module(MODULES[library]).MultiTurnManager(**options), int(seen)))

@@ -122,7 +122,7 @@ def test_a_turn_of_the_context() -> None:
 
 LOAD = """
 import queue, threading, time
-from convrag_dedup import ConversationTracker, MultiTurnManager
+from convrag_dedup import MultiTurnManager
 CONVERSATIONS, TURNS, THREADS = 3200, 20, 16
 documents = {str(n): {"text": f"Document {n} " + "word " * 200} for n in range(200)}
 manager, jobs = MultiTurnManager(), queue.SimpleQueue()

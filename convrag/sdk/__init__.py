@@ -31,7 +31,7 @@
 * `answers`: answers as metrics compare them, and what the data set knows of their turns.
 * `judges`: language models as judges of answers.
 * `alignment`: finds copied texts in the text that they were copied from.
-* `citations`: finds and checks the citations of an answer, and the sentence that each stands behind.
+* `citations`: finds and checks the citations of an answer.
 * `history`: what a stage reads of a conversation's history, turn by turn.
 * `transcript`: a conversation as Markdown, its numbered passages, and what people know them by.
 * `fusion`: rankings fused by ranks or by scores, and their agreement.

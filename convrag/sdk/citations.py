@@ -1,10 +1,8 @@
-"""The citations of an answer, `[1]`, `[1, 2]` and `[1][2]`: they are found, checked, and assigned to sentences."""
+"""The citations of an answer, `[1]`, `[1, 2]` and `[1][2]`: they are found and checked."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
-
-from convrag.sdk.sentences import find_sentence_spans
 
 # Code is matched first and stays unchanged: `items[0]` is no citation.
 _CODE_OR_CITATION = re.compile(
@@ -102,47 +100,3 @@ def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
 def _find_numbers(marks: str) -> list[int]:
     """The numbers in "1, 2; 3". One of ten digits or more is -1: Python refuses to convert thousands of digits."""
     return [int(number) if len(number) < 10 else -1 for number in re.findall(r"\d+", marks)]
-
-
-class CitedStatement(NamedTuple):
-    """A sentence of an answer with the citations behind it.
-
-    Args:
-        start: of the sentence, in characters of the answer.
-        end: the character after its last one, before the marks.
-        numbers: those that the marks cite.
-    """
-
-    start: int
-    end: int
-    numbers: tuple[int, ...]
-
-
-def find_cited_statements(text: str) -> Iterator[CitedStatement]:
-    """Find the sentence that each citation stands behind; a mark behind the full stop belongs to the sentence before.
-
-    "Dogs bark. [1] Cats [2] do not [3]." has "Dogs bark." with 1, "Cats" with 2 and "do not" with 3. Marks that stand
-    together are one citation: "Dogs bark. [1][2]" has one statement with 1 and 2.
-    """
-    statement: tuple[int, int] | None = None
-    numbers: list[int] = []
-    place = 0
-    for mark in find_citations(text):
-        if (found := _find_last_sentence(text, place, mark)) is not None:
-            if statement and numbers:
-                yield CitedStatement(*statement, tuple(dict.fromkeys(numbers)))
-            statement, numbers = found, []
-        numbers += mark.numbers
-        place = mark.end
-    if statement and numbers:
-        yield CitedStatement(*statement, tuple(dict.fromkeys(numbers)))
-
-
-def _find_last_sentence(text: str, start: int, mark: CitationMark) -> tuple[int, int] | None:
-    """The last sentence before a mark; None where there is no letter or digit between it and the mark before."""
-    part = text[start : mark.start]
-    skipped = len(part) - len(part.lstrip(".!?,;: \t\r\n"))
-    if not any(character.isalnum() for character in part):
-        return None
-    first, last = find_sentence_spans(part[skipped:])[-1]
-    return start + skipped + first, start + skipped + last

@@ -13,20 +13,13 @@ from typing import TYPE_CHECKING, Any
 from convrag import Register, hookimpl
 
 if TYPE_CHECKING:
-    from convrag_dedup.multi_turn import ConversationState, ConversationTracker, DeduplicationResult, MultiTurnManager
+    from convrag_dedup.multi_turn import ConversationState, MultiTurnManager
     from convrag_dedup.rag_pipeline import InferenceConfig, RAGPipeline
 
 _RAGBOOST_API = ("multi_turn", "rag_pipeline")
 """The modules of RAGBoost's classes, which no option needs: they are imported on first access."""
 
-__all__ = [
-    "ConversationState",
-    "ConversationTracker",
-    "DeduplicationResult",
-    "InferenceConfig",
-    "MultiTurnManager",
-    "RAGPipeline",
-]
+__all__ = ["ConversationState", "InferenceConfig", "MultiTurnManager", "RAGPipeline"]
 
 
 @hookimpl

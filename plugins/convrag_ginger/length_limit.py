@@ -60,11 +60,6 @@ def count_words(sentences: Iterable[str]) -> int:
     return sum(len(_remove_citations(sentence, " ").split()) for sentence in sentences)
 
 
-def cut_to_words(text: str, words: int) -> str:
-    """The first words of a text, without citations."""
-    return " ".join(_remove_citations(text, " ").split()[:words])
-
-
 def join_sentences(sentences: Iterable[str]) -> str:
     """Sentences as one text, separated by spaces; by a line break after one without an end mark, as in a list."""
     text = ""

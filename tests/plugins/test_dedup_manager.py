@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from convrag_dedup import ConversationState, ConversationTracker, MultiTurnManager
+from convrag_dedup import ConversationState, MultiTurnManager
 
 CORPUS = {str(number): {"text": f"What document {number} says."} for number in range(1000)}
 
@@ -191,17 +191,3 @@ def test_each_hint_follows_its_text(turns: list[list[Any]]) -> None:
             assert kept.count(f"[Doc_{hinted}]: What document {hinted} says.") == 1
         kept += context
         assert stats["num_retrieved"] == len({str(each).strip() for each in ids})
-
-
-class TestTracker:
-    def test_overlap_along_the_chain(self) -> None:
-        tracker = ConversationTracker()
-        tracker.deduplicate("a", [4, 3, 1])
-        result = tracker.deduplicate("b", [4, 3, 2], parent_request_id="a")
-        assert result.is_new_conversation is False
-        assert (result.new_docs, result.overlapping_docs) == ([2], [4, 3])
-        assert result.reference_hints == [f"Please refer to [Doc_{n}] in the previous conversation." for n in (4, 3)]
-        third = tracker.deduplicate("c", [4, 2, 5, "4"], parent_request_id="b")
-        assert (third.new_docs, third.overlapping_docs) == ([5], [4, 2])
-        assert tracker.get_conversation_chain("c") == ["a", "b", "c"]
-        assert tracker.get_conversation_chain("nobody") == []
