@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from convrag import LLM, DataError, Dataset, Measurement, Report, TurnRecord
+from convrag import LLM, ConfigError, DataError, Dataset, LLMError, Measurement, Report, TurnRecord
 from convrag.api.errors import RunStopped
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.sdk.inspectorraget import read_marked_answers
@@ -18,6 +18,7 @@ from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
+from convrag_judging.rating_aggregate import read_rubric, rubric_path
 from fixtures import SHARED
 from tasks import run_task
 from toys import Says
@@ -61,6 +62,16 @@ def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[lis
         2 * sum(difference(a, b) for a, b in combinations(unit, 2)) / (len(unit) - 1) for unit in pairable
     ) / len(everything)
     assert krippendorff_alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
+
+
+@given(VALUES, st.randoms(use_true_random=False))
+def test_ordinal_alpha_depends_on_ranks_and_not_on_annotators(judged: list[list[float]], random: Any) -> None:
+    shuffled = [random.sample(unit, len(unit)) for unit in judged]
+    random.shuffle(shuffled)
+    stretched = [[value**3 for value in unit] for unit in shuffled]
+    found, again = krippendorff_alpha(judged, "ordinal"), krippendorff_alpha(stretched, "ordinal")
+    assert (found is None) == (again is None)
+    assert found is None or found == pytest.approx(again)
 
 
 def test_alpha_that_is_undefined() -> None:
@@ -241,6 +252,18 @@ def test_measures_by_the_names_of_other_tools(name: str) -> None:
     assert list(report_of(measured).files) == [f"judgements.{name}.jsonl"]
 
 
+def test_judges_that_fail_are_counted(tmp_path: Path) -> None:
+    def down(prompt: Prompt) -> str:
+        raise LLMError("the server is down")
+
+    stage = judge(Says(reply(5, 4, 2)), second_llm=Says(down), third_llm=Says("?"))
+    measured = stage.measure([record(1, "x")])
+    assert measured["t<::>1"]["faithfulness"] == 5.0
+    report = report_of(measured)
+    assert report.numbers["judge"]["unusable_replies"] == 2
+    assert "2 replies could not be used" in report.lines[1]
+
+
 def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
     def spent(prompt: Prompt) -> str:
         raise RunStopped("the cost limit of $1 is reached")
@@ -253,6 +276,12 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_default_rubric() -> None:
+    rubric = read_rubric(rubric_path(None))
+    assert (rubric.lowest, rubric.highest, rubric.names) == (1, 5, CRITERIA)
+    assert all(set(criterion.levels) == {1, 3, 5} for criterion in rubric.criteria)
 
 
 def test_a_custom_rubric(tmp_path: Path) -> None:
@@ -331,6 +360,11 @@ def test_spearman_and_its_interval_over_conversations() -> None:
     assert found.interval[0] < found.spearman < found.interval[1]
 
 
+def test_models_must_match_the_files() -> None:
+    with pytest.raises(ConfigError, match="names 2 models for 1 files"):
+        AgreementTask(scores=[Path("a")], human=[Path("b")], models=["x", "y"])
+
+
 PUBLISHED = SHARED / "data/mtrag/mtrag-human/evaluations/reference_subset_with_human_evaluations.json"
 
 
@@ -349,6 +383,11 @@ class TestAgreementContract(TaskContract):
         return AgreementTask(scores=[Path("a")], human=[Path("b")])
 
 
+def test_agreement_without_files_is_a_mistake() -> None:
+    with pytest.raises(ConfigError, match=r"task\.human is empty"):
+        AgreementTask(scores=[Path("a")], human=[])
+
+
 def test_the_task_compares_files(here: Path) -> None:
     for name, scores in {"run": [0.1, 0.4, 0.9], "Ada": [1, 3, 3], "Bo": [1, 2, 4]}.items():
         measure = "RB_agg" if name == "run" else "quality"
@@ -364,3 +403,10 @@ def test_the_task_compares_files(here: Path) -> None:
     assert "| quality | 1.000 |" in (here / "out" / "agreement.md").read_text(encoding="utf-8")
     done = convrag(*files, "task.measure=RB_ag")
     assert "Did you mean 'RB_agg'?" in done.stderr
+
+
+def test_a_rule_based_model_cannot_judge(here: Path) -> None:
+    done = convrag("metrics=[judge]")
+    assert done.returncode == 2
+    assert "ExtractiveLLM is no language model, and has no rule for judge" in done.stderr
+    assert "Traceback" not in done.stderr

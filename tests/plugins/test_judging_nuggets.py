@@ -167,6 +167,12 @@ def test_an_empty_answer_scores_0_without_a_call(store: Store) -> None:
     assert not llm.asked("assign")
 
 
+def test_turns_without_answers_are_not_judged(store: Store) -> None:
+    """task=evaluate of a ranking has no answers."""
+    stage = metric(store, model())
+    assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
+
+
 def report_of(measured: Measurement) -> Report:
     assert measured.report is not None
     assert measured.report.title == "judging"
@@ -236,6 +242,13 @@ def test_a_turn_without_nuggets_or_a_judgement_is_left_out(store: Store) -> None
         assert measured == {}
         assert report_of(measured).numbers["nuggets"]["left_out"][reason] == 1
     assert "the server is down" in report_of(measured).lines[-1]
+
+
+@pytest.mark.parametrize("reply", ["I am sorry.", '{"nuggets": []}', '{"nuggets": "none"}'])
+def test_an_unreadable_or_empty_reply_leaves_the_nuggets_as_they_are(store: Store, reply: str) -> None:
+    llm = model(nuggetise=lambda prompt: reply if prompt.inputs["nuggets"] else reading(prompt))
+    values = metric(store, llm, Talks(passages=12)).measure([record(1, "x")])
+    assert values["t<::>1"]["nuggets_count"] == 10.0
 
 
 def test_nuggets_beyond_the_limits_are_dropped(store: Store) -> None:

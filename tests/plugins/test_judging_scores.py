@@ -50,6 +50,15 @@ def test_the_scores_are_those_of_the_definition(pairs: list[tuple[str, str]]) ->
     assert found == pytest.approx(by_hand(pairs), abs=1e-12)
 
 
+@given(PAIRS, st.lists(IMPORTANCE, max_size=3), st.lists(ASSIGNMENT, max_size=3))
+def test_lists_of_unequal_length_pair_up(pairs: list[Any], more: list[str], others: list[str]) -> None:
+    importance = [importance for importance, _ in pairs] + more
+    assignment = [label for _, label in pairs] + others
+    labels = LabelPairs.from_labels(importance, assignment)
+    assert labels.unpaired == abs(len(more) - len(others))
+    assert len(labels.pairs) == len(pairs) + min(len(more), len(others))
+
+
 def test_a_worked_example() -> None:
     importance = ["vital", "vital", "vital", "okay", "okay"]
     assignment = ["support", "partial_support", "not_support", "support", "partial_support"]
@@ -60,6 +69,12 @@ def test_a_worked_example() -> None:
         "all": 3 / 5,
         "weighted": (1.5 + 0.5 * 1.5) / (3 + 0.5 * 2),
     }
+
+
+def test_scores_without_vital_nuggets_and_without_nuggets() -> None:
+    expected = {"strict_vital": 0.0, "vital": 0.0, "strict_all": 1.0, "all": 1.0, "weighted": 1.0}
+    assert scores(["okay"], ["support"]) == expected
+    assert set(scores([], []).values()) == {0.0}
 
 
 @pytest.mark.parametrize(
@@ -135,6 +150,17 @@ def test_files_of_the_nuggetizer_and_ours(tmp_path: Path) -> None:
     assert found["q1"][0].texts[2] == "Python was made in 1991"
     assert found["q1"][0].words == 6
     assert found["q1"][1].words is None
+
+
+def test_without_a_length_the_words_of_the_answer_are_counted(tmp_path: Path) -> None:
+    row = {name: value for name, value in NUGGETIZER.items() if name != "response_length"}
+    (labels,) = read_nugget_labels([write(tmp_path / "a.jsonl", row)])["q1"]
+    assert labels.words == 5
+
+
+def test_several_assessors_in_one_file(tmp_path: Path) -> None:
+    rows = [{"turn_id": "t", "assessor": who, "importance": ["vital"], "assignment": ["support"]} for who in "ab"]
+    assert [labels.assessor for labels in read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])["t"]] == ["a", "b"]
 
 
 def test_files_of_the_same_name_are_different_assessors(tmp_path: Path) -> None:

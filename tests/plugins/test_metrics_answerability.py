@@ -109,6 +109,11 @@ def test_four_decisions_with_the_auc_of_each_signal_and_a_plot() -> None:
     assert "<svg" in report.files["calibration.svg"]
 
 
+def test_the_label_of_the_record_counts_first() -> None:
+    found = overall(Labelled(("ANSWERABLE", "So.")), record(1, DUNNO, answerability="unanswerable"))
+    assert found["idk_accuracy"] == 1.0
+
+
 COURTESIES = [
     "You're welcome! I'm glad I could help. Let me know if you have any other questions.",
     "I am sorry I could not help more.",
@@ -126,6 +131,11 @@ def test_a_courtesy_is_right_where_nothing_was_asked(answer: str) -> None:
         Labelled(("UNANSWERABLE", "So."), ("ANSWERABLE", "So.")), record(1, "Thank you!"), record(2, "Thanks!")
     )
     assert (wrong["idk_recall"], wrong["ROUGE-L_idk"]) == (0, 0)
+
+
+def test_an_answer_with_a_fact_is_no_courtesy() -> None:
+    text = "You're welcome! The Moon is 384,400 kilometres away."
+    assert overall(Labelled(("CONVERSATIONAL", text)), record(1, text))["ROUGE-L_idk"] == 0
 
 
 def test_silence_is_not_rewarded() -> None:

@@ -56,6 +56,12 @@ def test_token_scores_are_those_of_squad() -> None:
     assert [values[f"token_{name}"] for name in ("precision", "recall", "F1")] == [0.75, 0.75, 0.75]
 
 
+def test_squad_tokenizes_in_this_order() -> None:
+    tokens = tokenize_squad("It's a U.S. state-of-the-art “the” thing")
+    assert tokens == ["its", "us", "stateoftheart", "“", "”", "thing"]
+    assert tokenize_squad("the an a A") == []
+
+
 def test_an_empty_answer_scores_nothing_and_one_without_reference_is_not_measured() -> None:
     values = measured("", "Something.")
     assert {name: value for name, value in values.items() if not name.startswith("BLEU_")} == {

@@ -82,3 +82,15 @@ def test_turns_that_need_no_citation_are_left_out() -> None:
 )
 def test_lexical_support(sentence: str, threshold: float, expected: bool) -> None:
     assert has_lexical_support(sentence, [PASSAGES[1]], threshold) is expected
+
+
+def test_shares_are_of_all_sentences_together() -> None:
+    first = record("Laika flew [2]. So. So it was. So it is.")
+    second = TurnRecord("c", "u", "d", 2, "?", answer=Answer("The Moon is far away [1]."), evidence=first.evidence)
+    assert overall(first, second)["cited_sentences"] == 2 / 5
+
+
+def test_lexical_support_may_come_from_several_passages() -> None:
+    sentence = "Laika never saw the Moon 384,400 kilometres away."
+    assert has_lexical_support(sentence, PASSAGES, 0.7)
+    assert not has_lexical_support(sentence, PASSAGES[1:], 0.7)
