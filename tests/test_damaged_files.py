@@ -61,7 +61,7 @@ FILES: dict[str, list[Any] | str] = {
 }
 CORPUS = ["dataset.corpus={}/corpus.jsonl", "dataset.qrels={}/qrels.tsv"]
 DATA = ["dataset=jsonl", "dataset.conversations={}/conversations.jsonl", *CORPUS]
-ASKING = [*DATA, "generator=direct", "rewriter=full_history", "metrics=[answers]"]
+ASKING = [*DATA, "generator=direct", "generator.refuse=never", "rewriter=full_history", "metrics=[answers]"]
 SCORED = [*DATA, "metrics=[answers,ranking,answerability]"]
 MTRAG = ["dataset=mtrag", "dataset.path={}/mtrag", "metrics=[ranking]"]
 EXPORT = [*DATA, "task=export", "task.records={}/run", "task.path={}/written.jsonl"]

@@ -16,6 +16,7 @@ from convrag.config.settings import Settings
 from convrag.sdk.corpus import Corpus, PassageSource
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import turn_progress
+from convrag.store.remember import kept
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.turn import Watch
@@ -41,10 +42,13 @@ def rank_missed(record: TurnRecord, retriever: Retriever) -> TurnRecord:
     missed = [name for name, grade in record.gold.items() if grade > 0 and name not in retrieved]
     if not missed or record.error:
         return record
+    token = kept.set(False)
     try:
         hits = retriever.retrieve(record.queries, MISSED_DEPTH)
     except Exception:  # of any plugin: the turn itself has ended well, and its record has no ranks
         return record
+    finally:
+        kept.reset(token)
     ranks = {hit.passage.id: rank for rank, hit in enumerate(hits, start=1)}
     told = {**record.trace.get("retriever", {}), "missed_ranks": {name: ranks.get(name) for name in missed}}
     return replace(record, trace={**record.trace, "retriever": told})

@@ -36,6 +36,9 @@ from convrag.store.values import ArrayCodec, Codec, encode_reply, make_codec
 log = logging.getLogger(__name__)
 
 _attempt: ContextVar[int] = ContextVar("convrag_attempt", default=0)
+kept: ContextVar[bool] = ContextVar("convrag_kept", default=True)
+"""Whether what is computed now is kept in the store. A search that is deeper than any turn's is not."""
+
 _asking: WeakSet[Stage] = WeakSet()
 """The stages that ask a language model, themselves or by a stage that was injected."""
 
@@ -146,7 +149,8 @@ class _Results:
                 load_libraries(self._stage)
                 encoded = dict(zip(missing, map(self.encode, compute(list(missing.values()))), strict=True))
             seconds = (time.perf_counter() - start) / len(missing)
-            self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
+            if kept.get():
+                self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
         return found, {key: result for key, (_, result) in encoded.items()}
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:

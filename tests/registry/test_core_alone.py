@@ -21,6 +21,7 @@ EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "retriever=elasticsearch": "elasticsearch",
     "retriever=elser": "elasticsearch",
     "retriever=opensearch": "opensearch",
+    "task=mcp": "mcp",
     "task=serve": "serve",
 }
 
