@@ -177,11 +177,6 @@ class MultiTurnManager:
         with self._guard:
             self.conversations.pop(conversation_id, None)
 
-    def reset_all(self) -> None:
-        """Forget all conversations."""
-        with self._guard:
-            self.conversations.clear()
-
     def _drop_expired(self, now: float) -> None:
         """Drop the conversations unused for longer than the ttl, oldest first, up to one that is in a turn."""
         while self.ttl is not None and self.conversations:
