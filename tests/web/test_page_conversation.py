@@ -180,6 +180,7 @@ def test_a_conversation_about_other_documents_can_be_read_alone(chat: ChatPage):
     chat.page.locator("nav li .meta", has_text="other documents").first.wait_for()
     chat.page.get_by_role("link", name="New conversation").click()
     chat.input.wait_for()
+    chat.page.unroute_all(behavior="ignoreErrors")  # the list may be on its way
 
 
 def test_conversations_are_listed_opened_and_begun(chat: ChatPage):
