@@ -32,7 +32,7 @@ _one_at_a_time = Lock()
 
 def drop_progress(stderr: str) -> str:
     """What a command said, without the lines that a busy machine adds ("Preparing embedder=lsa: 10 s so far")."""
-    return re.sub(r"^convrag: .*: \d+ s so far.*\n", "", stderr, flags=re.MULTILINE)
+    return re.sub(r"^convrag: .*( so far.*| after \d+ (s|min)(, about .* left)?)\n", "", stderr, flags=re.MULTILINE)
 
 
 def run_convrag(

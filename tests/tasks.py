@@ -8,6 +8,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
+from commands import drop_progress
 from convrag.api.errors import ConvragError
 from convrag.api.printable import PrintableStream
 from convrag.config.compose import compose_command
@@ -24,7 +25,7 @@ def run_task(overrides: Sequence[str], folder: Path, *, stdin: str = "") -> Comp
         stdin: what is typed.
 
     Returns:
-        Its status (that of an error too), what it printed, and our warnings and error.
+        Its status (that of an error too), what it printed, and our warnings and error, without progress of long steps.
     """
     out, err = StringIO(), StringIO()
     shown = PrintableStream(err)
@@ -48,7 +49,7 @@ def run_task(overrides: Sequence[str], folder: Path, *, stdin: str = "") -> Comp
         status = getattr(error, "exit_status", 2)
     finally:
         logging.getLogger().removeHandler(warnings)
-    return CompletedProcess(["convrag", *overrides], status, out.getvalue(), err.getvalue())
+    return CompletedProcess(["convrag", *overrides], status, out.getvalue(), drop_progress(err.getvalue()))
 
 
 def _execute(overrides: Sequence[str], place: Path) -> int:
