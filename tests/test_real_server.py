@@ -72,7 +72,7 @@ def test_a_run(server: tuple[str, Path], tmp_path: Path) -> None:
     chosen = ["llm=openai_compatible", f"llm.api_base={address}", f"llm.model='openai/{model}'", "llm.max_tokens=12"]
     rest = ["rewriter=condense", "rewriter.gate=always", "generator=chat", "top_n=1", "limit=1", "tracker=none"]
     done = run_convrag([*chosen, *rest], tmp_path, libraries=LIBRARIES)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: all of this small model's rewrites were cut
     (file,) = tmp_path.glob("outputs/*/*/intermediate/default.jsonl")
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert len(records) == 7
