@@ -235,7 +235,8 @@ class Generator(Stage):
     def read(self, question: Question) -> Question:
         """Return a question as the rewriter is to read it: its text with what it replies to, and the history.
 
-        An empty text asks for nothing: no stage searches, and `generate` is given no evidence.
+        An empty text asks for nothing: no stage searches, and `generate` is given no evidence. What it raises fails the
+        turn.
         """
         return question
 

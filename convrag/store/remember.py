@@ -138,6 +138,9 @@ class _Results:
         found = self.find(items)
         if len(found) == len(items):
             return found, {}
+        if not kept.get():
+            missing = {key: item for key, item in items.items() if key not in found}
+            return found, dict(zip(missing, compute(list(missing.values())), strict=True))
         with self.store.lock(items.keys() - found.keys(), on_all_machines=self.is_paid):
             check_cancelled()
             found |= self.find([key for key in items if key not in found])
@@ -149,8 +152,7 @@ class _Results:
                 load_libraries(self._stage)
                 encoded = dict(zip(missing, map(self.encode, compute(list(missing.values()))), strict=True))
             seconds = (time.perf_counter() - start) / len(missing)
-            if kept.get():
-                self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
+            self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
         return found, {key: result for key, (_, result) in encoded.items()}
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:

@@ -16,6 +16,7 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
 from convrag.sdk.files import open_atomically, write_atomically
+from convrag.sdk.plotting import STYLE, make_figure
 from convrag.sdk.strict_json import format_json
 
 if TYPE_CHECKING:
@@ -280,12 +281,9 @@ def _draw(agreements: Mapping[str, Agreement], folder: Path) -> Iterator[str]:
     if find_spec("matplotlib") is None or not drawn:
         return
     from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    with rc_context({"svg.hashsalt": "convrag", "figure.constrained_layout.use": True}):
-        figure = Figure(figsize=(7, 1 + 0.28 * len(drawn)))
-        FigureCanvasAgg(figure)
+    with rc_context(STYLE):
+        figure = make_figure(7, 1 + 0.28 * len(drawn))
         axes = figure.add_subplot()
         for row, each in enumerate(reversed(drawn.values())):
             axes.plot([each.spearman], [row], "o", color="black")
