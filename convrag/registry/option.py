@@ -3,10 +3,11 @@
 import inspect
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
+from threading import current_thread, main_thread
 from typing import Any
 
 from convrag.api.deprecation import Deprecated
@@ -222,7 +223,8 @@ class Option:
     def _import(self) -> Any:
         module, _, name = str(self.target).partition(":")
         try:
-            with redirect_stdout(sys.stderr):  # the output belongs to the task: JSON, say, or a protocol
+            # The output belongs to the task: JSON, say, or a protocol. Two threads that swap it do not put it back.
+            with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
                 return getattr(import_module(module), name)
         except (Exception, SystemExit) as error:
             stated = self._source.requires if self._source else None

@@ -6,12 +6,12 @@ Files that a command names join them.
 import logging
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from hashlib import blake2b
 from importlib import metadata
 from pathlib import Path
+from threading import RLock, current_thread, main_thread
 from types import ModuleType
 from typing import Any
 
@@ -162,7 +162,7 @@ class Plugins:
     def _isolated(self, origin: Origin, package: str) -> Iterator[None]:
         """Turn what the code of a plugin's package raises into a failure of that plugin; its prints are no output."""
         try:
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
                 yield
         except (Exception, SystemExit) as error:
             name, place = origin.distribution, locate_error(error, {package})
@@ -192,7 +192,7 @@ def was_said(message: str) -> bool:
 
 
 _loaded: list[Plugins] = []
-_loading = threading.RLock()  # a plugin may ask for the plugins while it is loaded
+_loading = RLock()  # a plugin may ask for the plugins while it is loaded
 
 
 def load() -> Plugins:
@@ -249,7 +249,7 @@ def import_file(path: Path, name: str) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
             exec(compile(path.read_bytes(), path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]

@@ -98,9 +98,7 @@ def compute_share(words: Mapping[str, float]) -> float | None:
         >>> round(compute_share({" Yes": -0.5, "yes": -2.0, "No": -1.5}), 2)
         0.77
     """
-    sums = {
-        wanted: sum(exp(value) for word, value in words.items() if word.strip().lower() == wanted)
-        for wanted in ("yes", "no")
-    }
-    total = sums["yes"] + sums["no"]
-    return sums["yes"] / total if total else None
+    yes, no = (
+        sum(exp(value) for word, value in words.items() if word.strip().lower() == each) for each in ("yes", "no")
+    )
+    return yes / (yes + no) if yes + no else None

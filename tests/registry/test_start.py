@@ -3,9 +3,14 @@
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from convrag.registry.option import Option
+from convrag_basics.stages import NoRanker
 
 COMMAND = """
 import atexit, sys
@@ -42,3 +47,20 @@ def test_a_task_imports_what_is_chosen_and_no_other_option(tmp_path: Path) -> No
 def test_importing_convrag_imports_neither_hydra_nor_numpy(tmp_path: Path) -> None:
     code = "import sys, convrag; sys.stderr.write(' '.join(sys.modules))"
     assert not {"hydra", "omegaconf", "numpy"} & imported(tmp_path, code)
+
+
+def test_a_thread_that_imports_a_plugin_leaves_the_output_alone() -> None:
+    """Two threads that swap sys.stdout for a while may put back each other's."""
+    seen = []
+
+    class Watching(ModuleType):
+        def __getattr__(self, name: str) -> type:
+            seen.append(sys.stdout)
+            return NoRanker
+
+    sys.modules["watching_module"] = Watching("watching_module")
+    option = Option("ranker", "watching", "watching_module:Watched", "plugin", "distribution")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(option._import).result()
+    del sys.modules["watching_module"]
+    assert seen == [sys.stdout]
