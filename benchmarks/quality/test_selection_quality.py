@@ -30,12 +30,9 @@ from convrag.sdk.sentences import split_sentences
 from convrag.store.store import Store
 from convrag.turn.wiring import Wiring
 from convrag_basics.contexts import FullContext, TopSelector
-from convrag_clusterers.embeddings import AgglomerativeClusterer
-from convrag_clusterers.topics import LsaClusterer
 from convrag_metrics.evidence import EvidenceMetrics
 from convrag_metrics.grounding import has_lexical_support
-from convrag_retrieval.rankers import BM25Ranker
-from convrag_selectors.selectors import BudgetSelector, DynamicSelector, MMRSelector, XQuADSelector
+from convrag_selectors.selectors import BudgetSelector, DynamicSelector, MMRSelector
 from mtrag_retrieval import DOMAINS, ask_scored_turns, choose_minilm, compute_p, list_overrides
 
 STORE = os.environ.get("CONVRAG_BENCHMARK_STORE", "")
@@ -150,17 +147,13 @@ def copy_hit(hit: Hit) -> Hit:
 
 def list_selectors(domain: Domain) -> dict[str, Selector]:
     """What is compared, by title; each is tested against the last baseline before it."""
-    embedder, llm, ranker = domain.embedder, domain.llm, BM25Ranker()
-    lsa, agglomerative = LsaClusterer(), AgglomerativeClusterer()
+    embedder, llm = domain.embedder, domain.llm
     return {
         "top": TopSelector(),
         "mmr": MMRSelector(embedder=embedder),
         "mmr, lambda_=.5": MMRSelector(embedder=embedder, lambda_=0.5),
         "mmr, lambda_=.9": MMRSelector(embedder=embedder, lambda_=0.9),
         "mmr, relevance=embedder": MMRSelector(embedder=embedder, relevance="embedder"),
-        "xquad": XQuADSelector(clusterer=lsa, embedder=embedder, ranker=ranker),
-        "xquad, agglomerative": XQuADSelector(clusterer=agglomerative, embedder=embedder, ranker=ranker),
-        "xquad, aspects=queries": XQuADSelector(clusterer=lsa, embedder=embedder, ranker=ranker, aspects="queries"),
         "top, n=4": First(4),
         "dynamic": DynamicSelector(),
         FIRST_THAT_FIT: FirstThatFit(llm),
@@ -191,7 +184,7 @@ def test_selectors(retriever: str, mtrag_path: Path, tmp_path: Path) -> None:
         print(f"\n{retriever}, {name}, {len(domain.asked)} turns")
         print_table(domain, found)
         print("each of the first ten passages found twice")
-        few = ("top", "mmr", "mmr, lambda_=.5", "xquad")
+        few = ("top", "mmr", "mmr, lambda_=.5")
         print_table(domain, {title: domain.measure(selectors[title], copies=True) for title in few})
         longest = max(domain.llm.count_tokens(hits[0].passage.content) for _, hits in domain.asked.values())
         for title, values in found.items():

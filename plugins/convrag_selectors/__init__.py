@@ -1,4 +1,4 @@
-"""Which of the passages found the model sees, and how many: not alike, for several aspects, as many as needed."""
+"""Which of the passages found the model sees, and how many: not alike, as many as needed."""
 
 from convrag import Register, hookimpl
 
@@ -7,6 +7,5 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register the selectors."""
     register("selector", "mmr", "convrag_selectors.selectors:MMRSelector")
-    register("selector", "xquad", "convrag_selectors.selectors:XQuADSelector")
     register("selector", "dynamic", "convrag_selectors.selectors:DynamicSelector")
     register("selector", "budget", "convrag_selectors.selectors:BudgetSelector")

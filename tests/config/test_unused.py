@@ -31,13 +31,12 @@ def unused(*overrides: str) -> list[str]:
     [
         (
             ["generator=direct", "ranker=bm25"],
-            "ranker=bm25 is not used: no stage of this run asks for the ranker; selector=xquad or generator=ginger "
-            "does; or type reranker=bm25",
+            "ranker=bm25 is not used: generator=direct asks for no ranker; generator=ginger does; or type reranker=bm25",
         ),
         (
             ["+seed=condense", "ranker=duot5", "ranker.model=x"],
-            "ranker=duot5 and ranker.model=x are not used: no stage of this run asks for the ranker; selector=xquad or "
-            "generator=ginger does; or type reranker=duot5",
+            "ranker=duot5 and ranker.model=x are not used: generator=chat asks for no ranker; generator=ginger does; or "
+            "type reranker=duot5",
         ),
         (
             ["generator=direct", "detector=llm"],
@@ -51,12 +50,12 @@ def unused(*overrides: str) -> list[str]:
         (
             ["generator=chat_published", "clusterer.components=3"],
             "clusterer.components=3 is not used: no stage of this run asks for the clusterer; rewriter=themes or "
-            "selector=xquad or generator=ginger does",
+            "generator=ginger does",
         ),
         (
             ["rewriter=mmr", "clusterer=bertopic", "generator=direct"],
             "clusterer=bertopic is not used: no stage of this run asks for the clusterer; rewriter=themes or "
-            "selector=xquad or generator=ginger does; rewriter=mmr keeps clusterer=kmeans, which "
+            "generator=ginger does; rewriter=mmr keeps clusterer=kmeans, which "
             "rewriter.clusterer=bertopic changes",
         ),
         (

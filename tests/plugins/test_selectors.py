@@ -1,4 +1,4 @@
-"""`selector=mmr`, `xquad`, `dynamic` and `budget`: by hand, by references of their formulas, and combined."""
+"""`selector=mmr`, `dynamic` and `budget`: by hand, by references of their formulas, and combined."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -10,26 +10,11 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 import toys
-from convrag import Clusterer, ConfigError, Embedder, Hit, Passage, Pipeline, Query, Question, Ranker, Selector
+from convrag import Clusterer, ConfigError, Embedder, Hit, Passage, Pipeline, Question, Ranker, Selector
 from convrag.testing import LetterEmbedder, SelectorContract
-from convrag_clusterers.embeddings import AgglomerativeClusterer
-from convrag_retrieval.rankers import BM25Ranker
-from convrag_selectors.selectors import (
-    BudgetSelector,
-    DynamicSelector,
-    MMRSelector,
-    XQuADSelector,
-    fill_knapsack,
-    scale_scores,
-    select_by_xquad,
-)
+from convrag_selectors.selectors import BudgetSelector, DynamicSelector, MMRSelector, fill_knapsack, scale_scores
 
 ASKED = Question("How long may a sick note wait?", standalone="How long may the pension of a nurse wait?")
-
-
-def make_xquad(**parameters: Any) -> XQuADSelector:
-    stages = {"clusterer": AgglomerativeClusterer(), "embedder": LetterEmbedder(), "ranker": BM25Ranker()}
-    return XQuADSelector(**(stages | parameters))
 
 
 class TestMMR(SelectorContract):
@@ -40,11 +25,6 @@ class TestMMR(SelectorContract):
 class TestMMRByEmbedder(SelectorContract):
     def make(self) -> MMRSelector:
         return MMRSelector(embedder=LetterEmbedder(), relevance="embedder", lambda_=0.3)
-
-
-class TestXQuAD(SelectorContract):
-    def make(self) -> XQuADSelector:
-        return make_xquad()
 
 
 class TestDynamic(SelectorContract):
@@ -115,63 +95,6 @@ def test_mmr_by_the_similarity_to_the_rewritten_question() -> None:
     """Cosines with the question: 0, .6, .8, 0. After c, b has .5 * (.6 - .48) = .06, a and d 0."""
     rows = Rows({ASKED.standalone: [0, 1, 0], "a": [1, 0, 0], "b": [0.8, 0.6, 0], "c": [0, 0.8, 0.6], "d": [1, 0, 0]})
     assert select(MMRSelector(embedder=rows, lambda_=0.5, relevance="embedder"), FOUR, 2) == ["c", "b"]
-
-
-# xQuAD ---------------------------------------------------------------------------------------------------------------
-
-
-def test_xquad_over_clusters_by_hand() -> None:
-    """Clusters {a, b} and {c}, d is an outlier. Relevance 1, .8, .2, 0; weights .9, .1, 0.
-
-    First a: .5 * 1 + .5 * .9 * 1 = .95 beats b's .76. It covers its cluster whole: b has .5 * .8 = .4 left, c .5 * .2 +
-    .5 * .1 * .2 = .11. Without relevance, b has nothing left, and c .02.
-    """
-    selection = make_xquad(clusterer=Labels(0, 0, 1, -1)).select(ASKED, FOUR, 3)
-    assert [hit.passage.id for hit in selection.hits] == ["a", "b", "c"]
-    assert selection.trace == {"ranks": [1, 2, 3], "clusters": [0, 0, 1, -1]}
-    assert select(make_xquad(clusterer=Labels(0, 0, 1, -1), lambda_=0.0), FOUR, 2) == ["a", "c"]
-
-
-def test_xquad_over_queries_by_hand() -> None:
-    """Two readings, weights .75 and .25. a and b answer the first, c the second, which the ranking knows least."""
-    readings = Scores({"one": [3, 3, 0, 0], "two": [0, 0, 5, 0]})
-    asked = Question("?", standalone="one", queries=(Query("one", 3.0), Query("two", 1.0), Query("two", 0.0)))
-    selection = make_xquad(ranker=readings, aspects="queries", lambda_=0.2).select(asked, FOUR, 2)
-    assert [hit.passage.id for hit in selection.hits] == ["a", "c"]
-    assert selection.trace == {"ranks": [1, 3], "aspects": ["one", "two"]}
-
-
-def test_xquad_with_one_aspect_is_the_ranking() -> None:
-    asked = Question("?", standalone="one", queries=(Query("one"),))
-    expected = ["a", "b", "c"]
-    assert select(make_xquad(ranker=Scores({"one": [0, 0, 0, 9]}), aspects="queries"), FOUR, 3, asked) == expected
-    assert select(make_xquad(aspects="queries"), FOUR, 3, Question("nothing rewritten")) == ["a", "b", "c"]
-    assert select(make_xquad(clusterer=Labels(0, 0, 0, 0), lambda_=0.0), FOUR) == ["a", "b", "c"]
-
-
-def reference_xquad(relevance: Any, covers: Any, weights: Any, count: int, lambda_: float) -> list[int]:
-    """The paper's formula with its products written out."""
-    picked: list[int] = []
-    while len(picked) < min(count, len(relevance)):
-        gains = {}
-        for item in set(range(len(relevance))) - set(picked):
-            novelty = 0.0
-            for aspect, weight in enumerate(weights):
-                left = np.prod([1 - covers[other][aspect] for other in picked])
-                novelty += weight * covers[item][aspect] * left
-            gains[item] = round(lambda_ * relevance[item] + (1 - lambda_) * novelty, 9)
-        picked.append(min(gains, key=lambda item: (-gains[item], item)))
-    return picked
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 9999), st.integers(1, 9), st.integers(1, 4), st.integers(1, 9), st.sampled_from([0.0, 0.5, 1.0]))
-def test_xquad_equals_the_reference(seed: int, n: int, aspects: int, count: int, lambda_: float) -> None:
-    draw = np.random.default_rng(seed)
-    relevance, covers = draw.integers(0, 5, n) / 4, draw.integers(0, 5, (n, aspects)) / 4
-    weights = np.full(aspects, 1 / aspects)
-    picked = select_by_xquad(relevance, covers, weights, count, lambda_)
-    assert picked == reference_xquad(relevance, covers, weights, count, lambda_)
 
 
 # dynamic -------------------------------------------------------------------------------------------------------------
@@ -251,12 +174,7 @@ def test_the_knapsack_is_the_best_of_all_sets(items: list[tuple[int, int]], room
 
 
 def list_selectors() -> list[Selector]:
-    return [
-        MMRSelector(embedder=LetterEmbedder()),
-        make_xquad(),
-        DynamicSelector(),
-        BudgetSelector(llm=toys.EchoLLM(), tokens=9),
-    ]
+    return [MMRSelector(embedder=LetterEmbedder()), DynamicSelector(), BudgetSelector(llm=toys.EchoLLM(), tokens=9)]
 
 
 def test_scores_are_scaled() -> None:
@@ -270,7 +188,7 @@ def test_the_maximum_is_not_below_the_minimum() -> None:
         DynamicSelector(minimum=3, maximum=2)
 
 
-@pytest.mark.parametrize("selector", ["mmr", "xquad", "dynamic", "budget"])
+@pytest.mark.parametrize("selector", ["mmr", "dynamic", "budget"])
 @pytest.mark.parametrize("others", [["context=dedup"], ["generator=ginger"]], ids=lambda each: each[0])
 def test_they_combine_with_what_reads_the_evidence(selector: str, others: list[str], tmp_path: Any) -> None:
     overrides = [*others, f"selector={selector}", "top_k=8", "top_n=3", f"store.path={tmp_path}", "tracker=none"]
