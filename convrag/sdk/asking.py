@@ -35,10 +35,10 @@ def find_open_reference(question: str, known: Set[str]) -> str:
     words = _TOKEN.findall(question)
     lower = [word.lower() for word in words]
     for place, article in enumerate(lower):
-        before = lower[:place][-2:]
+        before = lower[max(place - 2, 0) : place]
         joins = before and before[-1].isalnum() and before[-1] not in _WORDS["before a pronoun that refers"]
         if article == "the" or (article in ("this", "that", "these", "those") and not joins):
-            noun = _read_noun(words[place + 1 :], article, before)
+            noun = _read_noun(words[place + 1 : place + 6], article, before)
             if noun and not find_stems(noun) & known:
                 return noun
     return ""
