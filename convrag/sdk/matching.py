@@ -97,8 +97,9 @@ class MatchedSentence(NamedTuple):
 def read_question(question: str, standalone: str, frequencies: DocumentFrequencies, *, trusted: bool = False) -> Asked:
     """Read what a question asks about: its own words, and with half of their weight those that its rewrite adds.
 
-    Rules that rewrite add words that the question may mean, so that its own decide whether it is answered, if it has
-    any. A model adds what is meant (`trusted`). A misspelt word is the one that the corpus has.
+    Rules that rewrite add words that the question may mean: all of them count half as much as its own do, at most, and
+    its own decide whether it is answered, if it has any. A model adds what is meant (`trusted`). A misspelt word is the
+    one that the corpus has.
 
     Args:
         question: as it was asked.
@@ -113,7 +114,9 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
     own = {frequencies.find_known(stem) for stem in find_stems(plain, left_out, language) or stems}
     added = find_stems(standalone, left_out, language) - stems - own
     weights = frequencies.weigh_question(own | added)
-    halved = {stem: weight * (1 if trusted or stem in own else CONTEXT_WEIGHT) for stem, weight in weights.items()}
+    asked, context = (add_weights(stems, weights) for stems in (own, added))
+    kept = 1.0 if trusted else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
+    halved = {stem: weight * (1 if stem in own else kept) for stem, weight in weights.items()}
     return Asked(halved, own | added if trusted else own, plain != question)
 
 

@@ -31,12 +31,13 @@ def unused(*overrides: str) -> list[str]:
     [
         (
             ["generator=direct", "ranker=bm25"],
-            "ranker=bm25 is not used: generator=direct asks for no ranker; generator=ginger does; or type reranker=bm25",
+            "ranker=bm25 is not used: generator=direct asks for no ranker; generator=ginger does; or type "
+            "reranker=bm25",
         ),
         (
             ["+seed=condense", "ranker=duot5", "ranker.model=x"],
-            "ranker=duot5 and ranker.model=x are not used: generator=chat asks for no ranker; generator=ginger does; or "
-            "type reranker=duot5",
+            "ranker=duot5 and ranker.model=x are not used: generator=chat asks for no ranker; generator=ginger does; "
+            "or type reranker=duot5",
         ),
         (
             ["generator=direct", "detector=llm"],

@@ -72,6 +72,12 @@ def test_an_answer_begins_with_the_sentence_that_says_most_of_what_is_asked(
     assert quote(question, standalone)[:1] == [said]
 
 
+@pytest.mark.parametrize(("added", "kept"), [("hotels", 0.5), ("hotels cost", 0.25), ("hotels cost Rome night", 0.125)])
+def test_the_words_that_rules_add_count_half_as_much_as_the_question_at_most(added: str, kept: float) -> None:
+    asked = read_question("And abroad?", f"And abroad? {added}", DocumentFrequencies())
+    assert {asked.weights[stem] / asked.weights["abroad"] for stem in asked.weights.keys() - asked.own} == {kept}
+
+
 def test_headings_questions_menus_heads_of_tables_and_code_state_nothing() -> None:
     texts = [each.text for each in PASSAGES[2:5:2]]
     stated = [text[start:end] for text in texts for start, end, kind in classify_sentences(text) if kind == "statement"]
