@@ -30,7 +30,6 @@ class ApiError(Exception):
     """An error as Elasticsearch words it."""
 
     def __init__(self, status: int, type_: str, reason: str) -> None:
-        super().__init__(reason)
         self.status = status
         self.body = {"error": {"type": type_, "reason": reason}, "status": status}
 
@@ -137,10 +136,8 @@ class Server:
                 lines = [json.loads(line) for line in body.splitlines()]
                 return {"responses": [self._search(n, lines, fault) for n in range(len(lines) // 2)]}
             case "POST", ["_aliases"]:
-                for action in given["actions"]:
-                    for name, index in self.indexes.items():
-                        if "add" in action and action["add"]["index"] == name:
-                            index.aliases.add(action["add"]["alias"])
+                for added in (action["add"] for action in given["actions"] if "add" in action):
+                    self.indexes[added["index"]].aliases.add(added["alias"])
             case "PUT", ["_ingest", "pipeline", name]:
                 self.pipelines[name] = given["processors"]
             case _, ["_inference", "sparse_embedding", name]:
@@ -148,8 +145,6 @@ class Server:
             case "GET", ["_ml", "trained_models", model, "_stats"]:
                 return {"trained_model_stats": [self._describe_model(model)]}
             case "PUT", [name]:
-                if name in self.indexes:
-                    raise ApiError(400, "resource_already_exists_exception", f"index [{name}] already exists")
                 self.indexes[name] = Index(given["mappings"], given["settings"])
             case "GET", [name]:
                 return {each: {"aliases": {}, "mappings": self.indexes[each].mappings} for each in self._resolve(name)}
