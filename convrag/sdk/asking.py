@@ -9,7 +9,7 @@ from convrag.api.types import Passage, Question, Turn
 from convrag.sdk.frequencies import find_source
 from convrag.sdk.printable import format_line
 from convrag.sdk.transcript import name_passage
-from convrag.sdk.words import find_stems, is_stop_word, read_lists
+from convrag.sdk.words import ANAPHORS, find_stems, find_words, is_stop_word, read_lists
 
 MOST_CHOICES = 4
 """That a question offers."""
@@ -17,6 +17,11 @@ MOST_CHOICES = 4
 _TOKEN = re.compile(r"[\w-]+(?:['’]s)?|[^\w\s]")
 _WORDS = read_lists(Path(__file__).with_suffix(".txt"))
 _PLURAL = re.compile(r"(?<![isu])s$")
+
+
+def refers_back(question: str) -> bool:
+    """Whether a question has a word that stands for something said before it: "it", "there"."""
+    return any(word.text.lower().replace("’", "'") in ANAPHORS for word in find_words(question))
 
 
 def find_open_reference(question: str, known: Set[str]) -> str:

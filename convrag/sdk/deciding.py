@@ -11,7 +11,15 @@ from convrag.api.errors import ConfigError
 from convrag.api.stage import LLM
 from convrag.api.stages import Dataset, Generator
 from convrag.api.types import Answer, Evidence, Nugget, Passage, Question
-from convrag.sdk.asking import COURTESIES, find_open_reference, format_question, is_courtesy, list_choices, understand
+from convrag.sdk.asking import (
+    COURTESIES,
+    find_open_reference,
+    format_question,
+    is_courtesy,
+    list_choices,
+    refers_back,
+    understand,
+)
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_document_frequencies, find_source
 from convrag.sdk.matching import (
     Asked,
@@ -221,6 +229,9 @@ class Decider:
         matches: dict[str, list[MatchedSentence]] = {}
         if self.by_rules:
             matches = {key: match_sentences(asked, each.text, each.title) for key, each in passages.items()}
+        before = {find_source(each) for turn in question.history[-1:] for each in turn.passages}
+        near = {key for key, each in passages.items() if find_source(each) in before}
+        elsewhere = passages.keys() - near if near and refers_back(text) else frozenset[str]()
         noun, known = "", find_stems(" ".join(f"{turn.question} {turn.answer}" for turn in question.whole_history))
         if len(choices := list_choices(passages.values(), found := find_open_reference(text, known))) > 1:
             noun = found
@@ -240,7 +251,7 @@ class Decider:
             self.level,
             tuple(each for stem, each in words.items() if stem in has),
             tuple(each for stem, each in words.items() if stem not in has),
-            rank_sentences(matches, {key: f"{each.name}\n{each.content}" for key, each in passages.items()}),
+            rank_sentences(matches, {key: f"{each.name}\n{each.content}" for key, each in passages.items()}, elsewhere),
             asked.own_weights or asked.weights,
             _write_refusal(frequencies.size, words, list(passages.values()), nearest),
             read_as=text if text != question.text else "",

@@ -93,6 +93,10 @@ class MatchedSentence(NamedTuple):
         """By what sentences are ranked: what they say themselves counts more, and a long one says it less plainly."""
         return self.share + OWN * self.own - LENGTH * max(0, self.end - self.start - LONG)
 
+    def halve(self) -> "MatchedSentence":
+        """The same sentence, with half of what it covers."""
+        return self._replace(own=self.own / 2, share=self.share / 2)
+
 
 def read_question(question: str, standalone: str, frequencies: DocumentFrequencies, *, trusted: bool = False) -> Asked:
     """Read what a question asks about: its own words, and with half of their weight those that its rewrite adds.
@@ -200,16 +204,17 @@ _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
 
 
 def rank_sentences(
-    matches: Mapping[str, Sequence[MatchedSentence]], texts: Mapping[str, str]
+    matches: Mapping[str, Sequence[MatchedSentence]], texts: Mapping[str, str], doubtful: Set[str] = frozenset()
 ) -> list[tuple[str, MatchedSentence]]:
     """Rank the sentences that say something of what is asked.
 
-    Of those that match in the same words in passages of different years, the newest are left. What is superseded counts
-    half.
+    Of those that match in the same words in passages of different years, the newest are left. What is superseded or
+    doubtful counts half.
 
     Args:
         matches: key of a passage -> its sentences.
         texts: key of a passage -> all that names its year: title and text.
+        doubtful: keys of passages that may speak of something else.
 
     Returns:
         Keys and sentences, the best first.
@@ -221,7 +226,8 @@ def rank_sentences(
         key, match = each
         return -match.rate * (0.5 if key in old else 1.0), -years[key]
 
-    ranked = sorted(((key, each) for key, found in matches.items() for each in found if each.share > 0), key=rate)
+    found = ((key, each.halve() if key in doubtful else each) for key, several in matches.items() for each in several)
+    ranked = sorted((each for each in found if each[1].share > 0), key=rate)
     newest: dict[frozenset[str], int] = {}
     return [(key, match) for key, match in ranked if not 0 < years[key] < newest.setdefault(match.stems, years[key])]
 

@@ -10,10 +10,11 @@ from inspect import signature
 from typing import Any
 
 from convrag import LLM, Completion, Dataset, LLMError, Prompt, Store
+from convrag.sdk.asking import refers_back
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_document_frequencies
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.sentences import shorten_by_clauses, split_sentences
-from convrag.sdk.words import ANAPHORS, find_stems, find_words
+from convrag.sdk.words import find_stems
 from convrag_offline.answering import History, answer, find_missing_words, rewrite
 from convrag_offline.nuggets import assign_support, nuggetise, rate_importance, tag_nuggets
 from convrag_offline.question_writing import find_prose, write_question
@@ -152,8 +153,7 @@ def compare(question: str, answer: str, other: str, frequencies: DocumentFrequen
 
 def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
     """JSON that says whether a question names what it is about, and refers to nothing said before."""
-    refers_back = any(word.text.lower().replace("’", "'") in ANAPHORS for word in find_words(question))
-    clear = not refers_back and not _ELLIPSIS.match(question) and bool(find_stems(question))
+    clear = not refers_back(question) and not _ELLIPSIS.match(question) and bool(find_stems(question))
     return json.dumps({"clear": clear})
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Evidence, EvidenceItem, Passage, Question
+from convrag.api.types import Conversation, Evidence, EvidenceItem, Passage, Question, Turn
 from convrag.sdk.asking import is_courtesy
 from convrag.sdk.deciding import Decider, parse_level
 from convrag.sdk.frequencies import DocumentFrequencies
@@ -160,6 +160,23 @@ def test_a_question_is_asked_back_where_several_documents_have_what_it_refers_to
         decision = Decider(None, None, None, "rarely", ask).decide(Question(question), evidence(STORMS))
         assert decision.outcome == outcome, question
         assert bool(decision.trace()["choices"]) == (outcome == "asked")
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "first"),
+    [
+        ("When was it named?", STORMS[1:], "Gloria-1"),
+        ("When was it named?", STORMS[:1], "Katrina-1"),
+        ("When was it named?", PASSAGES, "Katrina-1"),
+        ("When was the hurricane named?", STORMS[1:], "Katrina-1"),
+    ],
+)
+def test_what_a_question_refers_to_is_looked_for_where_the_last_answer_came_from(
+    question: str, said: Sequence[Passage], first: str
+) -> None:
+    asked = Question(question, history=(Turn("c<::>1", "What about hurricanes?", "Schools were closed.", tuple(said)),))
+    rules = Decider(None, None, None, "rarely").decide(asked, evidence(STORMS))
+    assert rules.ranked[0][0] == first
 
 
 def test_a_question_that_was_asked_back_is_not_asked_back_again() -> None:
