@@ -1,5 +1,6 @@
 """Questions back to the user: what a question leaves open, the choices that passages offer, and what a reply means."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
@@ -174,7 +175,10 @@ def understand(question: Question) -> Question:
     return replace(question, text=turns[-1].question, history=history)
 
 
-REFUSALS = ("I could not find this in the ", "The passages do not answer this question.")
+REFUSAL: dict[str, list[str]] = json.loads(Path(__file__).with_name("refusals.json").read_text(encoding="utf-8"))
+"""Language -> how it says that nothing was found, what was looked for, what is nearest, and what else is near."""
+
+REFUSALS = (*(said[0].partition("{")[0] for said in REFUSAL.values()), "The passages do not answer this question.")
 """The beginnings of the answers of first-party stages that found nothing."""
 
 

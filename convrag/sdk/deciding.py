@@ -13,6 +13,7 @@ from convrag.api.stages import Dataset, Generator
 from convrag.api.types import Answer, Evidence, Nugget, Passage, Question
 from convrag.sdk.asking import (
     COURTESIES,
+    REFUSAL,
     find_open_reference,
     format_question,
     is_courtesy,
@@ -32,7 +33,7 @@ from convrag.sdk.matching import (
 )
 from convrag.sdk.printable import format_line
 from convrag.sdk.transcript import name_passage
-from convrag.sdk.words import find_content_words, find_stems
+from convrag.sdk.words import UNSPACED, Word, find_content_words, find_stems, tell_language
 from convrag.store.store import Store
 
 Outcome = Literal["answered", "partial", "unanswerable", "asked", "conversational"]
@@ -253,7 +254,7 @@ class Decider:
             tuple(each for stem, each in words.items() if stem not in has),
             rank_sentences(matches, {key: f"{each.name}\n{each.content}" for key, each in passages.items()}, elsewhere),
             asked.own_weights or asked.weights,
-            _write_refusal(frequencies.size, words, list(passages.values()), nearest),
+            _write_refusal(text, frequencies.size, list(passages.values()), nearest),
             read_as=text if text != question.text else "",
         )
         may_ask = self.ask != "never" and not decision.read_as  # what replies to a question of ours is clear enough
@@ -288,14 +289,29 @@ def _compute_signals(
     return signals, max(passages.values(), key=lambda each: best[each.id], default=None)
 
 
-def _write_refusal(size: str, words: Mapping[str, str], passages: Sequence[Passage], nearest: Passage | None) -> str:
-    """What was looked for and where, the nearest passage with what it has, and what else speaks of it."""
-    text = f"I could not find this in the {size or 'passages'}."
+def _write_refusal(question: str, size: str, passages: Sequence[Passage], nearest: Passage | None) -> str:
+    """What was looked for and where, in the question's language, the nearest passage, and what else speaks of it."""
+    words = find_content_words(question)
+    nothing, looked_for, near, also_near = REFUSAL.get(tell_language(question), REFUSAL["english"])
+    text = nothing.format(size=size or "passages")
     if words:
-        text += f" I looked for: {', '.join(words.values())}."
-    if nearest and (found := [word for stem, word in words.items() if stem in find_stems(nearest.content)]):
-        text += f" The nearest is {format_line(nearest.name)}, which has {', '.join(found)}."
-        speak = (each for each in passages if words.keys() & find_stems(each.content))
+        text += looked_for.format(words=_list_words(words))
+    has = find_stems(nearest.content) if nearest else frozenset[str]()
+    if nearest and (found := [word for word in words if word.stem in has]):
+        text += near.format(name=format_line(nearest.name), found=_list_words(found))
+        stems = {word.stem for word in words}
+        speak = (each for each in passages if stems & find_stems(each.content))
         if others := [name for name in list_choices(speak) if name != format_line(name_passage(nearest))]:
-            text += f" Also near: {'; '.join(others)}."
+            text += also_near.format(others="; ".join(others))
     return text
+
+
+def _list_words(words: Sequence[Word]) -> str:
+    """Words with commas between them; pieces of two characters that follow each other are one."""
+    listed: list[str] = []
+    for text in dict.fromkeys(word.text for word in words):
+        if listed and text[0] >= UNSPACED and listed[-1].endswith(text[0]):
+            listed[-1] += text[1:]
+        else:
+            listed.append(text)
+    return ", ".join(listed)

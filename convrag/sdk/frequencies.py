@@ -16,7 +16,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Passage
 from convrag.sdk.corpus import Corpus, has_passages
 from convrag.sdk.spelling import find_nearest
-from convrag.sdk.words import find_content_words, find_stems
+from convrag.sdk.words import UNSPACED, find_content_words, find_stems
 from convrag.store.fingerprint import digest
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
@@ -44,12 +44,17 @@ class DocumentFrequencies:
         self.size = size
         self.sources = sources
         self._find_nearest = lru_cache(1024)(partial(find_nearest, words=self.counts, shortened=False))
+        self._count_character = lru_cache(1024)(
+            lambda character: max((count for stem, count in self.counts.items() if character in stem), default=0)
+        )
 
     def idf(self, stem: str) -> float:
         """Return the inverse document frequency: higher for rare words, 0 for one that no passage has."""
         if not self.passages:
             return 1.0
         count = self.counts.get(stem, 0)
+        if not count and len(stem) == 1 and stem >= UNSPACED:
+            count = self._count_character(stem)  # texts are counted by pieces of two
         return math.log((self.passages + 1) / count) if count else 0.0
 
     def find_known(self, stem: str) -> str:

@@ -1,13 +1,21 @@
 """How much of what a question asks the sentences of passages say, by words in common."""
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.sentences import classify_sentences, ends_in_question, remove_citations
-from convrag.sdk.words import STOP_WORDS, find_stems, split_compounds, split_words, tell_asked_language, tell_language
+from convrag.sdk.words import (
+    STOP_WORDS,
+    UNSPACED,
+    find_stems,
+    split_compounds,
+    split_words,
+    tell_asked_language,
+    tell_language,
+)
 
 CONTEXT_WEIGHT = 0.5
 """Of a word that stands only in the sentence before, or that only the rewrite of a question has."""
@@ -115,13 +123,26 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
     language = tell_asked_language(question, frequencies.counts)
     left_out = _STOP_WORDS if language == "english" else STOP_WORDS
     stems = find_stems(question, language=language)
-    own = {frequencies.find_known(stem) for stem in find_stems(plain, left_out, language) or stems}
+    own = _join_pieces(find_stems(plain, left_out, language), frequencies) or {*stems}
     added = find_stems(standalone, left_out, language) - stems - own
     weights = frequencies.weigh_question(own | added)
     asked, context = (add_weights(stems, weights) for stems in (own, added))
     kept = 1.0 if trusted else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
     halved = {stem: weight * (1 if stem in own else kept) for stem, weight in weights.items()}
     return Asked(halved, own | added if trusted else own, plain != question)
+
+
+def _join_pieces(stems: Iterable[str], frequencies: DocumentFrequencies) -> set[str]:
+    """The words that the corpus has for these.
+
+    Of scripts without spaces, a piece across two words ("茶用" of "绿茶用") is the character that no known piece has.
+    """
+    words = {frequencies.find_known(stem) for stem in stems}
+    pieces = {word for word in words if len(word) == 2 and word[0] >= UNSPACED}
+    known = {piece for piece in pieces if piece in frequencies.counts}
+    ends, starts = ({piece[place] for piece in known} for place in (1, 0))
+    across = {piece for piece in pieces - known if piece[0] in ends or piece[1] in starts}
+    return words - across | set("".join(across)) - ends - starts
 
 
 def match_sentences(
@@ -179,6 +200,8 @@ def find_matching_stems(text: str, weights: Mapping[str, float], language: str =
     language = language or tell_language(text)
     has = find_stems(text, language=language) | find_stems(split_compounds(text), language=language)
     ends = tuple(stem for stem in has if len(stem) >= _PART) if language in _COMPOUNDING else ()
+    if text and max(text) >= UNSPACED:
+        has |= {stem for stem in weights if len(stem) == 1 and stem in text}
     return frozenset(
         stem for stem in weights if stem in has or (len(stem) > _PART and stem.startswith(ends)) or stem.endswith(ends)
     )

@@ -179,7 +179,7 @@ def _stem(word: str, language: str) -> str:
 _MARKS = r"\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff"
 """Combining marks, and scripts whose vowels are such: to Python they are no part of a word."""
 _PLAIN = re.compile(r"\b\w\w+\b")
-_BREAKS = r"\s;:!?()\[\]{}\"`/\\|*=<>~^“”„«»‹›…–—·•、。，！？：；（）「」『』【】《》〈〉・،؛؟।"
+_BREAKS = r"\s;:!?¿¡()\[\]{}\"`/\\|*=<>~^“”„«»‹›…–—·•、。，！？：；（）「」『』【】《》〈〉・،؛؟।"
 # Found by what stands between tokens: faster than by what is in them, which _WORDS then tells of each token once.
 _TOKEN = re.compile(rf"\.?[^{_BREAKS}.,]+(?:[.,][^{_BREAKS}.,]+)*")
 _WORDS = re.compile(

@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from convrag import TurnRecord
+from convrag.sdk.asking import REFUSALS
 from convrag.sdk.citations import strip_citations
 
 Idk = Literal["no", "partly", "yes", "courtesy"]
@@ -39,9 +40,9 @@ def detect_idk(text: str) -> Idk:
     An answer is split into clauses. A clause is a disclaimer if in it the speaker or the documents lack what was asked
     for. Where all other clauses are courtesies (regrets, offers, whom to ask instead), nothing is answered. Without any
     disclaimer, an answer of courtesies alone is "courtesy". So are sentences that say what the documents are about
-    instead. An empty answer says nothing else, either.
+    instead. An empty answer says nothing else, either; nor do our own refusals, in any language.
     """
-    if not text.strip():
+    if not text.strip() or text.startswith(REFUSALS):
         return "yes"
     plain = re.sub(r"[^\S\n]+", " ", strip_citations(text).replace("’", "'").replace("”", '"'))
     clauses = [clause for sentence in _SENTENCE_END.split(plain) for clause in _split_clauses(sentence)]

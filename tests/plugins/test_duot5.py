@@ -204,7 +204,8 @@ def test_the_first_example_of_the_readme_runs_with_a_model_on_disk_and_says_what
 ) -> None:
     command = ["rewriter=dhrag", "ranker=duot5", "limit=1", "tracker=none"]
     done = run_convrag([*command, f"ranker.model={tiny}"], tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    said = [line for line in done.stderr.splitlines() if "Preparing ranker=duot5" not in line]  # on a busy machine
+    assert (done.returncode, said) == (0, [])
     assert "turns answered from" in done.stdout
     without = run_convrag(command, tmp_path)
     assert without.returncode == 2

@@ -16,6 +16,7 @@ from convrag.sdk.sentences import classify_sentences
 from convrag.sdk.spelling import find_nearest
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
+from convrag_metrics.idk import detect_idk
 from toys import Says
 
 PASSAGES = (
@@ -189,6 +190,31 @@ def test_a_question_that_was_asked_back_is_not_asked_back_again() -> None:
     thanked = chat.turn("c", "thanks!")
     assert (thanked.answer.text, thanked.hits, thanked.queries) == ("You're welcome.", (), ())
     assert "retriever" not in thanked.timings
+
+
+CHINESE = (
+    Passage("a", "绿茶应当用八十度的水冲泡。冲泡时间为两分钟。绿茶产自浙江省。", "绿茶"),
+    Passage("b", "红茶应当用沸水冲泡，时间为四分钟。", "红茶"),
+    Passage("c", "猫每天需要睡眠十二到十六个小时。成年猫每天吃两次饭。", "猫的护理"),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("绿茶用多少度的水？", "绿茶应当用八十度的水冲泡。 [1]"),  # a piece across two words counts by its character
+        ("猫每天睡多久？", "猫每天需要睡眠十二到十六个小时。 [1]"),
+        ("红茶用什么水冲泡？", "红茶应当用沸水冲泡，时间为四分钟。 [1]"),
+        ("谁是法国总统？", "我在文档中没有找到这个。查找的词：法国总统。"),
+        ("Wer ist der Papst?", "Das habe ich in den Dokumenten nicht gefunden. Gesucht habe ich: Papst."),
+        ("¿Cuánto cuesta el tren?", "No he encontrado esto en los documentos. He buscado: cuesta, tren."),
+        ("Сколько стоит поезд?", "Я не нашёл этого в документах. Искал: стоит, поезд."),
+    ],
+)
+def test_answers_and_refusals_are_in_the_language_of_the_question(question: str, said: str) -> None:
+    answer = Pipeline.over(CHINESE).turn("c", question).answer.text
+    assert answer == said
+    assert (detect_idk(answer) == "yes") == ("[" not in said)
 
 
 def test_why_is_said_in_words() -> None:
