@@ -76,7 +76,7 @@ class DocumentsDataset(Dataset):
         if not self._paths:
             raise ConfigError("dataset.path=[]: name a folder or a file")
         self._chunker = chunker
-        self._selection = Selection(_list_patterns(include), _list_patterns(exclude), ignored)
+        self._selection = Selection(_list_patterns(include), _list_patterns(exclude), ignored, store.path)
         self._by_folder = domains == "folders"
         paths = [os.path.realpath(path.expanduser()) for path in self._paths]
         self._key = digest([paths, self._selection])

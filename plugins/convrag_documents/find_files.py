@@ -44,11 +44,13 @@ class Selection:
         include: patterns as in .gitignore; where there are any, only files that one of them fits.
         exclude: patterns of the files and folders to leave out.
         ignored: also list what is hidden, or ignored by git.
+        store: the run's store, which is left out, as the folders of runs are.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     ignored: bool = False
+    store: Path | None = None
 
 
 def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
@@ -92,6 +94,7 @@ class _Finder:
     def __init__(self, base: str, selection: Selection) -> None:
         self._base = base
         self._ignored = selection.ignored
+        self._store = selection.store and os.path.realpath(selection.store)
         self._include = make_patterns(selection.include, "include") if selection.include else None
         self._exclude = make_patterns(selection.exclude, "exclude") if selection.exclude else None
         self._files: dict[str, FoundFile] = {}  # by path
@@ -161,8 +164,10 @@ class _Finder:
 
     def _is_left_out(self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]) -> bool:
         end = "/" if is_folder else ""
+        made = is_folder and (entry.path == self._store or os.path.isdir(f"{entry.path}/.hydra"))  # noqa: PTH112
         return (
-            (not self._ignored and entry.name.startswith(_HIDDEN))
+            made
+            or (not self._ignored and entry.name.startswith(_HIDDEN))
             or (bool(rules) and is_ignored(PurePath(entry.path).as_posix() + end, rules))
             or (self._exclude is not None and self._exclude.match_file(path + end))
         )

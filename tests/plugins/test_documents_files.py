@@ -76,6 +76,11 @@ class TestSelection:
         assert ids(tmp_path / ".git") == ["b.md"]  # it was named
         assert len(ids(tmp_path, ignored=True)) == 5
 
+    def test_runs_and_the_store(self, tmp_path):
+        write(tmp_path, "a.md", "outputs/b.md", "outputs/2026/c/.hydra/config.yaml", "outputs/2026/c/summary.md")
+        write(tmp_path, "outputs/store/told.txt")
+        assert ids(tmp_path, store=tmp_path / "outputs" / "store") == ["a.md", "outputs/b.md"]
+
     def test_what_git_ignores(self, tmp_path):
         write(tmp_path, "a.log", "b.md", "build/c.md", "x/d.log", "x/keep.log", "x/build/e.md", "x/f.tmp", "y/f.tmp")
         (tmp_path / ".gitignore").write_text("# logs\n*.log\n/build/\n!\n")

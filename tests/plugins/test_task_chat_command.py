@@ -36,6 +36,8 @@ def test_a_piped_conversation(tmp_path: Path) -> None:
     assert "Rewriter" in again.stdout
     assert all(list_answers(tmp_path))
     assert len(list_answers(tmp_path)) == 2
+    mistyped = run_convrag(["task=chat", "task.conversation=mon"], tmp_path, stdin="/quit")
+    assert mistyped.stdout.startswith("Conversations with a similar name: moon.\nConversation mon, a new one.")
 
 
 @pytest.mark.slow

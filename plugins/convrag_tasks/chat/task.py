@@ -59,6 +59,8 @@ class ChatTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
+        from difflib import get_close_matches
+
         from convrag import Conversations, Pipeline
         from convrag.sdk.llm_rewriter import suggest_follow_ups
         from convrag.sdk.tasks.configuration import check_configuration, settings_of
@@ -82,6 +84,8 @@ class ChatTask(Task):
         screen = Screen(trace=self.show == "trace")
         reader = make_reader(wiring.store.path / "chat_history", lambda: loop.commands, plain=screen.is_plain)
 
+        if not existing and self.conversation and (near := get_close_matches(conversation_id, conversations.ids())):
+            screen.print_line(f"Conversations with a similar name: {', '.join(near)}.")
         session = conversations.begin(conversation_id, domain, configuration=pipeline.configuration)
         chat = ChatConversation(pipeline, screen, session)
         suggest = partial(suggest_follow_ups, llm, self.template, count=self.suggestions) if llm else None
