@@ -17,7 +17,7 @@ def find_nearest(word: str, words: Iterable[str], *, shortened: bool = True) -> 
     """Find the word that a misspelt or shortened one stands for; empty where none is near.
 
     It begins with the same letter ("3.2" is near to "v3.2"), has the same digits, and begins with the whole word, or a
-    letter in four is another; "timer" is no "time". Of several, the most similar one is taken (Winkler 1990).
+    letter in five is another; "timer" is no "time". Of several, the most similar one is taken (Winkler 1990).
 
     Args:
         word: that the words lack.
@@ -25,7 +25,7 @@ def find_nearest(word: str, words: Iterable[str], *, shortened: bool = True) -> 
         shortened: whether a word that begins with the whole word counts: "sev" for "severity".
     """
     digits = _NO_DIGITS.sub("", word)
-    most = len(word) // 4
+    most = len(word) // 5  # of four letters, "send" and "spend" are two words
     likely = (other for other in words if other[0] in word[:2] and not word.startswith(other))
     begun = shortened and len(word) > 2
     near = (
