@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 from hydra.conf import HydraConf
-from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
@@ -209,7 +209,8 @@ def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ())
 def _explain_text(error: Exception, registry: Registry, command: Command) -> ConvragError:
     """The error for an exception whose message alone, or whose cause, says what is wrong."""
     text = str(error)
-    cause = error.__cause__ or (error.__context__ if isinstance(error, ConfigCompositionException) else None) or error
+    # Under a debugger OmegaConf's own errors have a cause, which says less.
+    cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__ or error.__context__ or error
     if match := _SEVERAL.search(text):
         key, _, value = match[1].partition("=")
         return ConfigError(
