@@ -105,7 +105,8 @@ class SearchEngine:
         return int(self.request("GET", "/_cat/master?format=json")[0]["node"][1:])
 
     def list_indexes(self, prefix: str) -> dict[str, Any]:
-        """Name -> aliases, mappings and settings of the indexes whose names begin so."""
+        """Name -> aliases, mappings and settings of the indexes whose names begin so, when all nodes know them."""
+        self.request("GET", "/_cluster/health?wait_for_events=languid&wait_for_nodes=>=2&timeout=30s")
         return dict(self.request("GET", f"/{prefix}*"))
 
     def clear(self) -> None:
