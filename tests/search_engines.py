@@ -106,7 +106,7 @@ class SearchEngine:
 
     def list_indexes(self, prefix: str) -> dict[str, Any]:
         """Name -> aliases, mappings and settings of the indexes whose names begin so, when all nodes know them."""
-        self.request("GET", "/_cluster/health?wait_for_events=languid&wait_for_nodes=>=2&timeout=30s")
+        self.request("GET", "/_cluster/health?wait_for_events=languid&wait_for_nodes=ge(2)&timeout=30s")
         return dict(self.request("GET", f"/{prefix}*"))
 
     def clear(self) -> None:
