@@ -265,10 +265,8 @@ def exceeds_context_window(error: BaseException) -> bool:
 def list_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an error, and the errors from which it was made."""
     cause: BaseException | None = error
-    seen: set[int] = set()
-    while cause is not None and id(cause) not in seen:
+    while cause is not None:
         yield cause
-        seen.add(id(cause))
         cause = cause.__cause__ or cause.__context__
 
 
