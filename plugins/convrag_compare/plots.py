@@ -226,10 +226,6 @@ def _get_tokens(row: Row) -> float:
     return row.result.usage.tokens / _count_turns(row)
 
 
-def _get_latency(row: Row) -> float:
-    return row.result.full_latency
-
-
 def _count_turns(row: Row) -> int:
     return max(row.result.summary.turns, 1) if row.result.summary else 1
 
@@ -242,7 +238,7 @@ def draw_latency(board: Leaderboard, measure: str) -> Figure:
     """
     reused = any(row.result.usage.reused for row in board.rows)
     meaning = "ms per turn" + (", reused calls as long as they once took" if reused else "")
-    return _draw_scatter(board, measure, "latency", meaning, _get_latency)
+    return _draw_scatter(board, measure, "latency", meaning, lambda row: row.result.full_latency)
 
 
 def find_pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:

@@ -43,7 +43,7 @@ class Doc2dialDataset(PublishedDataset):
     ) -> None:
         super().__init__(folders=[path, path / "v1.0.1", path / self.name], domain=domain)
         self._dialogue_file, self._document_file = f"{self.name}_dial_{split}.json", f"{self.name}_doc.json"
-        self._documents = Lazy(self._read_documents)
+        self._documents = Lazy(lambda: {each.document.id: each for each in read_documents(self.find_corpus(""))})
 
     def list_files(self) -> Iterable[Path | None]:
         """The dialogues and the documents."""
@@ -74,9 +74,6 @@ class Doc2dialDataset(PublishedDataset):
         """Find a document by its id. Raises DataError."""
         found = self._documents().get(document_id)
         return found.document if found and found.domain == domain else None
-
-    def _read_documents(self) -> dict[str, SpannedDocument]:
-        return {each.document.id: each for each in read_documents(self.find_corpus(""))}
 
 
 class Multidoc2dialDataset(Doc2dialDataset):

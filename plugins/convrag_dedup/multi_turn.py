@@ -128,7 +128,7 @@ class MultiTurnManager:
 
         def find_hint(key: str) -> str | None:
             if self.content_hash:
-                hashes[key] = _hash_text(get_text(key))
+                hashes[key] = blake2b(get_text(key).encode("utf-8", "surrogatepass"), digest_size=16).digest()
             same = state.shown.find_last(key, hashes.get(key)) if hints else None
             return None if same is None else format_hint(key)
 
@@ -206,7 +206,3 @@ def _text_of(document: Any) -> str:
         return document
     text = None if document is None else document.get("text") or document.get("content")
     return text if isinstance(text, str) else ""
-
-
-def _hash_text(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -265,7 +265,7 @@ class GridRuns:
 
     def _fail_cell(self, cell: Cell) -> None:
         """End a failed cell's run as failed, with the traceback; one that failed before its run began gets a run."""
-        found = self._find_runs(cell)
+        found = self.experiment.find_runs({KIND: "run", SWEEP: self.sweep.id, CELL: cell.id})
         run_id = found[0] if found else self._create_run(cell)
         path = cell.folder / "error.txt"
         self.experiment.fail_run(run_id, path.read_text(encoding="utf-8") if path.exists() else cell.error)
@@ -289,6 +289,3 @@ class GridRuns:
 
     def _find_parents(self) -> list[str]:
         return self.experiment.find_runs({KIND: "sweep", SWEEP: self.sweep.id})
-
-    def _find_runs(self, cell: Cell) -> list[str]:
-        return self.experiment.find_runs({KIND: "run", SWEEP: self.sweep.id, CELL: cell.id})

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
 from convrag import LLM, ConfigError, Embedder, Hit, Question, Selection, Selector
 from convrag.sdk.words import find_content_words
-
-if TYPE_CHECKING:
-    pass
 
 
 def scale_scores(scores: Sequence[float]) -> list[float]:

@@ -14,23 +14,23 @@ from convrag.sdk.files import open_atomically
 if TYPE_CHECKING:
     from convrag_tasks.run_records import ExportInputs
 
-Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "trec", "csv"]
+Format = Literal["mtrag", "inspectorraget", "ragas", "beir", "trec", "csv"]
 
 _FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
     "compare": (None, ("inspectorraget",)),
     "measures": (None, ("inspectorraget",)),
     "subtask": (None, ("mtrag",)),
     "tasks": (None, ("mtrag",)),
-    "contexts": ("evidence", ("mtrag", "ragas", "deepeval")),
-    "samples": ("turns", ("ragas", "deepeval")),
-    "queries": ("rewritten", ("ragas", "deepeval", "beir")),
+    "contexts": ("evidence", ("mtrag", "ragas")),
+    "samples": ("turns", ("ragas",)),
+    "queries": ("rewritten", ("ragas", "beir")),
     "tag": ("convrag", ("trec",)),
 }
 """Parameter -> its default, and the formats that it is for."""
 
 
 class ExportTask(Task):
-    """Write a finished run for others to read: MTRAG, InspectorRAGet, RAGAS, DeepEval, BEIR, TREC or CSV.
+    """Write a finished run for others to read: MTRAG, InspectorRAGet, RAGAS, BEIR, TREC or CSV.
 
     mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read; inspectorraget is
     the JSON of IBM's InspectorRAGet. For these, and for references in samples, the data set must be that of the run.
@@ -40,15 +40,15 @@ class ExportTask(Task):
     Args:
         records: the folder of the run.
         path: the file or folder to write. A file appears whole, in place of one that is there; a folder must be new.
-        format: mtrag, ragas (JSONL), inspectorraget, deepeval (JSON), trec (a run, six columns), csv (a row for each
-            turn), or beir (a folder).
-        contexts: mtrag, ragas, deepeval: the passages that stand for the turn's contexts: evidence (what the answer was
+        format: mtrag, ragas (JSONL), inspectorraget (JSON), trec (a run, six columns), csv (a row for each turn), or
+            beir (a folder).
+        contexts: mtrag, ragas: the passages that stand for the turn's contexts: evidence (what the answer was
             given) or hits (the ranking); in mtrag at most 10.
         subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference (B: the answer, and
             the task's own passages) or rag (C: the answer, and what it was given).
         tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's input and Collection.
-        samples: ragas, deepeval: a sample for each of the turns, or of the conversations.
-        queries: ragas, deepeval, beir: rewritten (the query that can be understood by itself) or asked.
+        samples: ragas: a sample for each of the turns, or of the conversations.
+        queries: ragas, beir: rewritten (the query that can be understood by itself) or asked.
         tag: trec: the name of the run, its last column.
         compare: inspectorraget: folders of further runs over the same turns, which become further models.
         measures: inspectorraget: only these, as numbers, and only the turns that have all of them. By default all,
@@ -133,18 +133,12 @@ class ExportTask(Task):
 
             turns = inputs.turns
             return format_inspector_lines([inputs.folder, *self.compare], turns, self.measures, inputs.remarks)
-        return self._format_samples(inputs)
+        from convrag_tasks.export_samples import format_ragas_conversations, format_ragas_turns
 
-    def _format_samples(self, inputs: ExportInputs) -> Iterable[str]:
-        from convrag_tasks import export_samples
-
-        records = inputs.answered
-        if self.samples == "conversations" and self.format == "ragas":
-            return export_samples.format_ragas_conversations(records, inputs.histories)
         if self.samples == "conversations":
-            return export_samples.format_deepeval_conversations(records, inputs.histories, self.contexts)
-        make = export_samples.format_ragas_turns if self.format == "ragas" else export_samples.format_deepeval_turns
-        return make(records, inputs.find_references(records), self.contexts, self.queries)
+            return format_ragas_conversations(inputs.answered, inputs.histories)
+        references = inputs.find_references(inputs.answered)
+        return format_ragas_turns(inputs.answered, references, self.contexts, self.queries)
 
     def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
         from convrag_tasks import export_mtrag

@@ -1,12 +1,7 @@
-"""Runs as the samples of RAGAS and the test cases of DeepEval.
-
-From: src/ragas/dataset_schema.py and messages.py of ragas 0.4; deepeval/test_case/llm_test_case.py and
-conversational_test_case.py of deepeval 4.
-"""
+"""Runs as the samples of RAGAS, from src/ragas/dataset_schema.py and messages.py of ragas 0.4."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 from convrag import Passage, Turn, TurnRecord
 from convrag.sdk.strict_json import format_json
@@ -62,39 +57,6 @@ def format_ragas_conversations(records: Sequence[TurnRecord], histories: Histori
         yield format_json({"user_input": messages})
 
 
-def format_deepeval_turns(
-    records: Sequence[TurnRecord], references: References, contexts: Contexts, queries: Queries
-) -> Iterator[str]:
-    """A JSON array of objects with the parameters of `LLMTestCase`, an object a line."""
-    yield from _format_array(
-        {
-            "name": record.turn_id,
-            "input": choose_query(record, queries),
-            "actual_output": record.answer.text,
-            "expected_output": record.reference or None,
-            "retrieval_context": [passage.content for passage in list_contexts(record, contexts)],
-            "context": [passage.content for passage in references.get(record.turn_id, ())] or None,
-        }
-        for record in records
-    )
-
-
-def format_deepeval_conversations(
-    records: Sequence[TurnRecord], histories: Histories, contexts: Contexts
-) -> Iterator[str]:
-    """A JSON array of objects with the parameters of `ConversationalTestCase`, an object a line."""
-    yield from _format_array(
-        {
-            "name": turns[0].conversation_id,
-            "turns": [
-                *chain.from_iterable(map(_make_given_turns, histories.get(turns[0].conversation_id, ()))),
-                *chain.from_iterable(_make_turns(record, contexts) for record in turns),
-            ],
-        }
-        for turns in group_by_conversation(records)
-    )
-
-
 def choose_query(record: TurnRecord, queries: Queries) -> str:
     """The rewritten query of a turn, or the user's own words."""
     return record.rewritten_query if queries == "rewritten" else record.original_query
@@ -113,23 +75,3 @@ def group_by_conversation(records: Sequence[TurnRecord]) -> list[list[TurnRecord
     for record in records:
         groups.setdefault((record.domain, record.conversation_id), []).append(record)
     return [sorted(turns, key=lambda record: record.number) for turns in groups.values()]
-
-
-def _make_given_turns(turn: Turn) -> Iterator[dict[str, Any]]:
-    yield {"role": "user", "content": turn.question}
-    yield {"role": "assistant", "content": turn.answer}
-
-
-def _make_turns(record: TurnRecord, contexts: Contexts) -> Iterator[dict[str, Any]]:
-    yield {"role": "user", "content": record.original_query}
-    texts = [passage.content for passage in list_contexts(record, contexts)]
-    yield {"role": "assistant", "content": record.answer.text, "retrieval_context": texts}
-
-
-def _format_array(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """A JSON array with an item a line, so that it need not be in memory as a whole."""
-    begin = "["
-    for row in rows:
-        yield f"{begin}{format_json({name: value for name, value in row.items() if value is not None})}"
-        begin = ","
-    yield "[]" if begin == "[" else "]"

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from convrag import DataError, TurnRecord
+from convrag import TurnRecord
 from convrag.sdk.files import encode_name
 from convrag.sdk.folders import write_folder
 from convrag.sdk.strict_json import format_json
@@ -70,7 +70,7 @@ def write_beir(path: Path, inputs: ExportInputs, queries: Queries, *, with_run: 
 
     Raises:
         ConfigError: the folder exists and is not empty, or cannot be written.
-        DataError: the run is of another data set, or there are no queries.
+        DataError: the run is of another data set.
     """
     texts = _list_queries(inputs, queries, with_run=with_run)
     qrels = inputs.dataset.qrels()
@@ -95,9 +95,7 @@ def _list_queries(inputs: ExportInputs, queries: Queries, *, with_run: bool) -> 
     else:
         for turn_id, place in inputs.all_turns.items():
             found.setdefault(place.conversation.domain, {})[turn_id] = place.turn.question
-    if not found:
-        raise DataError("it has no questions", path="the data set")
-    return found
+    return found or {domain: {} for domain in inputs.dataset.domains()}  # documents have no questions
 
 
 def _format_corpus(inputs: ExportInputs, domain: str) -> Iterator[str]:

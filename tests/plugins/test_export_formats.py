@@ -1,4 +1,4 @@
-"""RAGAS, DeepEval, BEIR, Hugging Face, SemEval's subtasks, and the tag of TREC runs."""
+"""RAGAS, BEIR, Hugging Face, SemEval's subtasks, and the tag of TREC runs."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from convrag.run.records import to_json
 from convrag.turn.wiring import Wiring
 from convrag_datasets.beir import BeirDataset
 from convrag_tasks.export import ExportTask
-from convrag_tasks.export_samples import format_deepeval_conversations, format_ragas_conversations
+from convrag_tasks.export_samples import format_ragas_conversations
 
 CONVERSATION = {
     "id": "c",
@@ -133,25 +133,6 @@ def test_given_history_stands_before_the_turns_that_were_asked() -> None:
     (sample,) = format_ragas_conversations(records, histories)
     texts = ["Red?", "A rose.", "Blue?", "", "And green?", "Grass."]
     assert [message["content"] for message in json.loads(sample)["user_input"]] == texts
-    (case,) = json.loads("".join(format_deepeval_conversations(records, histories, "evidence")))
-    assert [turn["content"] for turn in case["turns"]] == texts
-
-
-def test_deepeval(export: Callable[..., Path]) -> None:
-    first, second = json.loads(export("a.json", "task.format=deepeval").read_text())
-    assert first == {
-        "name": "c<::>1",
-        "input": "What is red?",
-        "actual_output": "Roses. [1]",
-        "expected_output": "A rose.",
-        "retrieval_context": ["The sky is blue."],
-        "context": ["Rose\nA rose is red."],
-    }
-    assert second["input"] == "What is blue?"
-    (talk,) = json.loads(export("a.json", "task.format=deepeval", "task.samples=conversations").read_text())
-    assert talk["name"] == "c"
-    assert [turn["role"] for turn in talk["turns"]] == ["user", "assistant"] * 2
-    assert talk["turns"][3] == {"role": "assistant", "content": "Sky,\nsea.", "retrieval_context": ["The sky is blue."]}
 
 
 def test_samples_of_a_run_without_references_need_no_data_set(export: Callable[..., Path], run: Path) -> None:
@@ -297,7 +278,7 @@ def test_csv_is_as_rfc_4180_says(export: Callable[..., Path]) -> None:
     ("given", "message"),
     [
         ({"tag": "x"}, "task.tag is for task.format=trec, not for mtrag"),
-        ({"samples": "conversations"}, "task.samples is for task.format=ragas or task.format=deepeval, not for mtrag"),
+        ({"samples": "conversations"}, "task.samples is for task.format=ragas, not for mtrag"),
         ({"tasks": Path("x")}, "task.tasks needs task.subtask"),
         ({"format": "trec", "tag": "a b"}, "task.tag='a b': the name of a TREC run has no blanks"),
         ({"format": "trec", "tag": ""}, "the name of a TREC run has no blanks"),

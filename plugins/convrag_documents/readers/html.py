@@ -97,7 +97,7 @@ class _Walk:
             self._line.append(node.text_content or "")
             return False
         tag = node.tag or ""
-        if tag in _LEFT_OUT or (node.attributes and _is_hidden(node.attributes)):
+        if tag in _LEFT_OUT or "hidden" in node.attributes or node.attributes.get("role") == "navigation":
             return False
         if self._cell is not None:
             self._line.append(" " if tag in _BLOCKS or tag in _LINES or tag == "br" else "")
@@ -138,10 +138,6 @@ class _Walk:
         self._end_line()
         self._builder.add("\n".join(self._block))
         self._block = []
-
-
-def _is_hidden(attributes: dict[str, str | None]) -> bool:
-    return "hidden" in attributes or attributes.get("role") == "navigation"
 
 
 _CONTAINER = "META-INF/container.xml"

@@ -71,12 +71,8 @@ def _decrypt(reader: PdfReader) -> None:
 def _mend_lines(text: str) -> str:
     """Join words and sentences that were broken at the ends of lines."""
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
-    lines = map(str.rstrip, _HYPHEN.sub(_join_word, text).split("\n"))
+    lines = map(str.rstrip, _HYPHEN.sub(lambda found: "" if text[found.end()].islower() else "-", text).split("\n"))
     return join_wrapped_lines("\n".join(lines), full=_FULL_LINE)
-
-
-def _join_word(found: re.Match[str]) -> str:
-    return "" if found.string[found.end()].islower() else "-"
 
 
 def _add_bookmarks(document: Document, reader: PdfReader) -> Document:

@@ -6,6 +6,7 @@ import { renderActions, renderSources } from "./answer_footer.js";
 import { ConnectionLost, stopTurn } from "./api.js";
 import { cutUnfinishedCitation, linkCitations } from "./citations.js";
 import { fill } from "./controls.js";
+import { renderThumbs } from "./feedback.js";
 import { renderMarkdown } from "./markdown.js";
 import { makeFailure, makeNotice, sayWhatIsKept } from "./notices.js";
 import { QueryLine } from "./query_line.js";
@@ -190,10 +191,10 @@ export class AnswerView {
   showFooter() {
     const { record } = this;
     const again = this.last && !record.error ? () => this.run() : null;
-    const open = (source) => this.options.openPassage(source, record, this.conversation.info.id);
-    fill(this.sources, ...renderSources(listSources(record, this.earlier), open));
-    const check = () => checkAnswer(this.conversation.info.id, record, this.notices, () => this.renderText(record));
-    const inside = () => this.options.openInside(record, this.earlier);
-    fill(this.actions, ...renderActions(record, { again, check: !record.error && record.evidence?.length && check, inside }));
+    const [id, sources] = [this.conversation.info.id, listSources(record, this.earlier)];
+    fill(this.sources, ...renderSources(sources, (source) => this.options.openPassage(source, record, id)));
+    const check = () => checkAnswer(id, record, this.notices, () => this.renderText(record));
+    const actions = renderActions(record, { again, check, inside: () => this.options.openInside(record, this.earlier) });
+    fill(this.actions, ...renderThumbs(id, record, sources), ...actions);
   }
 }

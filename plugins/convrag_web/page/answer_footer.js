@@ -27,15 +27,15 @@ export function renderSources(sources, open) {
 
 /**
  * @param {Object} record
- * @param {{again: Function|null, check: Function|null, inside: Function}} actions `again` is null where the turn cannot be
- *     answered again, `check` where it has no passages to check the answer against
+ * @param {{again: Function|null, check: Function, inside: Function}} actions `again` is null where the turn cannot be
+ *     answered again
  * @returns {HTMLElement[]}
  */
 export function renderActions(record, { again, check, inside }) {
   return [
     !record.error && button("Copy", () => copy(record.agent_response), { icon: "copy" }),
     again && button("Regenerate", again, { icon: "again" }),
-    check && button("Check", check, { icon: "search", title: "Mark what the passages do not support" }),
+    !record.error && record.evidence?.length > 0 && button("Check", check, { icon: "search", title: "Mark what the passages do not support" }),
     button("Look inside", inside, { icon: "inside" }),
     make("span", { class: "seconds" }, formatSeconds(sumTimes(record))),
   ];

@@ -31,6 +31,8 @@ export const suggestQuestions = async (id, signal) =>
 /** The sentences of a turn's answer that its passages do not support, as [start, end] in code points. */
 export const checkSupport = async (id, turn) =>
   (await getJson(path(id, `/turns/${turn}/support`))).unsupported.map(({ start, end }) => [start, end]);
+/** Says whether an answer helped, and what is wrong with it: {helpful, comment?, answer?, wrong?: passage ids}. */
+export const sendFeedback = (id, turn, said) => request("POST", path(id, `/turns/${turn}/feedback`), said);
 /** The document that a passage was cut from, with the passage's place in it. Raises ApiError (404) where there is none. */
 export const readDocument = (id, passage) => getJson(path(id, `/document?passage=${encodeURIComponent(passage)}`));
 /** Ends the turn in progress, and waits for its end. Closing its events ends no turn. */

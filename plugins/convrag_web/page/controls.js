@@ -13,6 +13,8 @@ const PATHS = {
   edit: "M4 20l1-4L16 5l3 3L8 19l-4 1z",
   again: "M20 12a8 8 0 1 1-2.4-5.7M20 4v4h-4",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
+  up: "M7 11l4-7c1.5 0 2 1 2 2v4h6l-2 10H7zM7 11H4v9h3",
+  down: "M17 13l-4 7c-1.5 0-2-1-2-2v-4H5L7 4h10zM17 13h3V4h-3",
   inside: "M4 5h16v14H4zM14 5v14",
   document: "M6 3h8l5 5v13H6zM14 3v5h5M9 13h7M9 17h7",
   alert: "M12 4l9 16H3zM12 10v4M12 17h.01",

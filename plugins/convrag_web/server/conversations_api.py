@@ -18,6 +18,7 @@ from convrag.sdk.transcript import format_transcript
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.errors import ERRORS, JsonReply, RequestError
 from convrag_web.server.event_stream import EVENTS, PING, SharedTurn, TurnStream, format_event, start_stream
+from convrag_web.server.feedback import Feedback, FeedbackFile, Form
 from convrag_web.server.openai_requests import check_length
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.turn_runner import RunningTurn
@@ -26,7 +27,7 @@ from convrag_web.server.turn_runner import RunningTurn
 class ConversationIdConvertor(StringConvertor):
     """An id in a path. It may have slashes, since task=chat takes any name; it ends where a route goes on."""
 
-    regex = r"(?:(?!/(?:turns(?:/[^/]*(?:/support)?)?|regenerate|stop|suggestions|reset|export|document)$).)+"
+    regex = r"(?:(?!/(?:turns(?:/[^/]*(?:/support|/feedback)?)?|regenerate|stop|suggestions|reset|export|document)$).)+"
 
 
 register_url_convertor("conversation", ConversationIdConvertor())
@@ -36,12 +37,15 @@ _FIRST_MODEL = schemas.NewConversation(model=None, domain=None)
 _SAME_QUERY = schemas.RegenerateRequest(query=None)
 
 
-def make_router(models: ServedModels, turns: ConversationTurns, max_characters: int) -> APIRouter:
+def make_router(
+    models: ServedModels, turns: ConversationTurns, feedback: FeedbackFile, max_characters: int
+) -> APIRouter:
     """Make the routes.
 
     Args:
         models: by name.
         turns: of the conversations.
+        feedback: where it is kept.
         max_characters: that a question may have.
     """
     router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
@@ -121,6 +125,17 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         """Show which sentences of a turn's answer its passages do not support, by the words in common."""
         spans = find_unsupported(find_record(conversation_id, number))
         return JsonReply({"unsupported": [{"start": start, "end": end} for start, end in spans]})
+
+    @router.post(_ONE + "/turns/{number}/feedback", status_code=204)
+    def give_feedback(conversation_id: schemas.ConversationId, number: schemas.TurnNumber, said: Feedback) -> Response:
+        """Say whether an answer helped, what it should have been, and which passages do not belong to the question."""
+        feedback.add(find_record(conversation_id, number), said)
+        return Response(status_code=204)
+
+    @router.get("/feedback", response_class=Response)
+    def export_feedback(form: Form = "ratings") -> Response:
+        """Download all feedback: as ratings, as qrels of the passages, or as conversations with references."""
+        return Response(feedback.format(form), media_type="text/plain; charset=utf-8")
 
     @router.post(_ONE + "/suggestions", response_model=schemas.Suggestions)
     async def suggest_questions(conversation_id: schemas.ConversationId) -> Response:

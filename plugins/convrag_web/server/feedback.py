@@ -1,0 +1,88 @@
+"""What people say of answers: a file of JSON lines, which `task=agreement` reads as ratings, and what is made of it.
+
+`{"turn_id": "c1<::>2", "criterion": "helpful", "score": 1, "annotator": "anna", "grades": {"p7": 1}, ...}`
+"""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import Query
+from pydantic import BaseModel, Field
+
+from convrag import Conversations, TurnRecord
+from convrag.sdk.citations import remove_citations
+from convrag_web.server.errors import RequestError
+from convrag_web.server.openai_requests import FilledText, Text
+
+Row = dict[str, Any]
+Form = Annotated[Literal["ratings", "qrels", "conversations"], Query(description="of the file")]
+
+
+class Feedback(BaseModel):
+    """What somebody says of a turn. Who says something again takes back what they said of it before."""
+
+    helpful: bool
+    answer: Text = Field("", description="what the answer should have been")
+    wrong: list[str] = Field([], description="ids of found passages that do not belong to the question")
+    comment: Text = ""
+    annotator: FilledText = Field("user", max_length=200, description="who says so")
+
+
+class FeedbackFile:
+    """The file of a server.
+
+    Args:
+        path: of the file; it is made where somebody says something.
+        conversations: those that it is about.
+    """
+
+    def __init__(self, path: Path, conversations: Conversations) -> None:
+        self._path = path
+        self._conversations = conversations
+        self._lock = threading.Lock()
+
+    def add(self, record: TurnRecord, said: Feedback) -> None:
+        """Note what is said of a turn. Raises RequestError for a passage that the turn has not found."""
+        found = {hit.passage.id for hit in record.hits}
+        if unknown := next((each for each in said.wrong if each not in found), None):
+            raise RequestError(422, f"no passage {unknown!r} was found", param="wrong", code="unknown_passage")
+        relevant = record.answer.citations if said.helpful else ()
+        row = {"turn_id": record.turn_id, "criterion": "helpful", "score": int(said.helpful), "reason": said.comment}
+        row |= {"annotator": said.annotator, "when": datetime.now(UTC).isoformat(timespec="seconds")}
+        row |= {"conversation_id": record.conversation_id, "answer": record.answer.text, "corrected": said.answer}
+        row |= {"grades": dict.fromkeys(relevant, 1) | dict.fromkeys(said.wrong, 0)}
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(row, ensure_ascii=False)}\n")
+
+    def format(self, form: str) -> str:
+        """Format the last word of each annotator on each turn as a file, see `Form`."""
+        with self._lock:
+            lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.is_file() else []
+        rows = {(row["turn_id"], row["annotator"]): row for row in map(json.loads, lines)}
+        if form == "qrels":
+            return "".join(_format_qrels(rows.values()))
+        said = rows.values() if form == "ratings" else self._make_conversations(rows.values())
+        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in said)
+
+    def _make_conversations(self, rows: Collection[Row]) -> Iterator[Row]:
+        """The conversations that something is said of; a turn's answer is the correction, or one that helped."""
+        said = {row["turn_id"]: row["corrected"] or remove_citations(row["answer"]) * row["score"] for row in rows}
+        for name in dict.fromkeys(row["conversation_id"] for row in rows):
+            records = self._conversations.records(name)
+            asked = [{"id": each.turn_id, "question": each.original_query} for each in records]
+            if asked:
+                yield {"id": name, "turns": [turn | {"answer": said.get(turn["id"], "")} for turn in asked]}
+
+
+def _format_qrels(rows: Collection[Row]) -> Iterator[str]:
+    """A line for each judged passage: relevant (1) where more say so than the opposite."""
+    votes = Counter[tuple[str, str]]()
+    for row in rows:
+        votes.update({(row["turn_id"], passage): 2 * grade - 1 for passage, grade in row["grades"].items()})
+    yield "query-id\tcorpus-id\tscore\n"
+    yield from (f"{turn}\t{passage}\t{int(votes[turn, passage] > 0)}\n" for turn, passage in votes)
