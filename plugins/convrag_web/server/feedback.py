@@ -15,7 +15,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from convrag import Conversations, TurnRecord
-from convrag.sdk.citations import remove_citations
+from convrag.sdk.citations import strip_citations
 from convrag_web.server.errors import RequestError
 from convrag_web.server.openai_requests import FilledText, Text
 
@@ -71,7 +71,7 @@ class FeedbackFile:
 
     def _make_conversations(self, rows: Collection[Row]) -> Iterator[Row]:
         """The conversations that something is said of; a turn's answer is the correction, or one that helped."""
-        said = {row["turn_id"]: row["corrected"] or remove_citations(row["answer"]) * row["score"] for row in rows}
+        said = {row["turn_id"]: row["corrected"] or strip_citations(row["answer"]) * row["score"] for row in rows}
         for name in dict.fromkeys(row["conversation_id"] for row in rows):
             records = self._conversations.records(name)
             asked = [{"id": each.turn_id, "question": each.original_query} for each in records]
