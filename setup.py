@@ -70,7 +70,7 @@ setup(
     packages=[*kernel, "convrag.conf", *plugins],
     package_dir={"convrag.conf": "conf", **{name: "plugins/" + name.replace(".", "/") for name in plugins}},
     package_data={
-        "convrag": ["py.typed", "sdk/*.jinja", "sdk/*.txt"],
+        "convrag": ["py.typed", "sdk/*.jinja", "sdk/*.txt", "sdk/*.json"],
         "convrag.conf": ["*.yaml", "**/*.yaml"],
         **{
             name: ["*.jinja", "*.yaml", "sample/**", "templates/**", "page/**", "view/**", "docs/**"]
