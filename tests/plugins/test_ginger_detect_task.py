@@ -26,7 +26,8 @@ def test_detect_nuggets_writes_jsonl(here: Path) -> None:
     ]
     Path("queries.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
     config = compose("detector=sentences", "top_n=2")
-    assert DetectNuggetsTask(path=Path("queries.jsonl")).execute(config, here / "out") == 0
+    for _ in range(2):  # the folder may be there
+        assert DetectNuggetsTask(path=Path("queries.jsonl")).execute(config, here / "out") == 0
     first, second = map(json.loads, (here / "out" / "nuggets.jsonl").read_text().splitlines())
     assert (first["turn_id"], first["query"], first["passages"]) == ("t<::>1", rows[0]["query"], 2)
     (nugget,) = first["nuggets"]

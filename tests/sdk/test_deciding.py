@@ -160,6 +160,13 @@ def test_a_question_is_asked_back_where_several_documents_have_what_it_refers_to
         decision = Decider(None, None, None, "rarely", ask).decide(Question(question), evidence(STORMS))
         assert decision.outcome == outcome, question
         assert bool(decision.trace()["choices"]) == (outcome == "asked")
+        signals = decision.signals
+        certain = (
+            1 - signals["new"],
+            1 - signals["reference"],
+            *(signals[each] for each in ("rare", "source", "confidence")),
+        )
+        assert signals["unclear"] == pytest.approx(1 - sum(certain) / 5, abs=1e-3)
 
 
 @pytest.mark.parametrize(

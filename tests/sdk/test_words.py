@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from convrag.api.errors import UnknownName
 from convrag.sdk.words import (
     GRAMMAR_WORDS,
+    Analysis,
     find_content_words,
     find_stems,
     is_stop_word,
@@ -32,6 +34,12 @@ def test_numbers_names_and_compounds_are_words() -> None:
 
 def test_scripts_without_spaces_have_a_word_for_each_two_characters() -> None:
     assert split_words("お茶は熱い") == ("お茶", "茶は", "は熱", "熱い")
+
+
+def test_a_language_that_is_not_known_is_refused() -> None:
+    assert Analysis.choose("auto", "german").languages == ("german",)
+    with pytest.raises(UnknownName, match="language 'germn' does not exist. Did you mean 'german'"):
+        Analysis.choose("auto", "germn")
 
 
 def test_stop_words_are_of_grammar_and_of_chats() -> None:
