@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 MAP = ROOT / ".coverage"
-TESTS = 150  # of those that reach a line, at most: the shortest files first
+TESTS = 400  # of those that reach a line, at most: the shortest files first
 OPPOSITE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
 OPPOSITE |= {ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 
@@ -103,7 +103,7 @@ def choose(seed: int, count: int) -> list[Fault]:
 
 
 def find_tests(fault: Fault, layer: str) -> list[str]:
-    """The tests that reach the broken line; of the slow layer the files that name its package."""
+    """The tests that reach the broken line, or its file where that runs at its import; files of the slow layer."""
     if layer == "slow":
         package = fault.path.split("/")[1]
         word = package if package.startswith("convrag_") else f"convrag.{package}"
@@ -112,8 +112,12 @@ def find_tests(fault: Fault, layer: str) -> list[str]:
 
     data = CoverageData(str(MAP))
     data.read()
-    reached = data.contexts_by_lineno(str(ROOT / fault.path)).get(fault.line, [])
-    names = {context.partition("|")[0] for context in reached if "::" in context}
+    by_line = data.contexts_by_lineno(str(ROOT / fault.path))
+    of_file = {context for reached in by_line.values() for context in reached}
+    names, others = (
+        {each.partition("|")[0] for each in found if "::" in each} for found in (by_line.get(fault.line, ()), of_file)
+    )
+    names = names or others
     return sorted(names, key=lambda name: ((ROOT / name.partition("::")[0]).stat().st_size, name))[:TESTS]
 
 
