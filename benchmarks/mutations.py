@@ -159,7 +159,7 @@ def is_caught(fault: Fault, tests: list[str], copy: Path, layer: str) -> bool:
             timeout=240,
             check=False,
         )
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", run.stdout, re.MULTILINE)
         return failed or (chosen if run.returncode not in (0, 5) else [])  # 5: no test was there
 
     try:
