@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictBool
 
 from convrag import Conversations, TurnRecord
 from convrag.sdk.citations import strip_citations
@@ -26,7 +26,7 @@ Form = Annotated[Literal["ratings", "qrels", "conversations"], Query(description
 class Feedback(BaseModel):
     """What somebody says of a turn. Who says something again takes back what they said of it before."""
 
-    helpful: bool
+    helpful: StrictBool
     answer: Text = Field("", description="what the answer should have been")
     wrong: list[str] = Field([], description="ids of found passages that do not belong to the question")
     comment: Text = ""
