@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ from convrag.sdk.matching import (
 )
 from convrag.sdk.printable import format_line
 from convrag.sdk.transcript import name_passage
-from convrag.sdk.words import UNSPACED, Word, find_content_words, find_stems, tell_language
+from convrag.sdk.words import UNSPACED, find_content_words, find_stems, tell_language
 from convrag.store.store import Store
 
 Outcome = Literal["answered", "partial", "unanswerable", "asked", "conversational"]
@@ -254,7 +254,7 @@ class Decider:
             tuple(each for stem, each in words.items() if stem not in has),
             rank_sentences(matches, {key: f"{each.name}\n{each.content}" for key, each in passages.items()}, elsewhere),
             asked.own_weights or asked.weights,
-            _write_refusal(text, frequencies.size, list(passages.values()), nearest),
+            _write_refusal(tell_language(text), frequencies.size, words, list(passages.values()), nearest),
             read_as=text if text != question.text else "",
         )
         may_ask = self.ask != "never" and not decision.read_as  # what replies to a question of ours is clear enough
@@ -289,29 +289,28 @@ def _compute_signals(
     return signals, max(passages.values(), key=lambda each: best[each.id], default=None)
 
 
-def _write_refusal(question: str, size: str, passages: Sequence[Passage], nearest: Passage | None) -> str:
-    """What was looked for and where, in the question's language, the nearest passage, and what else speaks of it."""
-    words = find_content_words(question)
-    nothing, looked_for, near, also_near = REFUSAL.get(tell_language(question), REFUSAL["english"])
+def _write_refusal(
+    language: str, size: str, words: Mapping[str, str], passages: Sequence[Passage], nearest: Passage | None
+) -> str:
+    """What was looked for and where, the nearest passage with what it has, and what else speaks of it."""
+    nothing, looked_for, near, also_near = REFUSAL.get(language, REFUSAL["english"])
     text = nothing.format(size=size or "passages")
     if words:
-        text += looked_for.format(words=_list_words(words))
-    has = find_stems(nearest.content) if nearest else frozenset[str]()
-    if nearest and (found := [word for word in words if word.stem in has]):
+        text += looked_for.format(words=_list_words(words.values()))
+    if nearest and (found := [word for stem, word in words.items() if stem in find_stems(nearest.content)]):
         text += near.format(name=format_line(nearest.name), found=_list_words(found))
-        stems = {word.stem for word in words}
-        speak = (each for each in passages if stems & find_stems(each.content))
+        speak = (each for each in passages if words.keys() & find_stems(each.content))
         if others := [name for name in list_choices(speak) if name != format_line(name_passage(nearest))]:
             text += also_near.format(others="; ".join(others))
     return text
 
 
-def _list_words(words: Sequence[Word]) -> str:
+def _list_words(words: Iterable[str]) -> str:
     """Words with commas between them; pieces of two characters that follow each other are one."""
     listed: list[str] = []
-    for text in dict.fromkeys(word.text for word in words):
-        if listed and text[0] >= UNSPACED and listed[-1].endswith(text[0]):
-            listed[-1] += text[1:]
+    for word in words:
+        if listed and word[0] >= UNSPACED and listed[-1].endswith(word[0]):
+            listed[-1] += word[1:]
         else:
-            listed.append(text)
+            listed.append(word)
     return ", ".join(listed)

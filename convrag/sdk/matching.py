@@ -123,7 +123,7 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
     language = tell_asked_language(question, frequencies.counts)
     left_out = _STOP_WORDS if language == "english" else STOP_WORDS
     stems = find_stems(question, language=language)
-    own = _join_pieces(find_stems(plain, left_out, language), frequencies) or {*stems}
+    own = _join_pieces(find_stems(plain, left_out, language) or stems, frequencies)
     added = find_stems(standalone, left_out, language) - stems - own
     weights = frequencies.weigh_question(own | added)
     asked, context = (add_weights(stems, weights) for stems in (own, added))
@@ -200,8 +200,7 @@ def find_matching_stems(text: str, weights: Mapping[str, float], language: str =
     language = language or tell_language(text)
     has = find_stems(text, language=language) | find_stems(split_compounds(text), language=language)
     ends = tuple(stem for stem in has if len(stem) >= _PART) if language in _COMPOUNDING else ()
-    if text and max(text) >= UNSPACED:
-        has |= {stem for stem in weights if len(stem) == 1 and stem in text}
+    has |= {stem for stem in weights if len(stem) == 1 and stem >= UNSPACED and stem in text}
     return frozenset(
         stem for stem in weights if stem in has or (len(stem) > _PART and stem.startswith(ends)) or stem.endswith(ends)
     )

@@ -127,6 +127,16 @@ def test_ragas_conversations(export: Callable[..., Path]) -> None:
     }
 
 
+def test_documents_have_a_corpus_and_no_queries(here: Path) -> None:
+    (here / "docs").mkdir()
+    (here / "docs" / "tea.md").write_text("# Tea\n\nGreen tea wants water of eighty degrees.\n")
+    config = compose("dataset=documents", "dataset.path=docs")
+    assert ExportTask(path=here / "beir", format="beir").execute(config, here / "out") == 0
+    (passage,) = read_lines(here / "beir" / "corpus.jsonl")
+    assert (passage["_id"], passage["title"]) == ("tea.md#1", "Tea")
+    assert (here / "beir" / "queries.jsonl").read_text() == ""
+
+
 def test_given_history_stands_before_the_turns_that_were_asked() -> None:
     records = [make_record(3, "And green?", "What is green?", "Grass.")]
     histories = {"c": (Turn("c<::>1", "Red?", "A rose."), Turn("c<::>2", "Blue?"))}

@@ -96,8 +96,8 @@ class _Walk:
         if node.is_text_node:
             self._line.append(node.text_content or "")
             return False
-        tag = node.tag or ""
-        if tag in _LEFT_OUT or "hidden" in node.attributes or node.attributes.get("role") == "navigation":
+        tag, attributes = node.tag or "", node.attributes
+        if tag in _LEFT_OUT or "hidden" in attributes or attributes.get("role") == "navigation":
             return False
         if self._cell is not None:
             self._line.append(" " if tag in _BLOCKS or tag in _LINES or tag == "br" else "")

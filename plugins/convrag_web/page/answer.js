@@ -189,12 +189,12 @@ export class AnswerView {
   }
 
   showFooter() {
-    const { record } = this;
-    const again = this.last && !record.error ? () => this.run() : null;
-    const [id, sources] = [this.conversation.info.id, listSources(record, this.earlier)];
+    const { record, conversation: { info: { id } } } = this;
+    const sources = listSources(record, this.earlier);
     fill(this.sources, ...renderSources(sources, (source) => this.options.openPassage(source, record, id)));
+    const again = this.last && !record.error ? () => this.run() : null;
     const check = () => checkAnswer(id, record, this.notices, () => this.renderText(record));
-    const actions = renderActions(record, { again, check, inside: () => this.options.openInside(record, this.earlier) });
-    fill(this.actions, ...renderThumbs(id, record, sources), ...actions);
+    const inside = () => this.options.openInside(record, this.earlier);
+    fill(this.actions, ...renderThumbs(id, record, sources), ...renderActions(record, { again, check, inside }));
   }
 }

@@ -60,7 +60,7 @@ function makeDialog(sources, give) {
     comment,
     make("label", { for: "feedback-answer" }, "What it should have been"),
     answer,
-    labels.length && make("fieldset", {}, make("legend", {}, "Passages that do not belong to the question"), ...labels),
+    labels.length > 0 && make("fieldset", {}, make("legend", {}, "Passages that do not belong to the question"), ...labels),
     failure,
     make(
       "div",

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, StrictBool
 
 from convrag import Conversations, TurnRecord
 from convrag.sdk.citations import strip_citations
+from convrag.sdk.strict_json import format_json
 from convrag_web.server.errors import RequestError
 from convrag_web.server.openai_requests import FilledText, Text
 
@@ -56,8 +57,10 @@ class FeedbackFile:
         row |= {"annotator": said.annotator, "when": datetime.now(UTC).isoformat(timespec="seconds")}
         row |= {"conversation_id": record.conversation_id, "answer": record.answer.text, "corrected": said.answer}
         row |= {"grades": dict.fromkeys(relevant, 1) | dict.fromkeys(said.wrong, 0)}
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(row, ensure_ascii=False)}\n")
+        with self._lock:
+            self._path.parent.mkdir(parents=True, exist_ok=True)  # a store in a database may have none
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{format_json(row)}\n")
 
     def format(self, form: str) -> str:
         """Format the last word of each annotator on each turn as a file, see `Form`."""
@@ -67,7 +70,7 @@ class FeedbackFile:
         if form == "qrels":
             return "".join(_format_qrels(rows.values()))
         said = rows.values() if form == "ratings" else self._make_conversations(rows.values())
-        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in said)
+        return "".join(f"{format_json(row)}\n" for row in said)
 
     def _make_conversations(self, rows: Collection[Row]) -> Iterator[Row]:
         """The conversations that something is said of; a turn's answer is the correction, or one that helped."""
