@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
-from convrag import ConvragError, Ranker, Store, operational
-from convrag_neural.backends import Backend, compute_in_batches
-from convrag_neural.local_model import BackendStage, score_distinct
+from convrag import ConvragError, Ranker, operational
+from convrag_neural.batches import compute_in_batches
+from convrag_neural.local_model import Dtype, SentenceTransformersStage, score_distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 
-class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
+class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
     """Score each text with a cross-encoder, which reads it together with the query: precise, small models, fast.
 
     The scores are the model's raw outputs (logits): a sigmoid would change no order, and round the best texts to 1.
@@ -29,15 +29,12 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and one's are used on the others.
-        backend: what computes: "torch"; on a CPU and faster, "openvino", which gives the same scores to some six
-            digits; "openvino_bf16", faster again, to some three digits. "auto" takes openvino where it is installed,
-            and torch on a GPU; the run's summary names it (see docs/growing.md).
-        store: keeps a model that was exported for a backend.
+        dtype: the numbers that it computes with: "bfloat16" is faster where the processor has it, and changes the third
+            digit; "auto" is what the weights are kept in.
         max_length: tokens of query and text together that are read; the rest of the longer one is cut off. None takes
             the model's own limit.
 
     Raises:
-        ConfigError: a backend other than torch on another device than the CPU.
         ConvragError: when it is used, the model cannot be loaded.
     """
 
@@ -47,11 +44,10 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
         model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2",
         batch_size: Annotated[int, operational, Ge(1)] = 32,
         device: Annotated[str, operational] = "auto",
-        backend: Backend = "torch",
-        store: Store | None = None,
+        dtype: Dtype = "auto",
         max_length: Annotated[int | None, Ge(1)] = None,
     ) -> None:
-        super().__init__(model, device, backend, store)
+        super().__init__(model, device, dtype)
         self.batch_size = batch_size
         self.max_length = max_length
 
@@ -73,7 +69,7 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = self._load_with_backend(CrossEncoder, source, max_length=self.max_length)
+        loaded = self._load(CrossEncoder, source, max_length=self.max_length)
         if loaded.num_labels != 1:
             raise ConvragError(
                 f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
-from convrag import Embedder, Store, operational
-from convrag_neural.backends import Backend, compute_in_batches
-from convrag_neural.local_model import BackendStage
+from convrag import Embedder, operational
+from convrag_neural.batches import compute_in_batches
+from convrag_neural.local_model import Dtype, SentenceTransformersStage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder):
+class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransformer"], Embedder):
     """Embed texts with a sentence-transformers model, from a folder or from the Hugging Face hub.
 
     Args:
@@ -27,14 +27,11 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
             batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and one's are used on the others.
-        backend: what computes: "torch"; on a CPU and faster, "openvino", which gives the same vectors to some six
-            digits; "openvino_bf16", faster again, to some three digits. "auto" takes openvino where it is installed,
-            and torch on a GPU; the run's summary names it (see docs/growing.md).
-        store: keeps a model that was exported for a backend.
+        dtype: the numbers that it computes with: "bfloat16" is faster where the processor has it, and changes the third
+            digit; "auto" is what the weights are kept in.
         max_length: tokens of a text that are read; the rest is cut off. None takes the model's own limit.
 
     Raises:
-        ConfigError: a backend other than torch on another device than the CPU.
         ConvragError: when it is used, the model cannot be loaded.
     """
 
@@ -45,11 +42,10 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
         query_prefix: str = "",
         batch_size: Annotated[int, operational, Ge(1)] = 32,
         device: Annotated[str, operational] = "auto",
-        backend: Backend = "torch",
-        store: Store | None = None,
+        dtype: Dtype = "auto",
         max_length: Annotated[int | None, Ge(1)] = None,
     ) -> None:
-        super().__init__(model, device, backend, store)
+        super().__init__(model, device, dtype)
         self.query_prefix = query_prefix
         self.batch_size = batch_size
         self.max_length = max_length
@@ -72,14 +68,15 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        loaded = self._load_with_backend(SentenceTransformer, source)
+        loaded = self._load(SentenceTransformer, source)
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded
 
 
 def _encode_batch(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
-    vectors: NDArray[np.float32] = model.encode(
-        texts, batch_size=len(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
-    )
-    return vectors
+    from torch.nn.functional import normalize
+
+    vectors = model.encode(texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False)
+    rows: NDArray[np.float32] = normalize(vectors.float()).cpu().numpy()  # in float32 whatever the model computes with
+    return rows

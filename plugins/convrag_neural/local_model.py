@@ -9,22 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
-from convrag import ConvragError, Ranker, Store
+from convrag import ConvragError, Ranker
 from convrag.sdk.model_files import find_cached_revision, find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
 from convrag.sdk.types import Stage
-from convrag_neural.backends import (
-    Backend,
-    Computing,
-    check_backend,
-    choose_backend,
-    describe_backend,
-    find_device,
-    find_missing_extra,
-    identify_backend,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +24,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 M = TypeVar("M")
+
+Dtype = Literal["auto", "float32", "bfloat16"]
+"""What a model computes with; `auto` is what its weights are kept in."""
 
 
 class LocalModelStage(Stage, Generic[M]):
@@ -101,66 +94,40 @@ class LocalModelStage(Stage, Generic[M]):
             raise ConvragError(problem) from error
 
 
-class BackendStage(LocalModelStage[M]):
-    """A stage with a model of sentence-transformers, which other backends than torch may compute.
+class SentenceTransformersStage(LocalModelStage[M]):
+    """A stage with a model of sentence-transformers.
 
     Args:
         model: a folder, or a name on the Hugging Face hub.
         device: where the model runs.
-        backend: what computes.
-        store: keeps the exported model.
+        dtype: the numbers that it computes with.
     """
 
-    def __init__(self, model: str, device: str, backend: Backend, store: Store | None) -> None:
+    def __init__(self, model: str, device: str, dtype: Dtype) -> None:
         super().__init__(model, device)
-        check_backend("ranker" if isinstance(self, Ranker) else "embedder", backend, device)
-        self.backend = backend
-        self.store = store
+        self.dtype = dtype
 
-    @cached_property
-    def computing(self) -> Computing:
-        """The backend that computes: the one that is asked for, or what `auto` chooses on this machine.
+    def _load(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
+        """Load the model: `model_class` is SentenceTransformer or CrossEncoder, which gets `options`."""
+        import torch
 
-        Without a store to keep the exported model in, `auto` is torch.
-        """
-        if self.backend != "auto":
-            return self.backend
-        return "torch" if self.store is None else choose_backend(self.device, self.model, self.revision)
+        model: Any = model_class(source, revision=self.revision, device=find_device(self.device), **options)
+        loaded: M = model if self.dtype == "auto" else model.to(getattr(torch, self.dtype))
+        return loaded
 
-    def check(self) -> Iterator[str]:
-        """Say what is missing: the backend's libraries, or the model."""
-        if extra := find_missing_extra(self.computing):
-            yield str(extra)
-        yield from super().check()
 
-    def content_hash(self) -> str:
-        """Hash the model, and what bears on a backend's results."""
-        return super().content_hash() + identify_backend(self.computing)
+def find_device(device: str) -> str:
+    """Return the device to run on, as torch names it; for `auto` the fastest that this machine has."""
+    if device != "auto":
+        return device
+    import torch
 
-    def note(self) -> str:
-        """Say what `backend=auto` has chosen, where that is not torch."""
-        if self.backend != "auto" or self.computing == "torch":
-            return ""
-        return f"backend=auto: {Path(self.model).name} was computed by {describe_backend(self.computing)}."
-
-    def _load_with_backend(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
-        """Load the model with its backend.
-
-        Args:
-            model_class: SentenceTransformer or CrossEncoder, which gets `options`.
-            source: folder or name.
-            options: of `model_class`.
-        """
-        if extra := find_missing_extra(self.computing):
-            raise extra
-        if self.computing == "torch":
-            return model_class(source, revision=self.revision, device=find_device(self.device), **options)
-        from convrag_neural.exporting import replace_network
-
-        model = model_class(source, revision=self.revision, device="cpu", **options)
-        replace_network(model, self.computing, self.store, super().content_hash())
-        log.info("%s is computed by %s", self.model, describe_backend(self.computing))
-        return model
+    there = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "xpu": torch.xpu.is_available(),
+    }
+    return next((kind for kind, found in there.items() if found), "cpu")
 
 
 def score_distinct(texts: Sequence[str], score: Callable[[list[str]], NDArray[np.floating]]) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from convrag import ConvragError, Ranker
 from convrag.sdk.model_files import find_local_folder, identify_model
-from convrag_neural.backends import find_device, make_batches
-from convrag_neural.local_model import LocalModelStage, find_revision, find_tokenizer_problem
+from convrag_neural.batches import make_batches
+from convrag_neural.local_model import LocalModelStage, find_device, find_revision, find_tokenizer_problem
 
 if TYPE_CHECKING:
     import numpy as np

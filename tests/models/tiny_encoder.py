@@ -1,4 +1,4 @@
-"""Saves a tiny encoder of random weights, of any architecture that `backend=auto` exports.
+"""Saves a tiny encoder of random weights, of an architecture of transformers.
 
 `python tests/models/tiny_encoder.py FOLDER bert` keeps the model for a look.
 """
@@ -34,12 +34,7 @@ def save(folder: Path, architecture: str, *, pairs: bool = False) -> None:
     """
     torch.manual_seed(0)
     tokenizer = _make_tokenizer()
-    sizes = dict(_SIZES)
-    if architecture == "distilbert":
-        sizes = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "max_position_embeddings": LENGTH + 8}
-    if architecture in ("albert", "electra"):
-        sizes["embedding_size"] = 16
-    config = AutoConfig.for_model(architecture, vocab_size=len(tokenizer), pad_token_id=0, num_labels=1, **sizes)
+    config = AutoConfig.for_model(architecture, vocab_size=len(tokenizer), pad_token_id=0, num_labels=1, **_SIZES)
     kind = AutoModelForSequenceClassification if pairs else AutoModel
     kind.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

