@@ -29,8 +29,8 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
             batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and one's are used on the others.
-        dtype: the numbers that it computes with: "bfloat16" is faster where the processor has it, and changes the third
-            digit; "auto" is what the weights are kept in.
+        dtype: the numbers that it computes with; "auto" is what the weights are kept in. "bfloat16" changes the third
+            digit, and is faster on a GPU and on a CPU that computes in it (AMX, AVX512-BF16), slower on others.
         max_length: tokens of query and text together that are read; the rest of the longer one is cut off. None takes
             the model's own limit.
 
