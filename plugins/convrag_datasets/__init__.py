@@ -7,7 +7,7 @@ Most options stand on file_dataset (what files say, once; the corpus of a domain
 * conversations: rows that become conversations; corpus: passages, their fingerprints, and qrels
 
 The options: jsonl (sample too), beir, questions, ir_datasets, huggingface, mtrag; and the published sets cast, ikat,
-topiocqa, qrecc, coral, chatrag, doc2dial and multidoc2dial.
+topiocqa, qrecc, coral and chatrag.
 """
 
 from convrag import Register, hookimpl
@@ -26,8 +26,6 @@ def convrag_register(register: Register) -> None:
     register("dataset", "cast", "convrag_datasets.cast:CastDataset")
     register("dataset", "chatrag", "convrag_datasets.chatrag:ChatragDataset")
     register("dataset", "coral", "convrag_datasets.coral:CoralDataset")
-    register("dataset", "doc2dial", "convrag_datasets.doc2dial:Doc2dialDataset")
     register("dataset", "ikat", "convrag_datasets.ikat:IkatDataset")
-    register("dataset", "multidoc2dial", "convrag_datasets.doc2dial:Multidoc2dialDataset")
     register("dataset", "qrecc", "convrag_datasets.qrecc:QreccDataset")
     register("dataset", "topiocqa", "convrag_datasets.topiocqa:TopiocqaDataset")

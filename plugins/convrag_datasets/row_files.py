@@ -76,17 +76,6 @@ def read_json_rows(path: Path) -> Iterator[Row]:
         yield Row(line.json(), path, line.number)
 
 
-def read_json_fields(path: Path, name: str) -> Iterator[tuple[str, Row]]:
-    """Stream the fields of the object in a field of a file: {name: {field: value}}. Raises DataError."""
-    empty = True
-    with _open_json(path) as file:
-        for key, value in ijson.kvitems(_CheckedJson(file, path), name, use_float=True):
-            empty = False
-            yield key, Row(value, path, place=f"{name}.{key}")
-    if empty:
-        raise DataError(f"this file must hold an object in {name!r}", path=path)
-
-
 class _CheckedJson:
     """The blocks of a JSON file, checked for what ijson lets pass.
 

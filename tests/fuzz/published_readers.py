@@ -9,7 +9,6 @@ from convrag.api.stages import Dataset
 from convrag_datasets.cast import CastDataset
 from convrag_datasets.chatrag import ChatragDataset
 from convrag_datasets.coral import CoralDataset
-from convrag_datasets.doc2dial import Doc2dialDataset
 from convrag_datasets.ikat import IkatDataset
 from convrag_datasets.qrecc import QreccDataset
 from convrag_datasets.topiocqa import TopiocqaDataset
@@ -49,9 +48,6 @@ _QRECC = {
     "Turn_no": 2,
     "Conversation_source": "trec",
 }
-_SPAN = {"id_sp": "1", "start_sp": 0, "end_sp": 4, "text_sp": "Tea.", "title": "Tea", "parent_titles": {"text": []}}
-_DOCUMENT = {"doc_id": "D#1_0", "title": "D", "domain": "dmv", "doc_text": "Tea.", "spans": {"1": _SPAN}}
-_DIALOGUE = [{"turn_id": 1, "role": "user", "da": "query", "references": [], "utterance": "Why?"}]
 _CORAL_TURN = {
     "turn_id": 1,
     "question": "What is tea?",
@@ -87,8 +83,6 @@ def _read(name: str, make: Make, others: Mapping[str, str]) -> Callable[[Path], 
     return read
 
 
-_DIAL = {"dial_data": {"dmv": {"D#1_0": [{"dial_id": "9", "doc_id": "D#1_0", "domain": "dmv", "turns": _DIALOGUE}]}}}
-_DOC = "doc2dial_doc.json"
 _SETS: dict[str, tuple[str, Make, dict[str, str], Any]] = {
     "cast_2020": (
         "2020/2020_manual_evaluation_topics_v1.0.json",
@@ -110,18 +104,6 @@ _SETS: dict[str, tuple[str, Make, dict[str, str], Any]] = {
     ),
     "topiocqa": ("data/topiocqa_valid.jsonl", lambda folder: TopiocqaDataset(path=folder), {}, _TOPIOCQA),
     "qrecc": ("qrecc_test.json", lambda folder: QreccDataset(path=folder), {}, [_QRECC]),
-    "doc2dial": (
-        _DOC,
-        lambda folder: Doc2dialDataset(path=folder),
-        {"doc2dial_dial_validation.json": json.dumps(_DIAL)},
-        {"doc_data": {"dmv": {"D#1_0": _DOCUMENT}}},
-    ),
-    "doc2dial_dialogues": (
-        "doc2dial_dial_validation.json",
-        lambda folder: Doc2dialDataset(path=folder),
-        {_DOC: json.dumps({"doc_data": {"dmv": {"D#1_0": _DOCUMENT}}})},
-        _DIAL,
-    ),
     "coral": (
         "test/new_test_conversation.json",
         lambda folder: CoralDataset(path=folder),
