@@ -34,6 +34,7 @@
 * `citations`: finds and checks the citations of an answer.
 * `history`: what a stage reads of a conversation's history, turn by turn.
 * `transcript`: a conversation as Markdown, its numbered passages, and what people know them by.
+* `turn_spans`: a turn as spans: its stages and their calls of language models, for trackers that trace.
 * `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `words`: the words of a text, stop words, and stems.

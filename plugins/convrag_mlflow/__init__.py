@@ -4,8 +4,7 @@ tracker              what is logged at which event
 connection           addresses, whether MLflow can log here, and an experiment that is connected to at its first use
 experiment           the runs of an experiment; a grid's parent run and the runs of its cells
 run_data             parameters, metrics, tags, names and data sets of runs
-turn_trace           a turn while it runs, and as a trace; traces of chats, servers and programs, written in a thread
-stage_spans          the spans of a turn: its stages and their calls of language models
+turn_trace           turns as traces: those of runs, and of chats, servers and programs, written in a thread
 trace_log            writes traces, and deletes a run's
 """
 

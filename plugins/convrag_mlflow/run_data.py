@@ -16,8 +16,8 @@ from convrag.sdk.printable import make_printable
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
 from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
+from convrag.sdk.turn_spans import get_option
 from convrag.sdk.types import Sweep, Usage
-from convrag_mlflow.stage_spans import get_option
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = ("convrag", "hydra-core", "litellm", "mlflow-skinny", "numpy", "scikit-learn", "torch", "transformers")

@@ -3,10 +3,9 @@
 import json
 import logging
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 from uuid import uuid4
 
 from mlflow import MlflowClient
@@ -17,13 +16,20 @@ from mlflow.tracing.client import TracingClient
 from convrag.sdk.printable import make_printable
 from convrag.sdk.secrets import redact
 from convrag.sdk.streaming import mend_surrogates
+from convrag.sdk.turn_spans import Clear, Row, clear_all
 from convrag_mlflow.run_data import clip_text
-from convrag_mlflow.stage_spans import Row
 
 log = logging.getLogger(__name__)
 
-Clear = Callable[[str], str]
-"""Takes keys, passwords and control characters out of a text."""
+_NAMES = {
+    "kind": "mlflow.spanType",
+    "inputs": "mlflow.spanInputs",
+    "outputs": "mlflow.spanOutputs",
+    "tokens": "mlflow.chat.tokenUsage",
+    "cost": "mlflow.llm.cost",
+    "model": "mlflow.llm.model",
+}
+"""Attributes that MLflow has names for: it shows them, and counts by them."""
 
 _BATCH = 20  # turns whose spans are written at once
 _DELETED = 100  # traces that MLflow deletes at once
@@ -81,7 +87,7 @@ class TraceLog:
         return make_printable(mend_surrogates(redact(text, address=self._secret)))
 
     def _make_trace(self, turn: Row, run_id: str, clear: Clear) -> tuple[TraceInfo, list[Span]]:
-        turn = _clear_all(turn, clear)
+        turn = clear_all(turn, clear)
         number = uuid4()
         trace_id, root = f"tr-{number.hex}", turn["spans"][0]
         metadata = {
@@ -114,7 +120,8 @@ def _make_span(span: Row, trace_id: str, number: bytes, place: int) -> Span:
     events, error = span["events"], span["error"]
     if error:
         events = {**events, "exception": {"exception.message": error}}
-    attributes = {name: json.dumps(value, ensure_ascii=False) for name, value in span["attributes"].items()}
+    given = {_NAMES.get(name, name): value for name, value in span["attributes"].items()}
+    attributes = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items()}
     return Span.from_dict(
         {
             "trace_id": b64encode(number).decode(),
@@ -134,14 +141,3 @@ def _make_span(span: Row, trace_id: str, number: bytes, place: int) -> Span:
 
 def _encode_place(place: int) -> str:
     return b64encode((place + 1).to_bytes(8, "big")).decode()
-
-
-def _clear_all(value: Any, clear: Clear) -> Any:
-    """Plain data with every text cleared, keys included."""
-    if isinstance(value, str):
-        return clear(value)
-    if isinstance(value, Mapping):
-        return {clear(key): _clear_all(each, clear) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clear_all(each, clear) for each in value]
-    return value

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hookimpl
 from convrag.sdk.files import writing
+from convrag.sdk.turn_spans import TurnTrace
 from convrag.sdk.types import Sweep
 from convrag_mlflow.connection import MODULES, Connection, find_problem, make_folder, redact_uri, resolve_uri
-from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, TurnTrace, describe_options
+from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, describe_options, make_trace
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class MlflowTracker(Tracker):
             self._check_address(self._conversations.connection)
             self._conversations.start()  # MLflow is imported while the first question is typed
             tags = {"convrag.configuration": describe_options(config), "convrag.model": model}
-            self._takers[id(config)] = lambda turn, record: self._conversations.add(turn.make(record, tags))
+            self._takers[id(config)] = lambda turn, record: self._conversations.add(make_trace(turn, record, tags))
 
     @hookimpl
     def convrag_conversations_ended(self, seconds: float) -> str | None:

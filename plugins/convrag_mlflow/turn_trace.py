@@ -1,67 +1,22 @@
-"""A turn as a trace: noted while it runs, kept for the run's end or, in conversations, written in a thread."""
+"""Turns as traces: kept for the run's end or, in conversations, written in a thread."""
 
 import atexit
 import json
 import logging
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from queue import Full, Queue
 from tempfile import TemporaryFile
 from typing import Any
 
-from convrag import Question, TurnRecord
+from convrag import TurnRecord
 from convrag.sdk.tasks.turns import Stages
+from convrag.sdk.turn_spans import Row, TurnTrace, count_usage, get_option
 from convrag.sdk.types import Usage
 from convrag_mlflow.connection import Connection
-from convrag_mlflow.stage_spans import (
-    COST,
-    TOKENS,
-    EndedStage,
-    Exchange,
-    Row,
-    count_usage,
-    describe_result,
-    get_option,
-    make_span,
-    make_stage_spans,
-)
 
 log = logging.getLogger(__name__)
-
-
-class TurnTrace:
-    """One turn while it runs.
-
-    Args:
-        config: of the run or of the pipeline: the options of the stages, and which history a turn sees.
-        question: with the history that the turn sees.
-    """
-
-    def __init__(self, config: Mapping[str, Any], question: Question) -> None:
-        self.config = config
-        self._history: Sequence[Exchange] = [
-            {"question": turn.question, "answer": turn.answer} for turn in question.history
-        ]
-        self._start = time.time_ns()
-        self._end = 0
-        self._stages: list[EndedStage] = []
-
-    def end_stage(self, stage: str, record: TurnRecord) -> None:
-        """Note that a stage has ended."""
-        ranking = record.hits if stage == "retriever" else ()
-        self._stages.append(EndedStage(stage, time.time_ns(), len(record.replies), ranking))
-
-    def end(self) -> None:
-        """Note that the turn has ended."""
-        self._end = time.time_ns()
-
-    def make(self, record: TurnRecord, tags: Mapping[str, str] | None = None) -> Row:
-        """Return the trace as plain data, which `TraceLog.write` understands, with further tags."""
-        history = None if self.config.get("history") == "none" else self._history
-        stages = make_stage_spans(record, self._stages, self._start, history, self.config)
-        return _make_trace(record, self._start, self._end, stages, tags or {})
 
 
 class RunTurns:
@@ -78,7 +33,7 @@ class RunTurns:
     def add(self, record: TurnRecord) -> None:
         """Keep a turn with all that its record says now; one that this run has not asked is left out."""
         if turn := self._ended.pop((record.conversation_id, record.turn_id), None):
-            self._file.write(f"{json.dumps(turn.make(record))}\n")
+            self._file.write(f"{json.dumps(make_trace(turn, record))}\n")
 
     def read(self) -> Iterator[Row]:
         """Yield the turns."""
@@ -90,25 +45,8 @@ class RunTurns:
         self._file.close()
 
 
-def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row], further_tags: Mapping[str, str]) -> Row:
+def make_trace(turn: TurnTrace, record: TurnRecord, further_tags: Mapping[str, str] | None = None) -> Row:
     """A turn as plain data: "conversation", "question", "answer", "error", "tags", "tokens", "cost" and "spans"."""
-    row = record.to_dict()
-    told = {
-        "convrag.conversation": record.conversation_id,
-        "convrag.turn": record.turn_id,
-        "convrag.number": record.number,
-        "convrag.domain": record.domain,
-        "convrag.models": sorted({reply.model for _, reply in record.replies if reply.model}),
-        "convrag.profile": row.get("profile"),
-        "convrag.fallbacks": row["fallbacks"],
-        "convrag.labels": row["labels"],
-        "convrag.reference": record.reference,
-        "convrag.relevant": row["gold"],
-    }
-    attributes = {name: value for name, value in told.items() if value}
-    question = {"question": record.original_query}
-    result = describe_result(record)
-    root = make_span("turn", "CHAIN", start, end, question, result, attributes, parent=None, error=record.error)
     counted = count_usage(sum(record.usage.values(), Usage()))
     tags = {
         "mlflow.traceName": "turn",
@@ -118,7 +56,7 @@ def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row], fur
         "convrag.attempt": str(record.attempt or ""),
         "convrag.fallbacks": " ".join(record.fallbacks),
         "convrag.error": record.error,
-        **further_tags,
+        **(further_tags or {}),
     }
     return {
         "conversation": record.conversation_id,
@@ -126,9 +64,9 @@ def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row], fur
         "answer": record.answer.text,
         "error": record.error,
         "tags": tags,
-        "tokens": counted.get(TOKENS),
-        "cost": counted.get(COST),
-        "spans": [root, *stages],
+        "tokens": counted.get("tokens"),
+        "cost": counted.get("cost"),
+        "spans": turn.make(record),
     }
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from convrag import Completion, Message, Prompt
+from convrag.sdk.turn_spans import make_call_spans
 from convrag.sdk.types import Usage
-from convrag_mlflow.stage_spans import make_call_spans
 
 SECOND = 10**9
 
@@ -38,7 +38,7 @@ def test_a_rule_is_no_chat_and_an_unknown_price_is_none() -> None:
     unpriced = make_call(1.0, cost=None)
     rule = make_call(1.0, (0, 0), None)
     first, second = make_call_spans([unpriced, rule], Usage(calls=2), 0, 4 * SECOND, parent=0)
-    assert (first["attributes"]["mlflow.spanType"], second["attributes"]["mlflow.spanType"]) == ("CHAT_MODEL", "TASK")
-    assert "mlflow.llm.cost" not in first["attributes"]
-    assert first["attributes"]["mlflow.chat.tokenUsage"] == {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
-    assert "mlflow.chat.tokenUsage" not in second["attributes"]
+    assert (first["attributes"]["kind"], second["attributes"]["kind"]) == ("CHAT_MODEL", "TASK")
+    assert "cost" not in first["attributes"]
+    assert first["attributes"]["tokens"] == {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+    assert "tokens" not in second["attributes"]

@@ -1,19 +1,20 @@
-"""The spans of a turn: its stages, each followed by the calls of language models that it made."""
+"""A turn as spans, for a tracker that traces: the turn, its stages, and the calls of language models that they made.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+A tracker makes a `TurnTrace` when a turn starts, tells it of each stage, and takes its spans when the turn has ended.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convrag import Completion, Hit, Passage, Prompt, TurnRecord
+from convrag.api.records import TurnRecord, Usage
+from convrag.api.rows import make_plain
+from convrag.api.types import Completion, Hit, Passage, Prompt, Question
 from convrag.sdk.groups import OPTION_KEY
-from convrag.sdk.rows import make_plain
-from convrag.sdk.types import Usage
 
-TOKENS, COST, MODEL = "mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.model"
-"""The attributes of a span from which MLflow counts."""
-
-_TYPES = {"memory": "MEMORY", "retriever": "RETRIEVER", "reranker": "RERANKER"}
-"""Stage -> the type of its span, as MLflow names them; the others are a CHAIN."""
+_KINDS = {"memory": "MEMORY", "retriever": "RETRIEVER", "reranker": "RERANKER"}
+"""Stage -> the kind of its span; the others are a CHAIN."""
 
 Row = dict[str, Any]
 Exchange = Mapping[str, str]
@@ -39,6 +40,58 @@ class EndedStage:
     error: str = ""
 
 
+class TurnTrace:
+    """One turn while it runs, and as spans when it has ended.
+
+    Args:
+        config: of the run or of the pipeline: the options of the stages, and which history a turn sees.
+        question: with the history that the turn sees.
+    """
+
+    def __init__(self, config: Mapping[str, Any], question: Question) -> None:
+        self.config = config
+        self._history: Sequence[Exchange] = [
+            {"question": turn.question, "answer": turn.answer} for turn in question.history
+        ]
+        self._start = time.time_ns()
+        self._end = 0
+        self._stages: list[EndedStage] = []
+
+    def end_stage(self, stage: str, record: TurnRecord) -> None:
+        """Note that a stage has ended."""
+        ranking = record.hits if stage == "retriever" else ()
+        self._stages.append(EndedStage(stage, time.time_ns(), len(record.replies), ranking))
+
+    def end(self) -> None:
+        """Note that the turn has ended."""
+        self._end = time.time_ns()
+
+    def make(self, record: TurnRecord) -> list[Row]:
+        """Make the spans: the turn's own first, then its stages, each followed by its calls."""
+        history = None if self.config.get("history") == "none" else self._history
+        stages = make_stage_spans(record, self._stages, self._start, history, self.config)
+        row = record.to_dict()
+        told = {
+            "convrag.conversation": record.conversation_id,
+            "convrag.turn": record.turn_id,
+            "convrag.number": record.number,
+            "convrag.domain": record.domain,
+            "convrag.models": sorted({reply.model for _, reply in record.replies if reply.model}),
+            "convrag.profile": row.get("profile"),
+            "convrag.fallbacks": row["fallbacks"],
+            "convrag.labels": row["labels"],
+            "convrag.reference": record.reference,
+            "convrag.relevant": row["gold"],
+        }
+        attributes = {name: value for name, value in told.items() if value}
+        question = {"question": record.original_query}
+        result = describe_result(record)
+        root = make_span(
+            "turn", "CHAIN", self._start, self._end, question, result, attributes, parent=None, error=record.error
+        )
+        return [root, *stages]
+
+
 def make_span(
     name: str,
     kind: str,
@@ -56,17 +109,17 @@ def make_span(
 
     Args:
         name: of the stage, or of the task of a language model.
-        kind: as MLflow names it: "RETRIEVER", "CHAT_MODEL", ...
+        kind: "CHAIN", "MEMORY", "RETRIEVER", "RERANKER", "CHAT_MODEL", or "TASK" for what a rule does.
         start: in nanoseconds since 1970.
         end: likewise.
         inputs: plain data; None for none.
         outputs: likewise.
-        attributes: name -> plain data.
+        attributes: name -> plain data; "model", "tokens" and "cost" where the span has them.
         parent: the parent's place in the list of the turn's spans; None for the root, which is the first.
         error: why it failed; empty if it did not.
         events: name -> attributes.
     """
-    given = {**attributes, "mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
+    given = {**attributes, "kind": kind, "inputs": inputs, "outputs": outputs}
     attributes = {key: value for key, value in given.items() if value is not None}
     span = {"name": name, "start": start, "end": end, "parent": parent, "attributes": attributes}
     return {**span, "error": error, "events": dict(events or {})}
@@ -108,7 +161,7 @@ def make_stage_spans(
         }
         counted = {} if calls else count_usage(usage)
         attributes = {**counted, **{key: value for key, value in told.items() if value}}
-        kind = _TYPES.get(name, "CHAIN")
+        kind = _KINDS.get(name, "CHAIN")
         events = {"fallback": {"reason": fallback}} if fallback else {}
         outputs = None if stage.error else outputs
         spans.append(
@@ -143,12 +196,12 @@ def make_call_spans(
         counted = count_usage(reply)
         attributes = {
             **counted,
-            MODEL: reply.model or None,
+            "model": reply.model or None,
             "convrag.stored": stored,
             "convrag.retries": reply.retries,
             "convrag.seconds": reply.seconds,
         }
-        kind = "CHAT_MODEL" if TOKENS in counted else "TASK"  # rules count no tokens
+        kind = "CHAT_MODEL" if counted.get("tokens") else "TASK"  # rules count no tokens
         messages = {"messages": [{"role": each.role, "content": each.content} for each in prompt.messages]}
         choice: Row = {
             "index": 0,
@@ -162,16 +215,16 @@ def make_call_spans(
 
 
 def count_usage(of: Usage | Completion) -> Row:
-    """The attributes with the tokens and the cost in US dollars of a call, a stage or a turn.
+    """The attributes "tokens" and "cost" (in US dollars) of a call, a stage or a turn.
 
     No tokens where no language model was asked; no cost where that is nothing, or not known.
     """
     counted: Row = {}
     if total := of.prompt_tokens + of.completion_tokens:
         tokens = {"input_tokens": of.prompt_tokens, "output_tokens": of.completion_tokens, "total_tokens": total}
-        counted[TOKENS] = tokens | ({"cache_read_input_tokens": of.cached_tokens} if of.cached_tokens else {})
+        counted["tokens"] = tokens | ({"cache_read_input_tokens": of.cached_tokens} if of.cached_tokens else {})
     if of.cost_usd:
-        counted[COST] = {"total_cost": float(of.cost_usd)}
+        counted["cost"] = {"total_cost": float(of.cost_usd)}
     return counted
 
 
@@ -275,3 +328,18 @@ def get_option(config: Mapping[str, Any], group: str) -> str:
 
 def _to_nanoseconds(seconds: float | None) -> int:
     return round((seconds or 0.0) * 1e9)
+
+
+Clear = Callable[[str], str]
+"""Takes keys, passwords and control characters out of a text."""
+
+
+def clear_all(value: Any, clear: Clear) -> Any:
+    """Plain data with every text cleared, keys included."""
+    if isinstance(value, str):
+        return clear(value)
+    if isinstance(value, Mapping):
+        return {clear(key): clear_all(each, clear) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [clear_all(each, clear) for each in value]
+    return value
