@@ -93,7 +93,8 @@ class Bench:
         with corpus.open("w", encoding="utf-8") as file:
             for passage in self.dataset.corpus("default"):
                 file.write(f"{json.dumps({'_id': passage.id, 'text': passage.text})}\n")
-        (self.folder / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "of"}\n', encoding="utf-8")
+        query = {"_id": "c<::>1", "text": next(iter(self.dataset.queries(1)))[0].text}
+        (self.folder / "queries.jsonl").write_text(f"{json.dumps(query)}\n", encoding="utf-8")
         files = [f"dataset.corpus={corpus}", f"dataset.queries={self.folder / 'queries.jsonl'}"]
         command = [sys.executable, "-m", "convrag", "dataset=jsonl", *files, f"retriever={self.engine}", "tracker=none"]
         seconds, memory = run_process([*command, "task=index"], self.folder)
