@@ -17,6 +17,8 @@ _KINDS = {"memory": "MEMORY", "retriever": "RETRIEVER", "reranker": "RERANKER"}
 """Stage -> the kind of its span; the others are a CHAIN."""
 
 Row = dict[str, Any]
+"""A span as plain data, as `make_span` makes it."""
+
 Exchange = Mapping[str, str]
 """A turn as later ones see it: its "question" and "answer"."""
 
