@@ -37,3 +37,17 @@ class Verdict(BaseModel):
     """Whether something is so, or partly."""
 
     verdict: Annotated[Literal["yes", "partly", "no"], BeforeValidator(_lower)]
+
+
+class GoalVerdict(BaseModel):
+    """What a judge says of a conversation: which facts are given, whether the goal is reached, and contradictions."""
+
+    facts: list[bool]
+    reached: bool
+    contradiction: bool
+
+
+def goal_form(count: int) -> type[GoalVerdict]:
+    """The form of a verdict on `count` facts."""
+    exact: Any = (Annotated[list[bool], Field(min_length=count, max_length=count)], ...)
+    return create_model("GoalVerdict", __base__=GoalVerdict, facts=exact)

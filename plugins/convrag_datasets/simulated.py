@@ -1,0 +1,162 @@
+"""dataset=simulated: users with a goal, by rules or played by a language model, who talk with the pipeline."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Interval
+
+from convrag import LLM, ConfigError, Conversation, Dataset, PromptTemplate, Report, Turn, TurnRecord
+from convrag.sdk.identity import digest
+from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.sdk.played import LIBRARIES, Fact, PlayedConversation
+from convrag_datasets.conversations import format_turn_id
+from convrag_datasets.corpus import hash_content
+from convrag_datasets.jsonl import SampleDataset
+from convrag_datasets.over_corpus import OverCorpus
+from convrag_datasets.questions import QuestionsDataset
+from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.rows import Row, UniqueIds
+from convrag_datasets.users import ModelUser, RuleUser
+
+_KEYS = ("id", "goal", "facts", "question", "answer", "domain")
+_FACT_KEYS = ("fact", "question", "again")
+
+
+class SimulatedDataset(OverCorpus):
+    """Users with a goal who talk with the pipeline until it is reached: each question depends on the answers before.
+
+    `dataset=simulated dataset.llm=claude dataset.path=users.jsonl dataset.corpus=documents`: the model plays the users.
+    A line of the file is a user: {"id": "u1", "goal": "Plan my parental leave.", "facts": [...], "question": "the first
+    one", "answer": "what reaches the goal"}; without `answer`, all facts do. A fact is a text, or {"fact": "It is paid
+    for 14 weeks.", "question": "Is it paid?", "again": "Is parental leave paid?"}.
+
+    Without `dataset.llm` the users are played by rules, which are no people: they ask the `question` of each fact in
+    turn, once more in other words (`again`) where the answer lacks the fact by its words, and stop when all are given.
+    So every fact needs a `question`. metrics=goal_success measures the conversations.
+
+    Args:
+        llm: the language model that plays the users, `dataset.llm=gpt4`; by default, rules do.
+        path: the file, or a folder that task=questions has written: its answers are the facts. By default some users
+            who ask about the corpus of dataset=sample.
+        corpus: the data set whose passages are searched, with its own parameters below `dataset.corpus`.
+        turns: after which a user gives up.
+        confirm: whether users by rules ask for the first fact again at the end, to see whether answers keep it.
+        temperature: of the prompt; None leaves it to the llm.
+        user_prompt: a Jinja file to use instead of this package's user.jinja.
+
+    Raises:
+        ConfigError: a path is given, and no corpus.
+        DataError: the prompt is missing or no template.
+    """
+
+    libraries = ("pydantic", *LIBRARIES)
+
+    def __init__(
+        self,
+        *,
+        llm: LLM | None = None,
+        path: Path | None = None,
+        corpus: Dataset | None = None,
+        turns: Annotated[int, Interval(ge=1, le=1000)] = 10,
+        confirm: bool = False,
+        temperature: float | None = None,
+        user_prompt: Path | None = None,
+    ) -> None:
+        if path and corpus is None:
+            raise ConfigError(
+                "dataset=simulated needs the data set that the users ask about: "
+                "dataset.corpus=documents dataset.corpus.path=FOLDER, say"
+            )
+        super().__init__(corpus or SampleDataset())
+        self.path = path or Path(str(resources.files(__package__).joinpath("sample", "users.jsonl")))
+        self.questions = QuestionsDataset(path=self.path, corpus=self.corpus_dataset) if self.path.is_dir() else None
+        self.by_rules = llm is None
+        template = PromptTemplate("user", package="convrag_datasets", path=user_prompt)
+        self.prompt_templates = () if self.by_rules else (template,)
+        self._user = ModelUser(llm, template, temperature) if llm else RuleUser(confirm)
+        self._turns = turns
+        self._talks = Lazy(self._read)
+
+    def check(self) -> Iterable[str]:
+        """The errors of the files."""
+        return (self.questions.check() if self.questions else ()) or collect_problems(self._talks)
+
+    def content_hash(self) -> str:
+        """A hash of the files."""
+        corpus = self.corpus_dataset.content_hash()
+        return digest([self.questions.content_hash() if self.questions else hash_content(self.path), corpus])
+
+    def note(self) -> str:
+        """Says that rules play the users."""
+        return "the users are played by rules, not by a language model or people" if self.by_rules else ""
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield a conversation for each user, in the order of the file, with the turn that it can begin with."""
+        return iter(self._talks())
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """How the conversations ended."""
+        ends = Counter(record.labels["goal"] for record in records if "goal" in record.labels)
+        said = ", ".join(f"{name} {number}" for name, number in ends.most_common())
+        return Report("users", (f"Simulated users, goals: {said}.",), dict(ends)) if ends else None
+
+    def _read(self) -> tuple[PlayedConversation, ...]:
+        if self.questions:
+            return tuple(self._read_questions(self.questions))
+        ids, talks = UniqueIds("user"), list[PlayedConversation]()
+        for row in read_json_rows(self.path):
+            talks.append(self._read_user(replace(row, place=row.place or "user")))
+            ids.add(talks[-1].id, row)
+        if not talks:
+            raise Row({}, self.path).error("this file has no users")
+        return tuple(talks)
+
+    def _read_user(self, row: Row) -> PlayedConversation:
+        _check_keys(row, _KEYS)
+        goal, opening = row.require_text("goal"), row.optional_text("question")
+        items = [self._read_fact(item, goal, "" if n else opening) for n, item in enumerate(row.require_items("facts"))]
+        domain, known = row.optional_text("domain") or self.domains()[0], self.domains()
+        if domain not in known:
+            raise row.error(f"the domain {domain!r} is none of the corpus: {', '.join(known)}")
+        return self._make(row.require_id("id"), goal, items, domain, opening, row.optional_text("answer"))
+
+    def _read_fact(self, row: Row, goal: str, opening: str) -> Fact:
+        if isinstance(row.value, str):
+            row = replace(row, value={"fact": row.value})
+        _check_keys(row, _FACT_KEYS)
+        question = opening or row.optional_text("question")
+        if self.by_rules and not question:
+            raise row.error("a user by rules needs a `question` for each fact; a language model finds its own words")
+        return Fact(row.require_text("fact"), question, row.optional_text("again") or f"{goal} {question}")
+
+    def _read_questions(self, questions: QuestionsDataset) -> Iterator[PlayedConversation]:
+        clear = questions.rewrites().get("standalone", {})
+        for each in questions.conversations():
+            facts = [Fact(turn.answer, turn.question, clear.get(turn.id, turn.question)) for turn in each.turns]
+            goal = f"Find out: {' '.join(fact.again for fact in facts)}"
+            yield self._make(each.id, goal, facts, each.domain, facts[0].question)
+
+    def _make(
+        self, name: str, goal: str, facts: list[Fact], domain: str, opening: str, answer: str = ""
+    ) -> PlayedConversation:
+        opening = opening or facts[0].question
+        first = Turn(format_turn_id(name, 1), opening or goal, facts[0].text if opening else "")
+        return PlayedConversation(
+            name,
+            (first,),
+            domain,
+            goal=goal,
+            facts=tuple(facts),
+            reached_by=answer,
+            most_turns=self._turns,
+            player=self._user.play,
+        )
+
+
+def _check_keys(row: Row, known: tuple[str, ...]) -> None:
+    if unknown := row.other_fields(*known):
+        raise row.error(f"unknown key {next(iter(unknown))!r}; known are {', '.join(known)}")

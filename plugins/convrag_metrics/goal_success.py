@@ -1,0 +1,131 @@
+"""`metrics=goal_success`: conversations of dataset=simulated: whether and how soon users reached their goal."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+from annotated_types import Ge
+
+from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, Report, Turn, TurnRecord, operational
+from convrag.sdk.judges import Judge
+from convrag.sdk.llm_rewriter import format_exchanges
+from convrag.sdk.parallel import map_parallel
+from convrag.sdk.played import LIBRARIES, PlayedConversation
+
+_MEASURES = [
+    "goal_reached",
+    "turns_left",
+    "turns_needed",
+    "questions_repeated",
+    "facts_given",
+    "facts_kept",
+    "answers_contradict",
+]
+
+
+class GoalSuccessMetrics(Metrics):
+    """Whether simulated users reach their goal (dataset=simulated), in how many turns, and what the answers gave them.
+
+    goal_reached is 1 where the user was content, else 0; turns_needed how many turns that took, and all that a user has
+    where it was not reached; turns_left the rest of these: higher is better, so that
+    `sweep.metric=turns_left` puts the system first that needs fewest turns. questions_repeated is how often the user
+    had to ask again. facts_given is the share of the facts that some answer gives, by its words and numbers; facts_kept
+    the share of those asked for again after they were given that the later answer still gives. Where `llm` is a
+    language model, it judges goal_reached and facts_given, and answers_contradict is 1 where two of our answers
+    contradict each other. Each conversation counts once: its values stand at its first turn.
+
+    Args:
+        dataset: has the goals and the facts.
+        llm: the judge, which should be neither the model that answers nor the one that plays the users.
+        temperature: of its calls; None leaves it to the llm.
+        prompt: a Jinja file to use instead of this package's goal.jinja.
+        workers: conversations that are judged in parallel.
+
+    Raises:
+        DataError: the prompt is missing or no template.
+    """
+
+    libraries = ("pydantic", *LIBRARIES)
+    reads = ("answer",)
+
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        llm: LLM,
+        temperature: float | None = 0.0,
+        prompt: Path | None = None,
+        workers: Annotated[int, operational, Ge(1)] = 4,
+    ) -> None:
+        self.dataset = dataset
+        self.template = PromptTemplate("goal", package="convrag_metrics", path=prompt)
+        self.judge = Judge("llm", llm, {"temperature": temperature}) if llm.tasks is None else None
+        self.prompt_templates = (self.template,) if self.judge else ()
+        self.workers = workers
+
+    def list_measures(self) -> Sequence[str]:
+        return _MEASURES if self.judge else _MEASURES[:-1]
+
+    def explain_gap(self) -> str:
+        if any(isinstance(each, PlayedConversation) for each in self.dataset.conversations()):
+            return ""
+        return "the data set has no users with goals: dataset=simulated has"
+
+    def measure(self, records: Iterable[TurnRecord]) -> Measurement:
+        """The measures of each conversation, at its first turn; and how many the judge could not judge."""
+        talks = {each.id: each for each in self.dataset.conversations() if isinstance(each, PlayedConversation)}
+        said: dict[str, list[TurnRecord]] = {}
+        for record in records:
+            if record.conversation_id in talks:
+                said.setdefault(record.conversation_id, []).append(record)
+        problems: list[str] = []
+        judge = partial(self._measure, talks, problems)
+        measured = map_parallel(judge, list(said.values()), "judging", workers=self.workers)
+        values = {turns[0].turn_id: found for turns, found in zip(said.values(), measured, strict=True)}
+        lines = (
+            [f"Goals: {len(problems)} judged by words, for the judge gave no verdict: {problems[0]}"]
+            if problems
+            else []
+        )
+        return Measurement(values, report=Report("judging", tuple(lines)) if lines else None)
+
+    def _measure(
+        self, talks: Mapping[str, PlayedConversation], problems: list[str], records: list[TurnRecord]
+    ) -> dict[str, float]:
+        talk, ends = talks[records[0].conversation_id], [record.labels.get("goal") for record in records]
+        given = [[fact.is_given(record.answer.text) for record in records] for fact in talk.facts]
+        reached = "reached" in ends
+        needed = ends.index("reached") + 1 if reached else talk.most_turns
+        kept = [kept for number, row in enumerate(given, 1) for kept in _list_kept(records, row, number)]
+        values = {
+            "goal_reached": float(reached),
+            "turns_needed": float(needed),
+            "turns_left": float(talk.most_turns - needed),
+            "questions_repeated": float(sum(record.labels.get("asked") == "again" for record in records)),
+            "facts_given": fmean(map(any, given)),
+            **({"facts_kept": fmean(kept)} if kept else {}),
+        }
+        return values | self._ask_judge(talk, records, problems)
+
+    def _ask_judge(self, talk: PlayedConversation, records: list[TurnRecord], problems: list[str]) -> dict[str, float]:
+        if self.judge is None:
+            return {}
+        from convrag_metrics.verdicts import goal_form
+
+        history = format_exchanges(Turn(each.turn_id, each.original_query, each.answer.text) for each in records)
+        inputs = {"goal": talk.goal, "facts": [fact.text for fact in talk.facts], "answer": talk.reached_by}
+        failed: list[str] = []
+        reply = self.judge.ask(self.template, goal_form(len(talk.facts)), failed, history=history, **inputs)
+        if reply is None:
+            problems += failed[:1]
+            return {}
+        given, contradicts = fmean(reply.facts), float(reply.contradiction)
+        return {"goal_reached": float(reply.reached), "facts_given": given, "answers_contradict": contradicts}
+
+
+def _list_kept(records: Sequence[TurnRecord], given: Sequence[bool], fact: int) -> list[bool]:
+    """Whether each later answer to a question for a fact still gives it, after the first that gave it."""
+    asked = [place for place, record in enumerate(records) if record.labels.get("fact") == fact]
+    return [given[place] for place in asked if any(given[:place])]
