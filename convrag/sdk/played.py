@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from convrag.api.records import TurnRecord
 from convrag.api.types import Conversation, Turn
@@ -56,6 +56,10 @@ class PlayedConversation(Conversation):
     reached_by: str = ""
     most_turns: int = 10
     player: Callable[["PlayedConversation", list[TurnRecord]], Iterator[Turn]] = field(compare=False, repr=False)
+
+    def prompt_inputs(self) -> dict[str, Any]:
+        """The inputs of prompts that speak of the goal."""
+        return {"goal": self.goal, "facts": [fact.text for fact in self.facts], "answer": self.reached_by}
 
     def is_reached(self, answers: Sequence[str]) -> bool:
         """Whether answers have given all that the goal asks for, by their words."""

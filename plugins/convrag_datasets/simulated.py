@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from convrag import LLM, ConfigError, Conversation, Dataset, PromptTemplate, Report, Turn, TurnRecord
+from convrag import LLM, ConfigError, Conversation, DataError, Dataset, PromptTemplate, Report, Turn, TurnRecord
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.played import LIBRARIES, Fact, PlayedConversation
@@ -20,10 +21,6 @@ from convrag_datasets.over_corpus import OverCorpus
 from convrag_datasets.questions import QuestionsDataset
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row, UniqueIds
-from convrag_datasets.users import ModelUser, RuleUser
-
-_KEYS = ("id", "goal", "facts", "question", "answer", "domain")
-_FACT_KEYS = ("fact", "question", "again")
 
 
 class SimulatedDataset(OverCorpus):
@@ -77,8 +74,11 @@ class SimulatedDataset(OverCorpus):
         self.by_rules = llm is None
         template = PromptTemplate("user", package="convrag_datasets", path=user_prompt)
         self.prompt_templates = () if self.by_rules else (template,)
-        self._user = ModelUser(llm, template, temperature) if llm else RuleUser(confirm)
-        self._turns = turns
+        self._play: dict[str, Any] = {"most_turns": turns, "player": partial(play_by_rules, confirm)}
+        if llm:
+            from convrag_datasets.model_user import ModelUser
+
+            self._play["player"] = ModelUser(llm, template, temperature).play
         self._talks = Lazy(self._read)
 
     def check(self) -> Iterable[str]:
@@ -106,57 +106,70 @@ class SimulatedDataset(OverCorpus):
 
     def _read(self) -> tuple[PlayedConversation, ...]:
         if self.questions:
-            return tuple(self._read_questions(self.questions))
+            return tuple(map(self._convert, self.questions.conversations()))
         ids, talks = UniqueIds("user"), list[PlayedConversation]()
         for row in read_json_rows(self.path):
             talks.append(self._read_user(replace(row, place=row.place or "user")))
             ids.add(talks[-1].id, row)
         if not talks:
-            raise Row({}, self.path).error("this file has no users")
+            raise DataError("this file has no users", path=self.path)
         return tuple(talks)
 
     def _read_user(self, row: Row) -> PlayedConversation:
-        _check_keys(row, _KEYS)
+        _check_keys(row, "id", "goal", "facts", "question", "answer", "domain")
         goal, opening = row.require_text("goal"), row.optional_text("question")
-        items = [self._read_fact(item, goal, "" if n else opening) for n, item in enumerate(row.require_items("facts"))]
+        facts = [self._read_fact(item, goal, "" if n else opening) for n, item in enumerate(row.require_items("facts"))]
         domain, known = row.optional_text("domain") or self.domains()[0], self.domains()
         if domain not in known:
             raise row.error(f"the domain {domain!r} is none of the corpus: {', '.join(known)}")
-        return self._make(row.require_id("id"), goal, items, domain, opening, row.optional_text("answer"))
+        return self._make(row.require_id("id"), domain, goal, facts, row.optional_text("answer"))
 
     def _read_fact(self, row: Row, goal: str, opening: str) -> Fact:
-        if isinstance(row.value, str):
-            row = replace(row, value={"fact": row.value})
-        _check_keys(row, _FACT_KEYS)
+        row = replace(row, value={"fact": row.value}) if isinstance(row.value, str) else row
+        _check_keys(row, "fact", "question", "again")
         question = opening or row.optional_text("question")
         if self.by_rules and not question:
             raise row.error("a user by rules needs a `question` for each fact; a language model finds its own words")
         return Fact(row.require_text("fact"), question, row.optional_text("again") or f"{goal} {question}")
 
-    def _read_questions(self, questions: QuestionsDataset) -> Iterator[PlayedConversation]:
-        clear = questions.rewrites().get("standalone", {})
-        for each in questions.conversations():
-            facts = [Fact(turn.answer, turn.question, clear.get(turn.id, turn.question)) for turn in each.turns]
-            goal = f"Find out: {' '.join(fact.again for fact in facts)}"
-            yield self._make(each.id, goal, facts, each.domain, facts[0].question)
+    def _convert(self, written: Conversation) -> PlayedConversation:
+        """A user who asks what a conversation of task=questions asks, and again as without the conversation."""
+        clear = self.questions.rewrites().get("standalone", {}) if self.questions else {}
+        facts = [Fact(turn.answer, turn.question, clear.get(turn.id, turn.question)) for turn in written.turns]
+        return self._make(written.id, written.domain, " ".join(fact.again for fact in facts), facts)
 
-    def _make(
-        self, name: str, goal: str, facts: list[Fact], domain: str, opening: str, answer: str = ""
-    ) -> PlayedConversation:
-        opening = opening or facts[0].question
+    def _make(self, name: str, domain: str, goal: str, facts: list[Fact], answer: str = "") -> PlayedConversation:
+        opening = facts[0].question
         first = Turn(format_turn_id(name, 1), opening or goal, facts[0].text if opening else "")
-        return PlayedConversation(
-            name,
-            (first,),
-            domain,
-            goal=goal,
-            facts=tuple(facts),
-            reached_by=answer,
-            most_turns=self._turns,
-            player=self._user.play,
-        )
+        aim: dict[str, Any] = {"goal": goal, "facts": tuple(facts), "reached_by": answer}
+        return PlayedConversation(name, (first,), domain, **aim, **self._play)
 
 
-def _check_keys(row: Row, known: tuple[str, ...]) -> None:
+def _check_keys(row: Row, *known: str) -> None:
     if unknown := row.other_fields(*known):
         raise row.error(f"unknown key {next(iter(unknown))!r}; known are {', '.join(known)}")
+
+
+def play_by_rules(confirm: bool, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
+    """Ask for each fact in turn, once more in other words where the answer lacks it, and stop when the goal is reached.
+
+    Args:
+        confirm: whether the first fact is asked for once more at the end, to see whether answers keep it.
+        talk: has the goal and the facts.
+        records: of the turns so far; the one that reached the goal, or the last, gets the label `goal`.
+    """
+    end = ""
+
+    def ask(number: int, asked: str, question: str) -> Turn:
+        labels = {"fact": number, "asked": asked}
+        return Turn(format_turn_id(talk.id, len(records) + 1), question, talk.facts[number - 1].text, labels=labels)
+
+    for number, fact in enumerate(talk.facts, 1):
+        for asked, question in (("first", fact.question), ("again", fact.again)):
+            if not end and not any(fact.is_given(record.answer.text) for record in records):
+                yield ask(number, asked, question)
+                reached = talk.is_reached([record.answer.text for record in records])
+                end = "reached" if reached else "turns over" if len(records) == talk.most_turns else ""
+    records[-1] = replace(records[-1], labels={**records[-1].labels, "goal": end or "given up"})
+    if confirm and end == "reached" and len(records) < talk.most_turns:
+        yield ask(1, "confirm", talk.facts[0].again)

@@ -1,6 +1,6 @@
 """`metrics=goal_success`: conversations of dataset=simulated: whether and how soon users reached their goal."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -14,15 +14,7 @@ from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.played import LIBRARIES, PlayedConversation
 
-_MEASURES = [
-    "goal_reached",
-    "turns_left",
-    "turns_needed",
-    "questions_repeated",
-    "facts_given",
-    "facts_kept",
-    "answers_contradict",
-]
+_MEASURES = ("goal_reached", "turns_left", "turns_needed", "questions_repeated", "facts_given", "facts_kept")
 
 
 class GoalSuccessMetrics(Metrics):
@@ -66,66 +58,57 @@ class GoalSuccessMetrics(Metrics):
         self.workers = workers
 
     def list_measures(self) -> Sequence[str]:
-        return _MEASURES if self.judge else _MEASURES[:-1]
+        return (*_MEASURES, "answers_contradict") if self.judge else _MEASURES
 
     def explain_gap(self) -> str:
-        if any(isinstance(each, PlayedConversation) for each in self.dataset.conversations()):
-            return ""
-        return "the data set has no users with goals: dataset=simulated has"
+        return "" if self._find_talks() else "the data set has no users with goals: dataset=simulated has"
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """The measures of each conversation, at its first turn; and how many the judge could not judge."""
-        talks = {each.id: each for each in self.dataset.conversations() if isinstance(each, PlayedConversation)}
-        said: dict[str, list[TurnRecord]] = {}
+        talks, said, problems = self._find_talks(), dict[str, list[TurnRecord]](), list[str]()
         for record in records:
-            if record.conversation_id in talks:
-                said.setdefault(record.conversation_id, []).append(record)
-        problems: list[str] = []
-        judge = partial(self._measure, talks, problems)
-        measured = map_parallel(judge, list(said.values()), "judging", workers=self.workers)
-        values = {turns[0].turn_id: found for turns, found in zip(said.values(), measured, strict=True)}
-        lines = (
-            [f"Goals: {len(problems)} judged by words, for the judge gave no verdict: {problems[0]}"]
-            if problems
-            else []
-        )
-        return Measurement(values, report=Report("judging", tuple(lines)) if lines else None)
+            said.setdefault(record.conversation_id, []).append(record)
+        played = [(talks[name], turns) for name, turns in said.items() if name in talks]
+        judged = map_parallel(partial(self._measure, problems), played, "judging", workers=self.workers)
+        values = {turns[0].turn_id: found for (_, turns), found in zip(played, judged, strict=True)}
+        line = f"Goals: {len(problems)} judged by words, for the judge gave no verdict: {problems[:1]}"
+        return Measurement(values, report=Report("judging", (line,)) if problems else None)
+
+    def _find_talks(self) -> dict[str, PlayedConversation]:
+        return {each.id: each for each in self.dataset.conversations() if isinstance(each, PlayedConversation)}
 
     def _measure(
-        self, talks: Mapping[str, PlayedConversation], problems: list[str], records: list[TurnRecord]
+        self, problems: list[str], played: tuple[PlayedConversation, Sequence[TurnRecord]]
     ) -> dict[str, float]:
-        talk, ends = talks[records[0].conversation_id], [record.labels.get("goal") for record in records]
+        talk, records = played
+        ends = [record.labels.get("goal") for record in records]
+        needed = ends.index("reached") + 1 if "reached" in ends else talk.most_turns
         given = [[fact.is_given(record.answer.text) for record in records] for fact in talk.facts]
-        reached = "reached" in ends
-        needed = ends.index("reached") + 1 if reached else talk.most_turns
-        kept = [kept for number, row in enumerate(given, 1) for kept in _list_kept(records, row, number)]
         values = {
-            "goal_reached": float(reached),
-            "turns_needed": float(needed),
-            "turns_left": float(talk.most_turns - needed),
-            "questions_repeated": float(sum(record.labels.get("asked") == "again" for record in records)),
+            "goal_reached": "reached" in ends,
+            "turns_left": talk.most_turns - needed,
+            "turns_needed": needed,
+            "questions_repeated": sum(record.labels.get("asked") == "again" for record in records),
             "facts_given": fmean(map(any, given)),
-            **({"facts_kept": fmean(kept)} if kept else {}),
         }
-        return values | self._ask_judge(talk, records, problems)
+        asked = [(place, fact - 1) for place, record in enumerate(records) if (fact := record.labels.get("fact"))]
+        # of the answers to a question for a fact that an earlier one gave: whether they give it
+        if kept := [given[fact][place] for place, fact in asked if fact < len(given) and any(given[fact][:place])]:
+            values["facts_kept"] = fmean(kept)
+        return {name: float(value) for name, value in values.items()} | self._ask_judge(talk, records, problems)
 
-    def _ask_judge(self, talk: PlayedConversation, records: list[TurnRecord], problems: list[str]) -> dict[str, float]:
+    def _ask_judge(
+        self, talk: PlayedConversation, records: Sequence[TurnRecord], problems: list[str]
+    ) -> dict[str, float]:
         if self.judge is None:
             return {}
-        from convrag_metrics.verdicts import goal_form
+        from convrag_metrics.verdicts import GoalVerdicts, verdicts_form
 
         history = format_exchanges(Turn(each.turn_id, each.original_query, each.answer.text) for each in records)
-        inputs = {"goal": talk.goal, "facts": [fact.text for fact in talk.facts], "answer": talk.reached_by}
-        failed: list[str] = []
-        reply = self.judge.ask(self.template, goal_form(len(talk.facts)), failed, history=history, **inputs)
+        inputs, failed = {**talk.prompt_inputs(), "history": history}, list[str]()
+        reply = self.judge.ask(self.template, verdicts_form(len(talk.facts), GoalVerdicts), failed, **inputs)
         if reply is None:
             problems += failed[:1]
             return {}
-        given, contradicts = fmean(reply.facts), float(reply.contradiction)
+        given, contradicts = fmean(reply.verdicts), float(reply.contradiction)
         return {"goal_reached": float(reply.reached), "facts_given": given, "answers_contradict": contradicts}
-
-
-def _list_kept(records: Sequence[TurnRecord], given: Sequence[bool], fact: int) -> list[bool]:
-    """Whether each later answer to a question for a fact still gives it, after the first that gave it."""
-    asked = [place for place, record in enumerate(records) if record.labels.get("fact") == fact]
-    return [given[place] for place in asked if any(given[:place])]
