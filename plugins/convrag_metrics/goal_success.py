@@ -54,7 +54,7 @@ class GoalSuccessMetrics(Metrics):
         self.dataset = dataset
         self.template = PromptTemplate("goal", package="convrag_metrics", path=prompt)
         self.judge = Judge("llm", llm, {"temperature": temperature}) if llm.tasks is None else None
-        self.prompt_templates = (self.template,) if self.judge else ()
+        self.prompt_templates = (self.template,)
         self.workers = workers
 
     def list_measures(self) -> Sequence[str]:
