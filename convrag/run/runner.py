@@ -81,7 +81,7 @@ def run_experiment(
     wiring.check()
     check_measures_differ(metrics)
     conversations = _read_conversations(dataset, settings)
-    run = _make_run(wiring, folder, len(conversations), count_turns(conversations), sweep)
+    run = _make_run(wiring, folder, len(conversations), sum(map(count_turns, conversations)), sweep)
     if reuse and (summary := read_finished_summary(run)):
         return replace(run, reused=True), summary
     qrels = dataset.qrels()

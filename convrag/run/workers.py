@@ -117,7 +117,7 @@ class ConversationWorkers:
             watch: who watches the turns; by default the plugins.
         """
         self.pipeline.watch = watch or self.pipeline.watch
-        with turn_progress(count_turns(self.conversations)) as advance:
+        with turn_progress(sum(map(count_turns, self.conversations))) as advance:
 
             def run(conversation: Conversation) -> list[TurnRecord]:
                 return self._run_conversation(conversation, advance)

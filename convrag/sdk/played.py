@@ -1,7 +1,7 @@
 """Conversations whose user listens: each question is made when it is asked, from the answers before it."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -38,9 +38,12 @@ class Fact(NamedTuple):
         return bool(sentences) and all(each.supported for each in sentences) and known >= {*_NUMBER.findall(self.text)}
 
 
+Player = Callable[["PlayedConversation", list[TurnRecord]], Iterator[Turn]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlayedConversation(Conversation):
-    """A conversation that is made while it goes on. Its `turns` are the one that it can begin with.
+    """A conversation of a user with a goal, made while it goes on: its `turns` are the one that it can begin with.
 
     Args:
         goal: what the user wants, in a sentence.
@@ -48,14 +51,14 @@ class PlayedConversation(Conversation):
         reached_by: the answer that reaches the goal; where it is empty, all facts do.
         most_turns: after which the user gives up.
         player: makes the questions. It is given the conversation and the records of its turns so far, a list that grows
-            while it yields turns, and may add labels, usage and fallbacks to the last one.
+            while it yields turns, and may add labels, usage and fallbacks to the last one. None: `turns` are asked.
     """
 
     goal: str
     facts: tuple[Fact, ...]
     reached_by: str = ""
     most_turns: int = 10
-    player: Callable[["PlayedConversation", list[TurnRecord]], Iterator[Turn]] = field(compare=False, repr=False)
+    player: Player | None = field(default=None, compare=False, repr=False)
 
     def prompt_inputs(self) -> dict[str, Any]:
         """The inputs of prompts that speak of the goal."""
@@ -69,11 +72,11 @@ class PlayedConversation(Conversation):
 
 def ask_turns(conversation: Conversation, records: list[TurnRecord]) -> Iterator[Turn]:
     """Yield the turns to ask; `records` must have that of each turn before the next one is taken."""
-    if isinstance(conversation, PlayedConversation):
+    if isinstance(conversation, PlayedConversation) and conversation.player:
         return conversation.player(conversation, records)
     return iter(conversation.turns)
 
 
-def count_turns(conversations: Iterable[Conversation]) -> int:
-    """Count the turns of conversations; of one that is played, the most that it may have."""
-    return sum(each.most_turns if isinstance(each, PlayedConversation) else len(each.turns) for each in conversations)
+def count_turns(each: Conversation) -> int:
+    """Count the turns of a conversation; of one that is played, the most that it may have."""
+    return each.most_turns if isinstance(each, PlayedConversation) and each.player else len(each.turns)

@@ -56,9 +56,10 @@ class ModelUser:
                 last, over = records[-1], len(records) == talk.most_turns
                 end = "no usable reply" if reply is None else "reached" if reply.done else "turns over" if over else ""
                 told = {"dataset": f"the model that plays the user failed: {problem}"} if problem else {}
-                labels, usage = {**last.labels, **({"goal": end} if end else {})}, {**last.usage, **meter.usage}
-                heard = replace(last, labels=labels, usage=usage, fallbacks={**last.fallbacks, **told})
-                records[-1] = replace(heard, replies=(*last.replies, *meter.replies))
+                labels = {**last.labels, **({"goal": end} if end else {})}
+                heard = replace(last, labels=labels, fallbacks={**last.fallbacks, **told})
+                usage, timings = {**last.usage, **meter.usage}, {**last.timings, **meter.timings}
+                records[-1] = replace(heard, usage=usage, timings=timings, replies=(*last.replies, *meter.replies))
                 meter = UsageMeter()
                 if end:
                     return

@@ -12,6 +12,7 @@ from annotated_types import Interval
 
 from convrag import LLM, ConfigError, Conversation, DataError, Dataset, PromptTemplate, Report, Turn, TurnRecord
 from convrag.sdk.identity import digest
+from convrag.sdk.jsonl import list_files
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.played import LIBRARIES, Fact, PlayedConversation
 from convrag_datasets.conversations import format_turn_id
@@ -44,6 +45,8 @@ class SimulatedDataset(OverCorpus):
         confirm: whether users by rules ask for the first fact again at the end, to see whether answers keep it.
         temperature: of the prompt; None leaves it to the llm.
         user_prompt: a Jinja file to use instead of this package's user.jinja.
+        records: the folder of an earlier run of these users: what they asked there is asked as it stands, and
+            task=evaluate, task=export and judges know these conversations.
 
     Raises:
         ConfigError: a path is given, and no corpus.
@@ -62,6 +65,7 @@ class SimulatedDataset(OverCorpus):
         confirm: bool = False,
         temperature: float | None = None,
         user_prompt: Path | None = None,
+        records: Path | None = None,
     ) -> None:
         if path and corpus is None:
             raise ConfigError(
@@ -79,16 +83,20 @@ class SimulatedDataset(OverCorpus):
             from convrag_datasets.model_user import ModelUser
 
             self._play["player"] = ModelUser(llm, template, temperature).play
+        self.run = records
         self._talks = Lazy(self._read)
 
     def check(self) -> Iterable[str]:
         """The errors of the files."""
-        return (self.questions.check() if self.questions else ()) or collect_problems(self._talks)
+        return (self.questions.check() if self.questions else ()) or collect_problems(
+            self._talks, lambda: [*self.conversations()]
+        )
 
     def content_hash(self) -> str:
         """A hash of the files."""
         corpus = self.corpus_dataset.content_hash()
-        return digest([self.questions.content_hash() if self.questions else hash_content(self.path), corpus])
+        run = map(hash_content, list_files(self.run / "intermediate", ".jsonl") if self.run else ())
+        return digest([self.questions.content_hash() if self.questions else hash_content(self.path), corpus, *run])
 
     def note(self) -> str:
         """Says that rules play the users."""
@@ -96,13 +104,27 @@ class SimulatedDataset(OverCorpus):
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield a conversation for each user, in the order of the file, with the turn that it can begin with."""
-        return iter(self._talks())
+        return self._replay(self.run) if self.run else iter(self._talks())
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """How the conversations ended."""
         ends = Counter(record.labels["goal"] for record in records if "goal" in record.labels)
         said = ", ".join(f"{name} {number}" for name, number in ends.most_common())
         return Report("users", (f"Simulated users, goals: {said}.",), dict(ends)) if ends else None
+
+    def _replay(self, run: Path) -> Iterator[PlayedConversation]:
+        """The conversations of a run; the label `goal` depends on other answers now. Raises DataError."""
+        from convrag.sdk.tasks.runs import read_records
+
+        turns: dict[str, list[Turn]] = {}
+        for each in read_records(run / "intermediate"):
+            labels = {name: value for name, value in each.labels.items() if name != "goal"}
+            asked = Turn(each.turn_id, each.original_query, each.reference, labels=labels)
+            turns.setdefault(each.conversation_id, []).append(asked)
+        known = [replace(talk, turns=tuple(turns[talk.id]), player=None) for talk in self._talks() if talk.id in turns]
+        if not known:
+            raise DataError("this run has no conversation of these users", path=run)
+        yield from known
 
     def _read(self) -> tuple[PlayedConversation, ...]:
         if self.questions:

@@ -81,9 +81,11 @@ class GoalSuccessMetrics(Metrics):
         self, problems: list[str], played: tuple[PlayedConversation, Sequence[TurnRecord]]
     ) -> dict[str, float]:
         talk, records = played
-        ends = [record.labels.get("goal") for record in records]
+        answers, ends = [record.answer.text for record in records], [record.labels.get("goal") for record in records]
+        if not any(ends):  # questions of an earlier run, which nobody has listened to the answers of
+            ends = ["reached" if talk.is_reached(answers[:n]) else None for n in range(1, len(answers) + 1)]
         needed = ends.index("reached") + 1 if "reached" in ends else talk.most_turns
-        given = [[fact.is_given(record.answer.text) for record in records] for fact in talk.facts]
+        given = [[*map(fact.is_given, answers)] for fact in talk.facts]
         values = {
             "goal_reached": "reached" in ends,
             "turns_left": talk.most_turns - needed,
