@@ -38,16 +38,16 @@ def test_two_annotators_mark_a_run_blind_and_their_files_are_ratings(
 ) -> None:
     report = write_report(tmp_path).as_uri()
     with open_page(browser, f"{report}#turn=c1%3C%3A%3A%3E1", width=width, offline=True) as page:
-        mark(page, "👍 Helpful")
+        mark(page, "✓ Helpful")
         page.get_by_text("Say your name first").wait_for()
         page.get_by_label("Your name").fill("Anna B.")
-        mark(page, "👍 Helpful")
+        mark(page, "✓ Helpful")
         page.get_by_text("1 of 7 turns marked").wait_for()
         page.reload()
-        page.locator(".marks [aria-pressed=true]", has_text="👍").wait_for()
-        mark(page, "👎 Not helpful", "Too long.\nAnd wrong.")
+        page.locator(".marks [aria-pressed=true]", has_text="✓").wait_for()
+        mark(page, "✗ Not helpful", "Too long.\nAnd wrong.")
         page.keyboard.press("j")
-        mark(page, "👍 Helpful")
+        mark(page, "✓ Helpful")
         anna = download(page, tmp_path)
     said = [(each.annotator, each.turn_id, each.score, each.reason) for each in read_ratings([anna])]
     assert ("Anna B.", "c1<::>1", 0, "Too long.\nAnd wrong.") in said
@@ -58,7 +58,7 @@ def test_two_annotators_mark_a_run_blind_and_their_files_are_ratings(
         page.get_by_label("Load marks").set_input_files(anna)
         page.get_by_text("2 marks of Anna B. loaded.").wait_for()
         assert page.locator(".other-mark").inner_text().endswith("hidden until you have")
-        mark(page, "👍 Helpful")
+        mark(page, "✓ Helpful")
         assert "Too long.\nAnd wrong." in page.locator(".other-mark").inner_text()
         assert find_violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -5,7 +5,7 @@ import { countOf } from "./format.js";
 import { addMarks, findMarks, formatMarks, keepMarks, openMarks, setMark } from "./marks.js";
 
 const opened = new Map(); // run -> its marks
-const THUMBS = [[1, "\u{1F44D} Helpful"], [0, "\u{1F44E} Not helpful"]];
+const THUMBS = [[1, "\u2713 Helpful"], [0, "\u2717 Not helpful"]];
 const NOT_KEPT = "This browser does not keep marks: download them before you close the page.";
 
 /** Show the marks of a turn, with the fields to give one. Its parts stay when it changes, so that no click is lost. */
@@ -68,7 +68,7 @@ export function renderMarks(run, turn) {
   }
 
   update();
-  return make("section", { class: "marks", "aria-label": "Marks" },
+  return make("section", { class: "marks", "aria-label": `Marks of ${run.facts.name}` },
     make("h3", {}, "Marks"),
     make("div", { class: "mark-columns" },
       make("div", { class: "own-mark" },
