@@ -1,12 +1,14 @@
 """Conversations whose user listens: each question is made when it is asked, from the answers before it."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from convrag.api.records import TurnRecord
+from convrag.api.session import to_turn
 from convrag.api.types import Conversation, Turn
+from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.support import LIBRARIES as LIBRARIES, judge_sentences
 
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
@@ -60,9 +62,10 @@ class PlayedConversation(Conversation):
     most_turns: int = 10
     player: Player | None = field(default=None, compare=False, repr=False)
 
-    def prompt_inputs(self) -> dict[str, Any]:
-        """The inputs of prompts that speak of the goal."""
-        return {"goal": self.goal, "facts": [fact.text for fact in self.facts], "answer": self.reached_by}
+    def prompt_inputs(self, records: Iterable[TurnRecord]) -> dict[str, Any]:
+        """The inputs of prompts that speak of the goal and of what was said: goal, facts, answer, history."""
+        facts, history = [fact.text for fact in self.facts], format_exchanges(map(to_turn, records))
+        return {"goal": self.goal, "facts": facts, "answer": self.reached_by, "history": history}
 
     def is_reached(self, answers: Sequence[str]) -> bool:
         """Whether answers have given all that the goal asks for, by their words."""

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel, model_validator
 
 from convrag import LLM, LLMError, PromptTemplate, Turn, TurnRecord
-from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.played import PlayedConversation
 from convrag.sdk.storage import UsageMeter
 from convrag.sdk.structured_output import ask_json
@@ -29,7 +28,7 @@ class UserReply(BaseModel):
         return self
 
 
-class ModelUser:
+class ModelUser(NamedTuple):
     """A language model that is told the goal and the facts, and what was said; it says when the goal is reached.
 
     A reply that cannot be read is asked for once more; where none comes, the conversation ends, and its last record has
@@ -42,41 +41,43 @@ class ModelUser:
         temperature: of the prompt; None leaves it to the llm.
     """
 
-    def __init__(self, llm: LLM, template: PromptTemplate, temperature: float | None) -> None:
-        self.llm = llm
-        self.template = template
-        self.sampling = {"temperature": temperature}
+    llm: LLM
+    template: PromptTemplate
+    temperature: float | None
 
     def play(self, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
         """Yield what the model says; the goal where it does not find the first words. Raises RunStopped."""
         meter = UsageMeter()
         while True:
-            reply, problem = self._ask(talk, records, meter)
+            reply = self._ask(talk, records, meter)
             if records:
-                last, over = records[-1], len(records) == talk.most_turns
-                end = "no usable reply" if reply is None else "reached" if reply.done else "turns over" if over else ""
-                told = {"dataset": f"the model that plays the user failed: {problem}"} if problem else {}
-                labels = {**last.labels, **({"goal": end} if end else {})}
-                heard = replace(last, labels=labels, fallbacks={**last.fallbacks, **told})
-                usage, timings = {**last.usage, **meter.usage}, {**last.timings, **meter.timings}
-                records[-1] = replace(heard, usage=usage, timings=timings, replies=(*last.replies, *meter.replies))
-                meter = UsageMeter()
-                if end:
+                records[-1], meter = _note(records[-1], reply, len(records) == talk.most_turns, meter), UsageMeter()
+                if "goal" in records[-1].labels:
                     return
-            said = reply if reply and reply.say.strip() else UserReply(say=talk.goal)
+            said = UserReply(say=talk.goal) if isinstance(reply, str) or not reply.say.strip() else reply
             labels = {"fact": said.fact, "asked": "again" if said.again else "first"}
             yield Turn(format_turn_id(talk.id, len(records) + 1), said.say, labels=labels)
 
-    def _ask(
-        self, talk: PlayedConversation, records: list[TurnRecord], meter: UsageMeter
-    ) -> tuple[UserReply | None, str]:
+    def _ask(self, talk: PlayedConversation, records: list[TurnRecord], meter: UsageMeter) -> UserReply | str:
         """What the user says, or why there is nothing."""
         if not records and (opening := talk.turns[0].question) != talk.goal:
-            return UserReply(say=opening, fact=1), ""
-        said = [Turn(record.turn_id, record.original_query, record.answer.text) for record in records]
-        inputs = {**talk.prompt_inputs(), "history": format_exchanges(said), "left": talk.most_turns - len(said)}
+            return UserReply(say=opening, fact=1)
+        inputs = {**talk.prompt_inputs(records), "left": talk.most_turns - len(records)}
         try:
             with meter.measure_stage("dataset"):
-                return ask_json(self.llm, self.template.render(self.sampling, **inputs), UserReply), ""
+                return ask_json(self.llm, self.template.render({"temperature": self.temperature}, **inputs), UserReply)
         except LLMError as error:
-            return None, str(error)
+            return f"the model that plays the user failed: {error}"
+
+
+def _note(heard: TurnRecord, reply: UserReply | str, over: bool, meter: UsageMeter) -> TurnRecord:
+    """Note in the record that the user has heard what that took, and where it ended the conversation, how."""
+    end = "no usable reply" if isinstance(reply, str) else "reached" if reply.done else "turns over" if over else ""
+    return replace(
+        heard,
+        labels={**heard.labels, **({"goal": end} if end else {})},
+        fallbacks={**heard.fallbacks, **({"dataset": reply} if isinstance(reply, str) else {})},
+        usage={**heard.usage, **meter.usage},
+        timings={**heard.timings, **meter.timings},
+        replies=(*heard.replies, *meter.replies),
+    )

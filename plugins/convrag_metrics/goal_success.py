@@ -4,13 +4,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
 
-from annotated_types import Ge
-
-from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, Report, Turn, TurnRecord, operational
+from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, Report, TurnRecord
 from convrag.sdk.judges import Judge
-from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.played import LIBRARIES, PlayedConversation
 
@@ -33,7 +29,6 @@ class GoalSuccessMetrics(Metrics):
         llm: the judge, which should be neither the model that answers nor the one that plays the users.
         temperature: of its calls; None leaves it to the llm.
         prompt: a Jinja file to use instead of this package's goal.jinja.
-        workers: conversations that are judged in parallel.
 
     Raises:
         DataError: the prompt is missing or no template.
@@ -43,19 +38,12 @@ class GoalSuccessMetrics(Metrics):
     reads = ("answer",)
 
     def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        llm: LLM,
-        temperature: float | None = 0.0,
-        prompt: Path | None = None,
-        workers: Annotated[int, operational, Ge(1)] = 4,
+        self, *, dataset: Dataset, llm: LLM, temperature: float | None = 0.0, prompt: Path | None = None
     ) -> None:
         self.dataset = dataset
         self.template = PromptTemplate("goal", package="convrag_metrics", path=prompt)
         self.judge = Judge("llm", llm, {"temperature": temperature}) if llm.tasks is None else None
         self.prompt_templates = (self.template,)
-        self.workers = workers
 
     def list_measures(self) -> Sequence[str]:
         return (*_MEASURES, "answers_contradict") if self.judge else _MEASURES
@@ -69,9 +57,9 @@ class GoalSuccessMetrics(Metrics):
         for record in records:
             said.setdefault(record.conversation_id, []).append(record)
         played = [(talks[name], turns) for name, turns in said.items() if name in talks]
-        judged = map_parallel(partial(self._measure, problems), played, "judging", workers=self.workers)
+        judged = map_parallel(partial(self._measure, problems), played, "judging")
         values = {turns[0].turn_id: found for (_, turns), found in zip(played, judged, strict=True)}
-        line = f"Goals: {len(problems)} judged by words, for the judge gave no verdict: {problems[:1]}"
+        line = f"Goals: {len(problems)} replies of the judge could not be used, such as: {problems[:1]}"
         return Measurement(values, report=Report("judging", (line,)) if problems else None)
 
     def _find_talks(self) -> dict[str, PlayedConversation]:
@@ -95,7 +83,7 @@ class GoalSuccessMetrics(Metrics):
         }
         asked = [(place, fact - 1) for place, record in enumerate(records) if (fact := record.labels.get("fact"))]
         # of the answers to a question for a fact that an earlier one gave: whether they give it
-        if kept := [given[fact][place] for place, fact in asked if fact < len(given) and any(given[fact][:place])]:
+        if kept := [given[fact][place] for place, fact in asked if 0 <= fact < len(given) and any(given[fact][:place])]:
             values["facts_kept"] = fmean(kept)
         return {name: float(value) for name, value in values.items()} | self._ask_judge(talk, records, problems)
 
@@ -106,11 +94,8 @@ class GoalSuccessMetrics(Metrics):
             return {}
         from convrag_metrics.verdicts import GoalVerdicts, verdicts_form
 
-        history = format_exchanges(Turn(each.turn_id, each.original_query, each.answer.text) for each in records)
-        inputs, failed = {**talk.prompt_inputs(), "history": history}, list[str]()
-        reply = self.judge.ask(self.template, verdicts_form(len(talk.facts), GoalVerdicts), failed, **inputs)
-        if reply is None:
-            problems += failed[:1]
+        form, said = verdicts_form(len(talk.facts), GoalVerdicts), talk.prompt_inputs(records)
+        if (reply := self.judge.ask(self.template, form, problems, **said)) is None:
             return {}
         given, contradicts = fmean(reply.verdicts), float(reply.contradiction)
         return {"goal_reached": float(reply.reached), "facts_given": given, "answers_contradict": contradicts}

@@ -170,7 +170,7 @@ def make_router(
         session = turns.find(conversation_id)
         turn = find_shared(conversation_id)  # before the records: who ends meanwhile is in both, rather than in none
         records = conversations.records(conversation_id)
-        told = {"records": [record.to_dict() for record in records], "in_progress": turn and turn.question}
+        told: dict[str, Any] = {"records": [each.to_dict() for each in records], "in_progress": turn and turn.question}
         told["helpful"] = feedback.find_thumbs(records)
         return JsonReply(_describe(session.describe(), turns) | told)
 
