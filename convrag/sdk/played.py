@@ -45,15 +45,20 @@ Player = Callable[["PlayedConversation", list[TurnRecord]], Iterator[Turn]]
 
 @dataclass(frozen=True, kw_only=True)
 class PlayedConversation(Conversation):
-    """A conversation of a user with a goal, made while it goes on: its `turns` are the one that it can begin with.
+    """A conversation of a user with a goal, made while it goes on.
 
     Args:
+        id: unique in the data set.
+        turns: the one that it can begin with; without a player, all that are asked.
+        domain: the name of the corpus that it is about.
+        profile: personal statements of the user.
+        history: exchanges before the first turn.
         goal: what the user wants, in a sentence.
         facts: that the user wants to learn.
         reached_by: the answer that reaches the goal; where it is empty, all facts do.
         most_turns: after which the user gives up.
         player: makes the questions. It is given the conversation and the records of its turns so far, a list that grows
-            while it yields turns, and may add labels, usage and fallbacks to the last one. None: `turns` are asked.
+            while it yields turns, and may add labels, usage and fallbacks to the last one.
     """
 
     goal: str

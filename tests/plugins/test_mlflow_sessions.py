@@ -14,6 +14,7 @@ pytest.importorskip("mlflow")
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_a_scorer_of_sessions_is_given_whole_conversations(tmp_path: Path, database: Path) -> None:
     copy_database(database, tmp_path)
     fast = ("generator=direct", "rewriter=none", "report=false", "limit=2", "tracker.traces=true")
