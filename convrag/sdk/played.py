@@ -40,9 +40,6 @@ class Fact(NamedTuple):
         return bool(sentences) and all(each.supported for each in sentences) and known >= {*_NUMBER.findall(self.text)}
 
 
-Player = Callable[["PlayedConversation", list[TurnRecord]], Iterator[Turn]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlayedConversation(Conversation):
     """A conversation of a user with a goal, made while it goes on.
@@ -65,7 +62,7 @@ class PlayedConversation(Conversation):
     facts: tuple[Fact, ...]
     reached_by: str = ""
     most_turns: int = 10
-    player: Player | None = field(default=None, compare=False, repr=False)
+    player: Callable[..., Iterator[Turn]] | None = field(default=None, compare=False, repr=False)
 
     def prompt_inputs(self, records: Iterable[TurnRecord]) -> dict[str, Any]:
         """The inputs of prompts that speak of the goal and of what was said: goal, facts, answer, history."""
