@@ -38,12 +38,10 @@ class ModelUser(NamedTuple):
     Args:
         llm: the model.
         template: the prompt.
-        temperature: of the prompt; None leaves it to the llm.
     """
 
     llm: LLM
     template: PromptTemplate
-    temperature: float | None
 
     def play(self, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
         """Yield what the model says; the goal where it does not find the first words. Raises RunStopped."""
@@ -65,7 +63,7 @@ class ModelUser(NamedTuple):
         inputs = {**talk.prompt_inputs(records), "left": talk.most_turns - len(records)}
         try:
             with meter.measure_stage("dataset"):
-                return ask_json(self.llm, self.template.render({"temperature": self.temperature}, **inputs), UserReply)
+                return ask_json(self.llm, self.template.render(**inputs), UserReply)
         except LLMError as error:
             return f"the model that plays the user failed: {error}"
 

@@ -43,7 +43,6 @@ class SimulatedDataset(OverCorpus):
         corpus: the data set whose passages are searched, with its own parameters below `dataset.corpus`.
         turns: after which a user gives up.
         confirm: whether users by rules ask for the first fact again at the end, to see whether answers keep it.
-        temperature: of the prompt; None leaves it to the llm.
         user_prompt: a Jinja file to use instead of this package's user.jinja.
         records: the folder of an earlier run of these users: what they asked there is asked as it stands, and
             task=evaluate, task=export and judges know these conversations.
@@ -63,34 +62,27 @@ class SimulatedDataset(OverCorpus):
         corpus: Dataset | None = None,
         turns: Annotated[int, Interval(ge=1, le=1000)] = 10,
         confirm: bool = False,
-        temperature: float | None = None,
         user_prompt: Path | None = None,
         records: Path | None = None,
     ) -> None:
         if path and corpus is None:
-            raise ConfigError(
-                "dataset=simulated needs the data set that the users ask about: "
-                "dataset.corpus=documents dataset.corpus.path=FOLDER, say"
-            )
+            raise ConfigError("dataset.path needs a data set that the users ask about: dataset.corpus=documents, say")
         super().__init__(corpus or SampleDataset())
         self.path = path or Path(str(resources.files(__package__).joinpath("sample", "users.jsonl")))
         self.questions = QuestionsDataset(path=self.path, corpus=self.corpus_dataset) if self.path.is_dir() else None
-        self.by_rules = llm is None
-        template = PromptTemplate("user", package="convrag_datasets", path=user_prompt)
-        self.prompt_templates = () if self.by_rules else (template,)
+        self.by_rules, self.run = llm is None, records
+        self.prompt_templates = (PromptTemplate("user", package="convrag_datasets", path=user_prompt),)
         self._play: dict[str, Any] = {"most_turns": turns, "player": partial(play_by_rules, confirm)}
         if llm:
             from convrag_datasets.model_user import ModelUser
 
-            self._play["player"] = ModelUser(llm, template, temperature).play
-        self.run = records
+            self._play["player"] = ModelUser(llm, *self.prompt_templates).play
         self._talks = Lazy(self._read)
 
     def check(self) -> Iterable[str]:
         """The errors of the files."""
-        return (self.questions.check() if self.questions else ()) or collect_problems(
-            self._talks, lambda: [*self.conversations()]
-        )
+        problems = self.questions.check() if self.questions else ()
+        return problems or collect_problems(lambda: [*self.conversations()])
 
     def content_hash(self) -> str:
         """A hash of the files."""

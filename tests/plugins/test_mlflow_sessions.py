@@ -24,13 +24,7 @@ def test_a_scorer_of_sessions_is_given_whole_conversations(tmp_path: Path, datab
     (program,) = re.findall(r"```python\n(import mlflow.*?)```", page, re.DOTALL)
     counted = int(re.search(r"2 conversations, (\d+) turns", done.stdout)[1])  # type: ignore[index]
     (tmp_path / "judge.py").write_text(program, encoding="utf-8")  # MLflow reads the source of scorers
-    judged = subprocess.run(
-        [sys.executable, "judge.py"],
-        cwd=tmp_path,
-        env=ENVIRONMENT | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    options = {"cwd": tmp_path, "env": ENVIRONMENT | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}, "text": True}
+    judged = subprocess.run([sys.executable, "judge.py"], check=True, capture_output=True, **options)  # type: ignore[call-overload]
     assert f"'turns/mean': np.float64({counted / 2})" in judged.stdout
     assert "'refused/mean'" in judged.stdout

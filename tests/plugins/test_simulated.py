@@ -11,8 +11,7 @@ import pytest
 from convrag import Answer, ConvragError, LLMError, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
-from convrag.sdk.jsonl import read_lines
-from convrag.sdk.played import PlayedConversation, ask_turns
+from convrag.sdk.played import ask_turns
 from convrag.testing import DatasetContract, MetricsContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import SampleDataset
@@ -40,9 +39,11 @@ def users(folder: Path, *rows: Any, **options: Any) -> SimulatedDataset:
     return SimulatedDataset(path=path, corpus=SampleDataset(), **options)
 
 
-def talk(
-    dataset: SimulatedDataset, answer: Callable[[str], str] = lambda text: KNOWS.get(text, "")
-) -> list[TurnRecord]:
+def know(question: str) -> str:
+    return KNOWS.get(question, "")
+
+
+def talk(dataset: SimulatedDataset, answer: Callable[[str], str] = know) -> list[TurnRecord]:
     """The records of the first user's conversation with a system that answers so."""
     records: list[TurnRecord] = []
     (conversation, *_) = dataset.conversations()
@@ -68,34 +69,27 @@ class TestMetrics(MetricsContract):
         return GoalSuccessMetrics(dataset=SimulatedDataset(), llm=Rules())
 
     def records(self) -> list[TurnRecord]:
-        first, second = (next(iter(SimulatedDataset().conversations())).turns[0] for _ in range(2))
-        return [
-            TurnRecord("school-moon", first.id, "default", 1, first.question, answer=Answer("384,400 kilometres.")),
-            TurnRecord("school-moon", f"{second.id}0", "default", 2, second.question, error="retriever: down"),
-        ]
+        first = TurnRecord("rover", "rover<::>1", "default", 1, "How heavy was it?", answer=Answer("210 kilograms."))
+        return [first, replace(first, turn_id="rover<::>2", answer=Answer(""), error="retriever: down")]
 
 
 def test_rules_ask_for_each_fact_and_once_more_where_the_answer_lacks_it(tmp_path: Path) -> None:
     data = users(tmp_path, MOON, confirm=True)
     records = talk(data)
-    asked = [
-        (record.turn_id, record.original_query, record.labels["asked"], record.labels.get("goal")) for record in records
-    ]
-    assert asked == [
-        ("moon<::>1", "How far is it?", "first", None),
-        ("moon<::>2", "How far is the Moon?", "again", None),
-        ("moon<::>3", "What is it made of?", "first", "reached"),
-        ("moon<::>4", "How far is the Moon?", "confirm", None),
+    assert [(each.original_query, each.labels["asked"], each.labels.get("goal")) for each in records] == [
+        ("How far is it?", "first", None),
+        ("How far is the Moon?", "again", None),
+        ("What is it made of?", "first", "reached"),
+        ("How far is the Moon?", "confirm", None),
     ]
     kept = measure(data, records)
-    assert kept == {
-        "goal_reached": 1,
-        "turns_needed": 3,
-        "turns_left": 7,
-        "questions_repeated": 1,
-        "facts_given": 1,
-        "facts_kept": 1,
-    }
+    assert [kept[name] for name in ("goal_reached", "turns_left", "turns_needed", "questions_repeated")] == [1, 7, 3, 1]
+        ("goal_reached", 1),
+        ("turns_left", 7),
+        ("turns_needed", 3),
+        ("questions_repeated", 1),
+    ]
+    assert (kept["facts_given"], kept["facts_kept"]) == (1, 1)
     lost = [*records[:-1], replace(records[-1], answer=Answer("I do not know."))]
     assert measure(data, lost) == {**kept, "facts_kept": 0}
 
@@ -123,15 +117,14 @@ def test_what_ends_a_conversation(row: dict[str, Any], turns: int, end: str, tmp
 
 
 def test_a_model_plays_the_user_and_says_when_it_is_content(tmp_path: Path) -> None:
-    texts = ({"say": "How far is it?", "fact": 1}, "What?", {"say": "How far is the Moon?", "fact": 1, "again": True})
-    model = Says(*(text if isinstance(text, str) else json.dumps(text) for text in texts), '{"done": true}')
+    again = '{"say": "How far is the Moon?", "fact": 1, "again": true}'
+    model = Says('{"say": "How far is it?", "fact": 1}', "What?", again, '{"done": true}')
     data = users(tmp_path, {**MOON, "facts": ["It is 384,400 kilometres away."]}, llm=model)
     records = talk(data)
-    assert [(each.original_query, each.labels["asked"]) for each in records] == [
-        ("How far is it?", "first"),
-        ("How far is the Moon?", "again"),
+    assert [each.labels for each in records] == [
+        {"fact": 1, "asked": "first"},
+        {"fact": 1, "asked": "again", "goal": "reached"},
     ]
-    assert records[-1].labels["goal"] == "reached"
     told = model.prompts[1].messages[-1].content
     assert "You: How far is it?" in told
     assert "You can speak 9 more times" in told
@@ -169,19 +162,20 @@ def test_bad_input_is_named_with_its_line(row: Any, told: str, tmp_path: Path) -
 
 def test_a_file_without_users_and_a_path_without_a_corpus_are_told(tmp_path: Path) -> None:
     assert ["no users" in problem for problem in users(tmp_path).check()] == [True]
-    with pytest.raises(ConvragError, match=r"dataset\.corpus=documents dataset\.corpus\.path=FOLDER"):
+    with pytest.raises(ConvragError, match=r"dataset\.path needs a data set .* dataset\.corpus=documents"):
         SimulatedDataset(path=tmp_path)
 
 
-def test_a_run_over_what_task_questions_has_written(here: Path) -> None:
+def test_a_run_over_what_task_questions_has_written_is_a_data_set(here: Path) -> None:
     fast = ("generator=direct", "tracker=none", "report=false")
-    written = compose("task=questions", "task.conversations=2", "task.turns=2", *fast)
+    written = compose("task=questions", "task.conversations=5", "task.turns=2", *fast)
     assert Wiring(written).get("task").execute(written, here) == 0
-    chosen = compose(
-        "dataset=simulated", "dataset.path=questions", "dataset.corpus=sample", "metrics=goal_success", *fast
-    )
-    _, summary = run_experiment(chosen, here / "run")
-    assert 0 <= summary.overall["goal_reached"] <= 1
-    (lines,) = (here / "run/intermediate").iterdir()
-    assert {json.loads(line.text)["labels"]["asked"] for line in read_lines(lines)} <= {"first", "again"}
-    assert all(isinstance(each, PlayedConversation) for each in SimulatedDataset().conversations())
+    users = ("dataset=simulated", "dataset.path=questions", "dataset.corpus=sample", "metrics=goal_success", *fast)
+    _, summary = run_experiment(compose(*users), here / "run")
+    assert summary.intervals["turns_left"][0] <= summary.overall["turns_left"] <= summary.intervals["turns_left"][1]
+    chosen = compose(*users, "dataset.records=run")
+    _, again = run_experiment(chosen, here / "again")
+    assert (again.turns, again.overall) == (summary.turns, summary.overall)
+    evaluate = compose(*users, "dataset.records=run", "task=evaluate", "task.records=run")
+    assert Wiring(evaluate).get("task").execute(evaluate, here / "evaluated") == 0
+    assert json.loads((here / "evaluated/metrics.json").read_text())["overall"] == summary.overall
