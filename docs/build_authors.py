@@ -104,11 +104,12 @@ def list_fields(cls: type) -> Iterator[list[str]]:
     if not is_dataclass(cls) and not hasattr(cls, "_fields"):
         return
     said = {each.arg_name: each.description or "" for each in parts.read_docstring(cls).params}
-    written = ast.parse(dedent(inspect.getsource(cls))).body[0]
-    assert isinstance(written, ast.ClassDef)
-    defaults = dict(_read_defaults(written))
+    bases = [each for each in reversed(cls.__mro__) if is_dataclass(each) or each is cls]  # fields are inherited
+    written = [ast.parse(dedent(inspect.getsource(each))).body[0] for each in bases]
+    classes = [each for each in written if isinstance(each, ast.ClassDef)]
+    defaults = {name: value for each in classes for name, value in _read_defaults(each)}
     names = [each.name for each in fields(cls)] if is_dataclass(cls) else getattr(cls, "_fields", ())
-    annotated = [each for each in written.body if isinstance(each, ast.AnnAssign)]
+    annotated = [part for each in classes for part in each.body if isinstance(part, ast.AnnAssign)]
     types = {ast.unparse(each.target): ast.unparse(each.annotation) for each in annotated}
     if unsaid := [name for name in names if name not in said]:
         raise LookupError(f"{cls.__module__}.{cls.__name__} does not say under Args: what {', '.join(unsaid)} is")

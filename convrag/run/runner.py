@@ -28,6 +28,7 @@ from convrag.score.measuring import check_measures_differ, join_reports, keep_so
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
+from convrag.sdk.played import count_turns
 from convrag.sdk.progress import show_step
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically
@@ -80,8 +81,7 @@ def run_experiment(
     wiring.check()
     check_measures_differ(metrics)
     conversations = _read_conversations(dataset, settings)
-    turns = sum(len(conversation.turns) for conversation in conversations)
-    run = _make_run(wiring, folder, len(conversations), turns, sweep)
+    run = _make_run(wiring, folder, len(conversations), sum(map(count_turns, conversations)), sweep)
     if reuse and (summary := read_finished_summary(run)):
         return replace(run, reused=True), summary
     qrels = dataset.qrels()

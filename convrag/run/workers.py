@@ -15,6 +15,7 @@ from convrag.api.types import Conversation, Passage, Turn
 from convrag.config.settings import Settings
 from convrag.sdk.corpus import Corpus, PassageSource
 from convrag.sdk.parallel import call_in_threads
+from convrag.sdk.played import ask_turns, count_turns
 from convrag.sdk.progress import turn_progress
 from convrag.store.remember import kept
 from convrag.store.store import Store
@@ -116,8 +117,7 @@ class ConversationWorkers:
             watch: who watches the turns; by default the plugins.
         """
         self.pipeline.watch = watch or self.pipeline.watch
-        total = sum(len(conversation.turns) for conversation in self.conversations)
-        with turn_progress(total) as advance:
+        with turn_progress(sum(map(count_turns, self.conversations))) as advance:
 
             def run(conversation: Conversation) -> list[TurnRecord]:
                 return self._run_conversation(conversation, advance)
@@ -135,18 +135,17 @@ class ConversationWorkers:
         for turn in conversation.history:
             session.add_turn(turn)
         records: list[TurnRecord] = []
-        for turn in conversation.turns:
-            if self._stop.is_set():
-                break
-            question = session.make_question(turn.question, turn.id, hide_history=self.settings.history == "none")
-            try:
+        try:
+            for turn in ask_turns(conversation, records):
+                if self._stop.is_set():
+                    break
+                question = session.make_question(turn.question, turn.id, hide_history=self.settings.history == "none")
                 record = self.pipeline.answer(question)
-            except RunStopped as error:
-                self.stopped = str(error)
-                self._stop.set()
-                break
-            session.add_turn(turn if self.settings.history == "gold" else to_turn(record))
-            known = add_truth(record, turn, self.qrels)
-            records.append(rank_missed(known, self.pipeline.stages.retriever) if self.settings.report else known)
-            advance()
+                session.add_turn(turn if self.settings.history == "gold" else to_turn(record))
+                known = add_truth(record, turn, self.qrels)
+                records.append(rank_missed(known, self.pipeline.stages.retriever) if self.settings.report else known)
+                advance()
+        except RunStopped as error:
+            self.stopped = str(error)
+            self._stop.set()
         return records

@@ -44,6 +44,7 @@
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
 * `document_passages`: passages cut from a document, with their place in it.
 * `corpus`: the passages of a domain on disk, or looked up in a server that has them.
+* `played`: conversations whose user listens, each question made from the answers before it.
 * `question_sets`: an evaluation set in a folder, and which passages it is about.
 * `inspectorraget`: answers of several models with marks of people, in files of InspectorRAGet.
 * `jsonl`: users' JSONL files, line by line.

@@ -16,9 +16,7 @@ from convrag.store.remember import answer_again
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    M = TypeVar("M", bound=BaseModel)
-else:
-    M = TypeVar("M")
+M = TypeVar("M", bound="BaseModel")
 
 T = TypeVar("T")
 

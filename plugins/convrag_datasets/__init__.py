@@ -6,8 +6,8 @@ Most options stand on file_dataset (what files say, once; the corpus of a domain
   row_files: rows of JSONL, JSON arrays, CSV and Parquet
 * conversations: rows that become conversations; corpus: passages, their fingerprints, and qrels
 
-The options: jsonl (sample too), beir, questions, ir_datasets, huggingface, mtrag; and the published sets cast, ikat,
-topiocqa, qrecc, coral and chatrag.
+The options: jsonl (sample too), beir, questions, simulated, ir_datasets, huggingface, mtrag; and the published sets
+cast, ikat, topiocqa, qrecc, coral and chatrag.
 """
 
 from convrag import Register, hookimpl
@@ -22,6 +22,7 @@ def convrag_register(register: Register) -> None:
     register("dataset", "huggingface", "convrag_datasets.huggingface:HuggingfaceDataset")
     register("dataset", "ir_datasets", "convrag_datasets.ir_datasets:IrDatasetsDataset")
     register("dataset", "questions", "convrag_datasets.questions:QuestionsDataset")
+    register("dataset", "simulated", "convrag_datasets.simulated:SimulatedDataset")
     register("dataset", "mtrag", "convrag_datasets.mtrag:MtragDataset")
     register("dataset", "cast", "convrag_datasets.cast:CastDataset")
     register("dataset", "chatrag", "convrag_datasets.chatrag:ChatragDataset")

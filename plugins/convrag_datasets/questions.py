@@ -1,18 +1,18 @@
 """dataset=questions: the questions that task=questions wrote, over the passages of another data set."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from convrag import ConfigError, Conversation, DataError, Dataset, Document, Passage
+from convrag import ConfigError, Conversation, DataError, Dataset
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
-from convrag.sdk.types import CorpusPart
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import hash_content, read_qrels
+from convrag_datasets.over_corpus import OverCorpus
 from convrag_datasets.row_files import read_json_rows
 
 
@@ -23,7 +23,7 @@ class _Moved(NamedTuple):
     judged: int
 
 
-class QuestionsDataset(Dataset):
+class QuestionsDataset(OverCorpus):
     """Questions that `task=questions` wrote, with judgements and reference answers, over your own data set's passages.
 
     `dataset=questions dataset.path=questions dataset.corpus=documents dataset.corpus.path=~/handbook` asks the
@@ -44,8 +44,8 @@ class QuestionsDataset(Dataset):
                 "dataset=questions asks about the passages of another data set; name the one that the questions were "
                 "made from: dataset.corpus=documents dataset.corpus.path=FOLDER, say"
             )
+        super().__init__(corpus)
         self.path = path
-        self.corpus_dataset = corpus
         self._set = Lazy(partial(QuestionSet.read, path))
         self._conversations = Lazy(self._read_conversations)
         self._judgements = Lazy(lambda: read_qrels(path / QRELS, self._conversations()))
@@ -72,26 +72,6 @@ class QuestionsDataset(Dataset):
         """Yield the conversations in the order of the file. Raises DataError."""
         return iter(self._conversations())
 
-    def domains(self) -> Sequence[str]:
-        """Those of the corpus's data set."""
-        return self.corpus_dataset.domains()
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        """Stream the passages of the corpus's data set. Raises DataError."""
-        return self.corpus_dataset.corpus(domain)
-
-    def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
-        """The parts of the corpus's data set."""
-        return self.corpus_dataset.corpus_parts(domain)
-
-    def corpus_fingerprint(self, domain: str) -> str:
-        """That of the corpus's data set, so that both use one index."""
-        return self.corpus_dataset.corpus_fingerprint(domain)
-
-    def document(self, domain: str, document_id: str) -> Document | None:
-        """A document of the corpus's data set."""
-        return self.corpus_dataset.document(domain, document_id)
-
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Turn id -> id of a passage, as it is now -> grade of relevance. Raises DataError."""
         moved = self._moved().ids
@@ -100,10 +80,6 @@ class QuestionsDataset(Dataset):
             turn: {moved.get(domains[turn], {}).get(name, name): grade for name, grade in grades.items()}
             for turn, grades in self._judgements().items()
         }
-
-    def explain_missing_corpus(self, domain: str) -> str:
-        """What the corpus's data set says."""
-        return self.corpus_dataset.explain_missing_corpus(domain)
 
     def rewrites(self) -> Mapping[str, Mapping[str, str]]:
         """The questions as they would be asked without their conversation (kind "standalone"). Raises DataError."""

@@ -18,3 +18,4 @@ def convrag_register(register: Register) -> None:
     register("metrics", "reference_free", "convrag_metrics.reference_free:ReferenceFreeMetrics")
     register("metrics", "answerability", "convrag_metrics.answerability:AnswerabilityMetrics")
     register("metrics", "rewrites", "convrag_metrics.rewrites:RewriteMetrics")
+    register("metrics", "goal_success", "convrag_metrics.goal_success:GoalSuccessMetrics")

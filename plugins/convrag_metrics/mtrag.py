@@ -20,9 +20,7 @@ from convrag_metrics.idk import ANSWERABILITY, ANSWERABLE, UNANSWERABLE, UNDERSP
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    M = TypeVar("M", bound=BaseModel)
-else:
-    M = TypeVar("M")
+M = TypeVar("M", bound="BaseModel")
 
 HEADLINE = "mtrag"
 _PLAIN = ("RB_alg", "RL_F", "RB_llm")

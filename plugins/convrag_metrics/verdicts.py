@@ -1,6 +1,6 @@
 """The forms of replies in which language models judge statements and answers."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
@@ -11,16 +11,26 @@ class Statements(BaseModel):
     statements: list[str]
 
 
+V = TypeVar("V", bound="Verdicts")
+
+
 class Verdicts(BaseModel):
     """Whether each of some statements is supported."""
 
     verdicts: list[bool]
 
 
-def verdicts_form(count: int) -> type[Verdicts]:
+class GoalVerdicts(Verdicts):
+    """Which facts a conversation gives, whether its goal is reached, and whether answers contradict each other."""
+
+    reached: bool
+    contradiction: bool
+
+
+def verdicts_form(count: int, base: type[V] = Verdicts) -> type[V]:  # type: ignore[assignment]
     """The form of `count` verdicts."""
     exact: Any = (Annotated[list[bool], Field(min_length=count, max_length=count)], ...)
-    return create_model("Verdicts", __base__=Verdicts, verdicts=exact)
+    return create_model(base.__name__, __base__=base, verdicts=exact)
 
 
 class Mark(BaseModel):

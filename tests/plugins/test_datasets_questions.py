@@ -12,6 +12,7 @@ from convrag import ConfigError, Dataset
 from convrag.sdk.question_sets import QuestionSet
 from convrag.store.fingerprint import hash_text
 from convrag.testing import DatasetContract
+from convrag_datasets.over_corpus import OverCorpus
 from convrag_datasets.questions import QuestionsDataset
 from question_toys import Notes, note
 from toys import Corpora
@@ -58,7 +59,7 @@ def test_the_corpus_is_that_of_the_other_data_set(folder: Path) -> None:
 def test_every_method_of_data_sets_is_passed_on() -> None:
     """A method that is new in Dataset would otherwise answer for this wrapper, and not for its corpus."""
     inherited = {name for name, _ in inspect.getmembers(Dataset, inspect.isfunction) if name in vars(Dataset)}
-    assert {name for name in inherited if not name.startswith("_")} <= set(vars(QuestionsDataset))
+    assert {name for name in inherited if not name.startswith("_")} <= {*vars(QuestionsDataset), *vars(OverCorpus)}
 
 
 def test_a_passage_that_has_another_id_is_found_by_its_text(folder: Path) -> None:

@@ -16,13 +16,13 @@ NEURAL += ("metrics.bertscore=bertscore", "metrics.rb_agg=rb_agg")
 EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "clusterer=bertopic": "bertopic",
     "dataset=ir_datasets": "ir_datasets",
-    "embedder=spacy": "spacy",
     "llm=litellm": "litellm",
     "retriever=elasticsearch": "elasticsearch",
     "retriever=elser": "elasticsearch",
     "retriever=opensearch": "opensearch",
     "task=mcp": "mcp",
     "task=serve": "serve",
+    "tracker=otlp": "otlp",
 }
 
 

@@ -180,7 +180,7 @@ def test_exports(server: RunningServer) -> None:
     assert re.search(r"^- \\\[\d\\\] \w.* \(.+\)$", markdown.text, re.MULTILINE)
     whole = server.http.get(f"/api/conversations/{id}/export?format=json")
     assert whole.headers["content-disposition"] == f'attachment; filename="{id}.json"'
-    assert whole.json() | {"in_progress": None} == server.http.get(f"/api/conversations/{id}").json()
+    assert whole.json() | {"in_progress": None, "helpful": {}} == server.http.get(f"/api/conversations/{id}").json()
 
 
 def test_a_conversation_of_task_chat_goes_on_with_the_model_of_its_configuration(server: RunningServer) -> None:

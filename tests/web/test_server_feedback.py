@@ -32,6 +32,8 @@ def test_feedback_becomes_ratings_qrels_and_a_data_set(tmp_path: Path) -> None:
         assert http.post(f"{place}/9/feedback", json={"helpful": True}).status_code == 404
         refused = http.post(f"{place}/1/feedback", json={"helpful": True, "wrong": ["nowhere"]})
         assert (refused.status_code, "no passage 'nowhere'" in refused.text) == (422, True), refused.text
+        kept = http.get(place.removesuffix("/turns")).json()
+        assert kept["helpful"] == {kept["records"][0]["turn_id"]: True, kept["records"][1]["turn_id"]: False}
         for form in ("ratings", "qrels", "conversations"):
             (tmp_path / f"{form}.jsonl").write_text(http.get(f"/api/feedback?form={form}").text, encoding="utf-8")
     ratings = read_ratings([tmp_path / "ratings.jsonl"])
@@ -62,3 +64,7 @@ def test_thumbs(chat: ChatPage) -> None:
     chat.last.locator("button[aria-label='Not helpful'][aria-pressed=true]").wait_for()
     said = chat.page.request.get(f"{chat.page.url.partition('#')[0].rstrip('/')}/api/feedback?form=conversations")
     assert '"answer": "384,400 km"' in said.text()
+    chat.page.reload()
+    chat.last.locator("button[aria-label='Not helpful'][aria-pressed=true]").wait_for()
+    chat.last.get_by_role("button", name="Regenerate").click()
+    chat.last.locator("button[aria-label='Not helpful'][aria-pressed=false]").wait_for()

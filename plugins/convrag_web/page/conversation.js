@@ -17,7 +17,8 @@ export class Conversation {
 
   /** Reads a conversation from the server. Raises ApiError (404) where there is none with this id. */
   static async read(id) {
-    const { records, in_progress: inProgress, ...info } = await readConversation(id);
+    const { records, in_progress: inProgress, helpful, ...info } = await readConversation(id);
+    for (const record of records) record.helpful = helpful[record.turn_id];
     return new Conversation(info, records, inProgress);
   }
 

@@ -8,7 +8,7 @@ import { nameSource } from "./sources.js";
 
 /**
  * @param {string} conversationId
- * @param {Object} record of the turn; it remembers which thumb was pressed until the page is loaded again
+ * @param {Object} record of the turn; its `helpful` is the thumb that was pressed
  * @param {import("./sources.js").Source[]} sources that the answer was given
  * @returns {HTMLElement[]} the two thumbs; none below a turn without an answer
  */

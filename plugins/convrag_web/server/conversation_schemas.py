@@ -64,11 +64,13 @@ class ConversationList(BaseModel):
 class WholeConversation(ConversationInfo):
     """A conversation with the records of its turns, and the question of the turn in progress, if there is one.
 
-    That question is empty where the last one is answered again.
+    That question is empty where the last one is answered again. `helpful` is the feedback without a name: turn id ->
+    whether the answer has helped.
     """
 
     records: list[RecordRow]
     in_progress: str | None
+    helpful: dict[str, bool]
 
 
 class NewConversation(BaseModel):

@@ -169,8 +169,9 @@ def make_router(
         """Show a conversation with the records of its turns."""
         session = turns.find(conversation_id)
         turn = find_shared(conversation_id)  # before the records: who ends meanwhile is in both, rather than in none
-        records = [record.to_dict() for record in conversations.records(conversation_id)]
-        told = {"records": records, "in_progress": turn and turn.question}
+        records = conversations.records(conversation_id)
+        told: dict[str, Any] = {"records": [each.to_dict() for each in records], "in_progress": turn and turn.question}
+        told["helpful"] = feedback.find_thumbs(records)
         return JsonReply(_describe(session.describe(), turns) | told)
 
     @router.delete(_ONE, status_code=204)

@@ -6,7 +6,7 @@
 import json
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +20,9 @@ from convrag.sdk.strict_json import format_json
 from convrag_web.server.errors import RequestError
 from convrag_web.server.openai_requests import FilledText, Text
 
+USER = "user"
+"""Who speaks without a name, as the page does."""
+
 Row = dict[str, Any]
 Form = Annotated[Literal["ratings", "qrels", "conversations"], Query(description="of the file")]
 
@@ -31,7 +34,7 @@ class Feedback(BaseModel):
     answer: Text = Field("", description="what the answer should have been")
     wrong: list[str] = Field([], description="ids of found passages that do not belong to the question")
     comment: Text = ""
-    annotator: FilledText = Field("user", max_length=200, description="who says so")
+    annotator: FilledText = Field(USER, max_length=200, description="who says so")
 
 
 class FeedbackFile:
@@ -64,13 +67,23 @@ class FeedbackFile:
 
     def format(self, form: str) -> str:
         """Format the last word of each annotator on each turn as a file, see `Form`."""
-        with self._lock:
-            lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.is_file() else []
-        rows = {(row["turn_id"], row["annotator"]): row for row in map(json.loads, lines)}
+        rows = self._read()
         if form == "qrels":
             return "".join(_format_qrels(rows.values()))
         said = rows.values() if form == "ratings" else self._make_conversations(rows.values())
         return "".join(f"{format_json(row)}\n" for row in said)
+
+    def find_thumbs(self, records: Iterable[TurnRecord]) -> dict[str, bool]:
+        """Turn id -> whether its answer, as it stands now, has helped the user of the page; those that were told."""
+        rows = self._read()
+        said = ((each, rows.get((each.turn_id, USER))) for each in records)
+        return {each.turn_id: bool(row["score"]) for each, row in said if row and row["answer"] == each.answer.text}
+
+    def _read(self) -> dict[tuple[str, str], Row]:
+        """The last word of each annotator on each turn."""
+        with self._lock:
+            lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.is_file() else []
+        return {(row["turn_id"], row["annotator"]): row for row in map(json.loads, lines)}
 
     def _make_conversations(self, rows: Collection[Row]) -> Iterator[Row]:
         """The conversations that something is said of; a turn's answer is the correction, or one that helped."""

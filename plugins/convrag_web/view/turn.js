@@ -24,11 +24,12 @@ import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
  *   known: Map id -> { title, text, url } of passages beside those of the record: missed ones, cited ones of earlier turns;
  *   changes: what differs from another run, { queries: Set, passages: Map, answer: [[start, end]] };
  *   onCite(number, id, statement): what a click on a citation does, after the passage has opened;
- *   heading: whether the question and the labels stand above.
+ *   heading: whether the question and the labels stand above;
+ *   marks: an element that stands below the answer.
  * @returns HTMLElement
  */
 export function renderTurn(record, options = {}) {
-  const { scores = {}, measures, shares, otherScores = null, history = [], known = new Map(), changes = {}, onCite = () => {}, heading = true } = options;
+  const { scores = {}, measures, shares, otherScores = null, history = [], known = new Map(), changes = {}, onCite = () => {}, heading = true, marks = null } = options;
   const numbered = numberPassages(record);
   const titles = new Map([...known, ...[...(record.evidence ?? []), ...(record.contexts ?? [])].map((each) => [each.id, each])]);
   const passages = renderPassages(record, { known, changes: changes.passages });
@@ -51,6 +52,7 @@ export function renderTurn(record, options = {}) {
     make("div", { class: "answers" },
       section("Answer", record.agent_response ? answer : make("p", { class: "note" }, "no answer")),
       record.reference && section("Reference answer", make("div", { class: "answer reference" }, record.reference))),
+    marks,
     section("Whether to answer", renderDecision(record)),
     renderAllScores(scores, measures, { others: otherScores, shares }),
     section("Queries", renderQueries(record, changes.queries), record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record))),

@@ -4,6 +4,7 @@ import { explainCause } from "./causes.js";
 import { compareRecords } from "./differences.js";
 import { make, makeFold, makeTable } from "./dom.js";
 import { formatScore, formatSeconds } from "./format.js";
+import { renderMarks } from "./mark_panel.js";
 import { chip } from "./passages.js";
 import { formatRoute } from "./route.js";
 import { renderDifference } from "./scores.js";
@@ -38,7 +39,7 @@ function renderOne(run, place, { record, known, history, leftOut }, options) {
   return [
     leftOut && make("p", { class: "trouble" }, "All but the scores of this turn was left out to keep the file small; intermediate/ has it."),
     explainCause(run.index, place),
-    renderTurn(record, { scores: run.scores(place), measures: listMeasures(run), shares: run.shares, history, known, ...options }),
+    renderTurn(record, { scores: run.scores(place), measures: listMeasures(run), shares: run.shares, history, known, marks: renderMarks(run, run.index.turn[place]), ...options }),
   ];
 }
 

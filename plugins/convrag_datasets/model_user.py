@@ -1,0 +1,81 @@
+"""A user of dataset=simulated who is played by a language model."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+from pydantic import BaseModel, model_validator
+
+from convrag import LLM, LLMError, PromptTemplate, Turn, TurnRecord
+from convrag.sdk.played import PlayedConversation
+from convrag.sdk.storage import UsageMeter
+from convrag.sdk.structured_output import ask_json
+from convrag_datasets.conversations import format_turn_id
+
+
+class UserReply(BaseModel):
+    """What the user says next, which fact that asks for (from 1; 0: none of them), or that the goal is reached."""
+
+    done: bool = False
+    say: str = ""
+    fact: int = 0
+    again: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.done and not self.say.strip():
+            raise ValueError('"say" is empty, and "done" is not true')
+        return self
+
+
+class ModelUser(NamedTuple):
+    """A language model that is told the goal and the facts, and what was said; it says when the goal is reached.
+
+    A reply that cannot be read is asked for once more; where none comes, the conversation ends, and its last record has
+    the reason as a fallback of `dataset`. Calls count as the usage of `dataset`, in the record of the answer that the
+    user has heard.
+
+    Args:
+        llm: the model.
+        template: the prompt.
+    """
+
+    llm: LLM
+    template: PromptTemplate
+
+    def play(self, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
+        """Yield what the model says; the goal where it does not find the first words. Raises RunStopped."""
+        meter = UsageMeter()
+        while True:
+            reply = self._ask(talk, records, meter)
+            if records:
+                records[-1], meter = _note(records[-1], reply, len(records) == talk.most_turns, meter), UsageMeter()
+                if "goal" in records[-1].labels:
+                    return
+            said = UserReply(say=talk.goal) if isinstance(reply, str) or not reply.say.strip() else reply
+            labels = {"fact": said.fact, "asked": "again" if said.again else "first"}
+            yield Turn(format_turn_id(talk.id, len(records) + 1), said.say, labels=labels)
+
+    def _ask(self, talk: PlayedConversation, records: list[TurnRecord], meter: UsageMeter) -> UserReply | str:
+        """What the user says, or why there is nothing."""
+        if not records and (opening := talk.turns[0].question) != talk.goal:
+            return UserReply(say=opening, fact=1)
+        inputs = {**talk.prompt_inputs(records), "left": talk.most_turns - len(records)}
+        try:
+            with meter.measure_stage("dataset"):
+                return ask_json(self.llm, self.template.render(**inputs), UserReply)
+        except LLMError as error:
+            return f"the model that plays the user failed: {error}"
+
+
+def _note(heard: TurnRecord, reply: UserReply | str, over: bool, meter: UsageMeter) -> TurnRecord:
+    """Note in the record that the user has heard what that took, and where it ended the conversation, how."""
+    end = "no usable reply" if isinstance(reply, str) else "reached" if reply.done else "turns over" if over else ""
+    return replace(
+        heard,
+        labels={**heard.labels, **({"goal": end} if end else {})},
+        fallbacks={**heard.fallbacks, **({"dataset": reply} if isinstance(reply, str) else {})},
+        usage={**heard.usage, **meter.usage},
+        timings={**heard.timings, **meter.timings},
+        replies=(*heard.replies, *meter.replies),
+    )

@@ -1,0 +1,41 @@
+"""The base of data sets whose conversations are about the passages of another data set."""
+
+from collections.abc import Iterator, Sequence
+
+from convrag import Dataset, Document, Passage
+from convrag.sdk.types import CorpusPart
+
+
+class OverCorpus(Dataset):
+    """Conversations over the corpora of another data set.
+
+    Args:
+        corpus: the other data set.
+    """
+
+    def __init__(self, corpus: Dataset) -> None:
+        self.corpus_dataset = corpus
+
+    def domains(self) -> Sequence[str]:
+        """Those of the corpus's data set."""
+        return self.corpus_dataset.domains()
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        """Stream the passages of the corpus's data set. Raises DataError."""
+        return self.corpus_dataset.corpus(domain)
+
+    def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
+        """The parts of the corpus's data set."""
+        return self.corpus_dataset.corpus_parts(domain)
+
+    def corpus_fingerprint(self, domain: str) -> str:
+        """That of the corpus's data set, so that both use one index."""
+        return self.corpus_dataset.corpus_fingerprint(domain)
+
+    def document(self, domain: str, document_id: str) -> Document | None:
+        """A document of the corpus's data set."""
+        return self.corpus_dataset.document(domain, document_id)
+
+    def explain_missing_corpus(self, domain: str) -> str:
+        """What the corpus's data set says."""
+        return self.corpus_dataset.explain_missing_corpus(domain)
