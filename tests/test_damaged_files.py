@@ -78,7 +78,7 @@ CASES: list[tuple[str, list[str]]] = [
     ("predictions.jsonl", [*SCORED, "task=evaluate", "task.answers={}/predictions.jsonl"]),
     ("answers.jsonl", [*SCORED, "task=evaluate", "task.answers={}/answers.jsonl"]),
     ("run/intermediate/default.jsonl", [*EVALUATE, ALL]),
-    *(("run/intermediate/default.jsonl", [*EXPORT, f"task.format={form}"]) for form in ("mtrag", "ragas")),
+    *(("run/intermediate/default.jsonl", [*EXPORT, f"task.format={form}"]) for form in ("mtrag", "csv")),
     ("run/metrics.json", EVALUATE),
     ("run/metrics.json", ["task=compare", "task.runs=[{}/run]"]),
     *(("run/scores.jsonl", [*EXPORT, f"task.format={form}"]) for form in ("csv", "inspectorraget")),

@@ -85,7 +85,7 @@ class Sender:
         return f"Sent {count(sent, 'trace')} to {self.address}." if sent else None
 
 
-class _CountingExporter(SpanExporter):
+class _CountingExporter(SpanExporter):  # type: ignore[misc]
     """OpenTelemetry's exporter, with a count of the traces that the collector has taken."""
 
     def __init__(self, address: str) -> None:

@@ -14,41 +14,39 @@ from convrag.sdk.files import open_atomically
 if TYPE_CHECKING:
     from convrag_tasks.run_records import ExportInputs
 
-Format = Literal["mtrag", "inspectorraget", "ragas", "beir", "trec", "csv"]
+Format = Literal["mtrag", "inspectorraget", "beir", "trec", "csv"]
 
 _FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
     "compare": (None, ("inspectorraget",)),
     "measures": (None, ("inspectorraget",)),
     "subtask": (None, ("mtrag",)),
     "tasks": (None, ("mtrag",)),
-    "contexts": ("evidence", ("mtrag", "ragas")),
-    "samples": ("turns", ("ragas",)),
-    "queries": ("rewritten", ("ragas", "beir")),
+    "contexts": ("evidence", ("mtrag",)),
+    "queries": ("rewritten", ("beir",)),
     "tag": ("convrag", ("trec",)),
 }
 """Parameter -> its default, and the formats that it is for."""
 
 
 class ExportTask(Task):
-    """Write a finished run for others to read: MTRAG, InspectorRAGet, RAGAS, BEIR, TREC or CSV.
+    """Write a finished run for others to read: MTRAG, InspectorRAGet, BEIR, TREC or CSV.
 
     mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read; inspectorraget is
-    the JSON of IBM's InspectorRAGet. For these, and for references in samples, the data set must be that of the run.
+    the JSON of IBM's InspectorRAGet. For these the data set must be that of the run.
     beir writes the data set; with task.records, its questions are those of the run. docs/metrics.md says where the
     formats are from.
 
     Args:
         records: the folder of the run.
         path: the file or folder to write. A file appears whole, in place of one that is there; a folder must be new.
-        format: mtrag, ragas (JSONL), inspectorraget (JSON), trec (a run, six columns), csv (a row for each turn), or
+        format: mtrag (JSONL), inspectorraget (JSON), trec (a run, six columns), csv (a row for each turn), or
             beir (a folder).
-        contexts: mtrag, ragas: the passages that stand for the turn's contexts: evidence (what the answer was
-            given) or hits (the ranking); in mtrag at most 10.
+        contexts: mtrag: the passages that stand for the turn's contexts: evidence (what the answer was
+            given) or hits (the ranking), at most 10.
         subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference (B: the answer, and
             the task's own passages) or rag (C: the answer, and what it was given).
         tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's input and Collection.
-        samples: ragas: a sample for each of the turns, or of the conversations.
-        queries: ragas, beir: rewritten (the query that can be understood by itself) or asked.
+        queries: beir: rewritten (the query that can be understood by itself) or asked.
         tag: trec: the name of the run, its last column.
         compare: inspectorraget: folders of further runs over the same turns, which become further models.
         measures: inspectorraget: only these, as numbers, and only the turns that have all of them. By default all,
@@ -69,7 +67,6 @@ class ExportTask(Task):
         contexts: Literal["evidence", "hits"] = "evidence",
         subtask: Literal["retrieval", "reference", "rag"] | None = None,
         tasks: Path | None = None,
-        samples: Literal["turns", "conversations"] = "turns",
         queries: Literal["rewritten", "asked"] = "rewritten",
         tag: str = "convrag",
         compare: list[Path] | None = None,
@@ -92,7 +89,6 @@ class ExportTask(Task):
         self.contexts: Literal["evidence", "hits"] = contexts
         self.subtask = subtask
         self.tasks = tasks
-        self.samples = samples
         self.queries: Literal["rewritten", "asked"] = queries
         self.tag = tag
         self.compare = list(compare or ())
@@ -128,17 +124,9 @@ class ExportTask(Task):
             return format_csv_lines(inputs.records, read_run_scores(inputs.folder))
         if self.format == "mtrag":
             return self._format_mtrag(inputs)
-        if self.format == "inspectorraget":
-            from convrag_tasks.export_mtrag import format_inspector_lines
+        from convrag_tasks.export_mtrag import format_inspector_lines
 
-            turns = inputs.turns
-            return format_inspector_lines([inputs.folder, *self.compare], turns, self.measures, inputs.remarks)
-        from convrag_tasks.export_samples import format_ragas_conversations, format_ragas_turns
-
-        if self.samples == "conversations":
-            return format_ragas_conversations(inputs.answered, inputs.histories)
-        references = inputs.find_references(inputs.answered)
-        return format_ragas_turns(inputs.answered, references, self.contexts, self.queries)
+        return format_inspector_lines([inputs.folder, *self.compare], inputs.turns, self.measures, inputs.remarks)
 
     def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
         from convrag_tasks import export_mtrag

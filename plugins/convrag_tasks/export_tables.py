@@ -4,13 +4,15 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from convrag import TurnRecord
 from convrag.sdk.files import encode_name
 from convrag.sdk.folders import write_folder
 from convrag.sdk.strict_json import format_json
-from convrag_tasks.export_samples import Queries, choose_query
 from convrag_tasks.run_records import ExportInputs
+
+Queries = Literal["rewritten", "asked"]
 
 _FIRST = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten_query", "answer")
 _LAST = ("citations", "passages", "error")
@@ -91,7 +93,9 @@ def _list_queries(inputs: ExportInputs, queries: Queries, *, with_run: bool) -> 
         turns = inputs.turns
         for record in inputs.records:
             domain = turns[record.turn_id].conversation.domain
-            found.setdefault(domain, {})[record.turn_id] = choose_query(record, queries)
+            found.setdefault(domain, {})[record.turn_id] = (
+                record.rewritten_query if queries == "rewritten" else record.original_query
+            )
     else:
         for turn_id, place in inputs.all_turns.items():
             found.setdefault(place.conversation.domain, {})[turn_id] = place.turn.question

@@ -1,6 +1,6 @@
 """What tasks read: the records and scores of a finished run, and the turns of a data set by id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, Conversation, DataError, Dataset, Passage, Turn, TurnRecord
+from convrag import ConfigError, Conversation, DataError, Dataset, Turn, TurnRecord
 from convrag.sdk.tasks.runs import read_records, read_scores
 from convrag.sdk.tasks.scores import read_summary
 
@@ -95,13 +95,6 @@ class ExportInputs:
         return records
 
     @cached_property
-    def answered(self) -> list[TurnRecord]:
-        """The records of turns that did not fail. Raises DataError where there are none."""
-        if answered := [record for record in self.records if not record.error]:
-            return answered
-        raise DataError("every turn of this run failed, so that there is nothing to write", path=self.folder)
-
-    @cached_property
     def dataset(self) -> Dataset:
         """The data set that the command names."""
         from convrag.sdk.tasks.turns import Wiring
@@ -124,33 +117,3 @@ class ExportInputs:
                 path=self.folder,
             )
         return self.all_turns
-
-    @property
-    def histories(self) -> Mapping[str, Sequence[Turn]]:
-        """Conversation id -> the turns that the data set gives before the first that is asked."""
-        return {
-            place.conversation.id: place.conversation.history
-            for place in self.all_turns.values()
-            if place.conversation.history
-        }
-
-    def find_references(self, records: Sequence[TurnRecord]) -> Mapping[str, list[Passage]]:
-        """The relevant passages of turns, by turn id: as the data set's turns name them, else its qrels.
-
-        A turn without any is left out. Raises DataError where a judged turn of the run is not in the data set.
-        """
-        judged = [record for record in records if record.gold or record.reference]
-        if not judged:
-            return {}
-        named = {record.turn_id: self.turns[record.turn_id].turn.passages for record in judged}
-        graded = {
-            record.turn_id: [name for name, grade in record.gold.items() if grade > 0]
-            for record in judged
-            if not any(passage.text for passage in named[record.turn_id])
-        }
-        wanted = {name for names in graded.values() for name in names}
-        domains = dict.fromkeys(self.turns[record.turn_id].conversation.domain for record in judged) if wanted else ()
-        texts = {each.id: each for domain in domains for each in self.dataset.corpus(domain) if each.id in wanted}
-        found = {turn: [texts[name] for name in names if name in texts] for turn, names in graded.items()}
-        found |= {turn: list(passages) for turn, passages in named.items() if turn not in graded}
-        return {turn: passages for turn, passages in found.items() if passages}

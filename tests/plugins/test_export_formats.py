@@ -1,4 +1,4 @@
-"""RAGAS, BEIR, Hugging Face, SemEval's subtasks, and the tag of TREC runs."""
+"""BEIR, Hugging Face, SemEval's subtasks, and the tag of TREC runs."""
 
 import csv
 import json
@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig
 
-from convrag import Answer, ConfigError, DataError, Evidence, EvidenceItem, Hit, Passage, Query, Turn, TurnRecord
+from convrag import Answer, ConfigError, DataError, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import to_json
 from convrag.turn.wiring import Wiring
 from convrag_datasets.beir import BeirDataset
 from convrag_tasks.export import ExportTask
-from convrag_tasks.export_samples import format_ragas_conversations
 
 CONVERSATION = {
     "id": "c",
@@ -89,42 +88,14 @@ def export(run: Path, files: list[str], capsys: pytest.CaptureFixture[str]) -> C
 
 def test_the_task_of_a_command(run: Path, files: list[str]) -> None:
     """Every parameter can be given in a command."""
-    given = {"records": run, "path": run.parent / "a.jsonl", "format": "ragas", "queries": "asked", "contexts": "hits"}
+    given = {"records": run, "path": run.parent / "beir", "format": "beir", "queries": "asked"}
     config = compose("task=export", *(f"task.{name}={value}" for name, value in given.items()), *files, "tracker=none")
     assert Wiring(config).get("task").execute(config, run.parent / "out") == 0
-    assert read_lines(run.parent / "a.jsonl")[1]["user_input"] == "And blue?"
+    assert read_lines(run.parent / "beir" / "queries.jsonl")[1]["text"] == "And blue?"
 
 
 def read_lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def test_ragas_turns(export: Callable[..., Path]) -> None:
-    first, second = read_lines(export("a.jsonl", "task.format=ragas"))
-    assert first == {
-        "user_input": "What is red?",
-        "retrieved_contexts": ["The sky is blue."],
-        "retrieved_context_ids": ["q"],
-        "reference_contexts": ["Rose\nA rose is red."],
-        "reference_context_ids": ["p"],
-        "response": "Roses. [1]",
-        "reference": "A rose.",
-    }
-    assert (second["user_input"], second["reference_context_ids"]) == ("What is blue?", ["q"])
-    asked = read_lines(export("a.jsonl", "task.format=ragas", "task.queries=asked", "task.contexts=hits"))
-    assert (asked[1]["user_input"], asked[1]["retrieved_context_ids"]) == ("And blue?", ["q", "p"])
-
-
-def test_ragas_conversations(export: Callable[..., Path]) -> None:
-    (talk,) = read_lines(export("a.jsonl", "task.format=ragas", "task.samples=conversations"))
-    assert talk == {
-        "user_input": [
-            {"content": "What is red?", "type": "human"},
-            {"content": "Roses. [1]", "type": "ai"},
-            {"content": "And blue?", "type": "human"},
-            {"content": "Sky,\nsea.", "type": "ai"},
-        ]
-    }
 
 
 def test_documents_have_a_corpus_and_no_queries(here: Path) -> None:
@@ -135,34 +106,6 @@ def test_documents_have_a_corpus_and_no_queries(here: Path) -> None:
     (passage,) = read_lines(here / "beir" / "corpus.jsonl")
     assert (passage["_id"], passage["title"]) == ("tea.md#1", "Tea")
     assert (here / "beir" / "queries.jsonl").read_text() == ""
-
-
-def test_given_history_stands_before_the_turns_that_were_asked() -> None:
-    records = [make_record(3, "And green?", "What is green?", "Grass.")]
-    histories = {"c": (Turn("c<::>1", "Red?", "A rose."), Turn("c<::>2", "Blue?"))}
-    (sample,) = format_ragas_conversations(records, histories)
-    texts = ["Red?", "A rose.", "Blue?", "", "And green?", "Grass."]
-    assert [message["content"] for message in json.loads(sample)["user_input"]] == texts
-
-
-def test_samples_of_a_run_without_references_need_no_data_set(export: Callable[..., Path], run: Path) -> None:
-    path = run / "intermediate" / "default.jsonl"
-    plain = make_record(1, "Why?", "Why?", "So.")
-    path.write_text(f"{to_json(plain)}\n")
-    (sample,) = read_lines(export("a.jsonl", "task.format=ragas", data=()))
-    assert "reference" not in sample
-    assert "reference_contexts" not in sample
-    path.write_text(f"{to_json(make_record(1, 'Why?', 'Why?', 'So.', gold={'p': 1}))}\n")
-    with pytest.raises(DataError, match="the data set has no turn 'c<::>1'"):
-        export("a.jsonl", "task.format=ragas", data=())
-
-
-def test_a_run_whose_turns_all_failed_has_no_samples(export: Callable[..., Path], run: Path) -> None:
-    record = make_record(1, "Why?", "Why?", "", error="no reply")
-    (run / "intermediate" / "default.jsonl").write_text(f"{to_json(record)}\n")
-    with pytest.raises(DataError, match="every turn of this run failed"):
-        export("a.jsonl", "task.format=ragas")
-    assert not (run.parent / "a.jsonl").exists()
 
 
 def test_beir_of_a_run_and_of_a_data_set(export: Callable[..., Path]) -> None:
@@ -288,7 +231,7 @@ def test_csv_is_as_rfc_4180_says(export: Callable[..., Path]) -> None:
     ("given", "message"),
     [
         ({"tag": "x"}, "task.tag is for task.format=trec, not for mtrag"),
-        ({"samples": "conversations"}, "task.samples is for task.format=ragas, not for mtrag"),
+        ({"queries": "asked"}, "task.queries is for task.format=beir, not for mtrag"),
         ({"tasks": Path("x")}, "task.tasks needs task.subtask"),
         ({"format": "trec", "tag": "a b"}, "task.tag='a b': the name of a TREC run has no blanks"),
         ({"format": "trec", "tag": ""}, "the name of a TREC run has no blanks"),
@@ -302,4 +245,4 @@ def test_a_parameter_of_another_format_is_refused(given: dict[str, Any], message
 
 def test_a_run_must_be_named(export: Callable[..., Path]) -> None:
     with pytest.raises(ConfigError, match=r"this format is of a run: name its folder, task\.records"):
-        export("a.jsonl", "task.format=ragas", records=False)
+        export("a.jsonl", "task.format=mtrag", records=False)
