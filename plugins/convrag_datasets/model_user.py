@@ -74,5 +74,5 @@ def _note(heard: TurnRecord, reply: UserReply | str, over: bool, meter: UsageMet
     end = "no usable reply" if isinstance(reply, str) else "reached" if reply.done else "turns over" if over else ""
     more: dict[str, Any] = {"labels": {"goal": end} if end else {}, "fallbacks": failed}
     more |= {"usage": meter.usage, "timings": meter.timings}
-    told = {name: {**getattr(heard, name), **each} for name, each in more.items()}
+    told: dict[str, Any] = {name: {**getattr(heard, name), **each} for name, each in more.items()}
     return replace(heard, replies=(*heard.replies, *meter.replies), **told)
