@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel, model_validator
 
@@ -70,12 +70,9 @@ class ModelUser(NamedTuple):
 
 def _note(heard: TurnRecord, reply: UserReply | str, over: bool, meter: UsageMeter) -> TurnRecord:
     """Note in the record that the user has heard what that took, and where it ended the conversation, how."""
+    failed = {"dataset": reply} if isinstance(reply, str) else {}
     end = "no usable reply" if isinstance(reply, str) else "reached" if reply.done else "turns over" if over else ""
-    return replace(
-        heard,
-        labels={**heard.labels, **({"goal": end} if end else {})},
-        fallbacks={**heard.fallbacks, **({"dataset": reply} if isinstance(reply, str) else {})},
-        usage={**heard.usage, **meter.usage},
-        timings={**heard.timings, **meter.timings},
-        replies=(*heard.replies, *meter.replies),
-    )
+    more: dict[str, Any] = {"labels": {"goal": end} if end else {}, "fallbacks": failed}
+    more |= {"usage": meter.usage, "timings": meter.timings}
+    told: dict[str, Any] = {name: {**getattr(heard, name), **each} for name, each in more.items()}
+    return replace(heard, replies=(*heard.replies, *meter.replies), **told)
