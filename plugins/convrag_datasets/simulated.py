@@ -19,7 +19,6 @@ from convrag_datasets.conversations import format_turn_id
 from convrag_datasets.corpus import hash_content
 from convrag_datasets.jsonl import SampleDataset
 from convrag_datasets.over_corpus import OverCorpus
-from convrag_datasets.questions import QuestionsDataset
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row, UniqueIds
 
@@ -38,9 +37,10 @@ class SimulatedDataset(OverCorpus):
 
     Args:
         llm: the language model that plays the users, `dataset.llm=gpt4`; by default, rules do.
-        path: the file, or a folder that task=questions has written: its answers are the facts. By default some users
-            who ask about the corpus of dataset=sample.
-        corpus: the data set whose passages are searched, with its own parameters below `dataset.corpus`.
+        path: the file. Without it, each conversation of `corpus` is a user whose facts are its reference answers:
+            `dataset.corpus=questions` takes those that task=questions has written.
+        corpus: the data set whose passages are searched, with its own parameters below `dataset.corpus`. By default
+            dataset=sample, with some users who ask about it.
         turns: after which a user gives up.
         confirm: whether users by rules ask for the first fact again at the end, to see whether answers keep it.
         user_prompt: a Jinja file to use instead of this package's user.jinja.
@@ -68,8 +68,7 @@ class SimulatedDataset(OverCorpus):
         if path and corpus is None:
             raise ConfigError("dataset.path needs a data set that the users ask about: dataset.corpus=documents, say")
         super().__init__(corpus or SampleDataset())
-        self.path = path or Path(str(resources.files(__package__).joinpath("sample", "users.jsonl")))
-        self.questions = QuestionsDataset(path=self.path, corpus=self.corpus_dataset) if self.path.is_dir() else None
+        self.path = path if corpus else Path(str(resources.files(__package__).joinpath("sample", "users.jsonl")))
         self.by_rules, self.run = llm is None, records
         self.prompt_templates = (PromptTemplate("user", package="convrag_datasets", path=user_prompt),)
         self._play: dict[str, Any] = {"most_turns": turns, "player": partial(play_by_rules, confirm)}
@@ -81,14 +80,12 @@ class SimulatedDataset(OverCorpus):
 
     def check(self) -> Iterable[str]:
         """The errors of the files."""
-        problems = self.questions.check() if self.questions else ()
-        return problems or collect_problems(lambda: [*self.conversations()])
+        return collect_problems(lambda: [*self.conversations()])
 
     def content_hash(self) -> str:
         """A hash of the files."""
-        corpus = self.corpus_dataset.content_hash()
         run = map(hash_content, list_files(self.run / "intermediate", ".jsonl") if self.run else ())
-        return digest([self.questions.content_hash() if self.questions else hash_content(self.path), corpus, *run])
+        return digest([self.path and hash_content(self.path), self.corpus_dataset.content_hash(), *run])
 
     def note(self) -> str:
         """Says that rules play the users."""
@@ -119,8 +116,8 @@ class SimulatedDataset(OverCorpus):
         yield from known
 
     def _read(self) -> tuple[PlayedConversation, ...]:
-        if self.questions:
-            return tuple(map(self._convert, self.questions.conversations()))
+        if self.path is None:
+            return self._convert()
         ids, talks = UniqueIds("user"), list[PlayedConversation]()
         for row in read_json_rows(self.path):
             talks.append(self._read_user(replace(row, place=row.place or "user")))
@@ -146,11 +143,17 @@ class SimulatedDataset(OverCorpus):
             raise row.error("a user by rules needs a `question` for each fact; a language model finds its own words")
         return Fact(row.require_text("fact"), question, row.optional_text("again") or f"{goal} {question}")
 
-    def _convert(self, written: Conversation) -> PlayedConversation:
-        """A user who asks what a conversation of task=questions asks, and again as without the conversation."""
-        clear = self.questions.rewrites().get("standalone", {}) if self.questions else {}
-        facts = [Fact(turn.answer, turn.question, clear.get(turn.id, turn.question)) for turn in written.turns]
-        return self._make(written.id, written.domain, " ".join(fact.again for fact in facts), facts)
+    def _convert(self) -> tuple[PlayedConversation, ...]:
+        """Users who ask what the conversations of the other data set ask, and again as without the conversation."""
+        clear, talks = next(iter(self.corpus_dataset.rewrites().values()), {}), list[PlayedConversation]()
+        for each in self.corpus_dataset.conversations():
+            turns = [turn for turn in each.turns if turn.answer.strip()]
+            facts = [Fact(turn.answer, turn.question, clear.get(turn.id, turn.question)) for turn in turns]
+            if facts:
+                talks.append(self._make(each.id, each.domain, " ".join(fact.again for fact in facts), facts))
+        if not talks:
+            raise ConfigError("dataset.corpus has no reference answers to make users of: name a file, dataset.path=...")
+        return tuple(talks)
 
     def _make(self, name: str, domain: str, goal: str, facts: list[Fact], answer: str = "") -> PlayedConversation:
         opening = facts[0].question

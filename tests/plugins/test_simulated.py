@@ -17,7 +17,7 @@ from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import SampleDataset
 from convrag_datasets.simulated import SimulatedDataset
 from convrag_metrics.goal_success import GoalSuccessMetrics
-from toys import Says
+from toys import Corpora, Says
 
 FACTS = [
     {"fact": "It is 384,400 kilometres away.", "question": "How far is it?", "again": "How far is the Moon?"},
@@ -159,13 +159,16 @@ def test_a_file_without_users_and_a_path_without_a_corpus_are_told(tmp_path: Pat
     assert ["no users" in problem for problem in users(tmp_path).check()] == [True]
     with pytest.raises(ConvragError, match=r"dataset\.path needs a data set .* dataset\.corpus=documents"):
         SimulatedDataset(path=tmp_path)
+    (problem,) = SimulatedDataset(corpus=Corpora(default=[])).check()
+    assert "no reference answers to make users of" in problem
 
 
 def test_a_run_over_what_task_questions_has_written_is_a_data_set(here: Path) -> None:
     fast = ("generator=direct", "tracker=none", "report=false")
     written = compose("task=questions", "task.conversations=5", "task.turns=2", *fast)
     assert Wiring(written).get("task").execute(written, here) == 0
-    users = ("dataset=simulated", "dataset.path=questions", "dataset.corpus=sample", "metrics=goal_success", *fast)
+    corpus = ("dataset.corpus=questions", "dataset.corpus.path=questions", "dataset.corpus.corpus=sample")
+    users = ("dataset=simulated", *corpus, "metrics=goal_success", *fast)
     _, summary = run_experiment(compose(*users), here / "run")
     assert summary.intervals["turns_left"][0] <= summary.overall["turns_left"] <= summary.intervals["turns_left"][1]
     chosen = compose(*users, "dataset.records=run")
