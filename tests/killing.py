@@ -14,7 +14,7 @@ from pathlib import Path
 from commands import StartedCommand
 from convrag.api.records import EXIT_STATUS
 
-BOARDS = ("leaderboard.md", "leaderboard.csv", "leaderboard.tex")
+BOARDS = ("leaderboard.md", "leaderboard.csv")
 
 COUNTING = """
 import time

@@ -86,11 +86,8 @@ class TurnTrace:
             "convrag.relevant": row["gold"],
         }
         attributes = {name: value for name, value in told.items() if value}
-        question = {"question": record.original_query}
-        result = describe_result(record)
-        root = make_span(
-            "turn", "CHAIN", self._start, self._end, question, result, attributes, parent=None, error=record.error
-        )
+        said = {"question": record.original_query}, describe_result(record)
+        root = make_span("turn", "CHAIN", self._start, self._end, *said, attributes, parent=None, error=record.error)
         return [root, *stages]
 
 
@@ -205,10 +202,7 @@ def make_call_spans(
         }
         kind = "CHAT_MODEL" if counted.get("tokens") else "TASK"  # rules count no tokens
         messages = {"messages": [{"role": each.role, "content": each.content} for each in prompt.messages]}
-        choice: Row = {
-            "index": 0,
-            "message": {"role": "assistant", "content": reply.text},
-        }  # MLflow's page shows a chat
+        choice: Row = {"index": 0, "message": {"role": "assistant", "content": reply.text}}  # as MLflow shows a chat
         choice |= {"finish_reason": reply.finish_reason} if reply.finish_reason else {}
         yield make_span(
             prompt.task, kind, begin, begin + length, messages, {"choices": [choice]}, attributes, parent=parent

@@ -9,7 +9,6 @@ def convrag_register(register: Register) -> None:
     register("clusterer", "kmeans", "convrag_clusterers.embeddings:KMeansClusterer")
     register("clusterer", "agglomerative", "convrag_clusterers.embeddings:AgglomerativeClusterer")
     register("clusterer", "dbscan", "convrag_clusterers.embeddings:DbscanClusterer")
-    register("clusterer", "hdbscan", "convrag_clusterers.embeddings:HdbscanClusterer")
     register("clusterer", "similarity", "convrag_clusterers.embeddings:SimilarityClusterer")
     register("clusterer", "lsa", "convrag_clusterers.topics:LsaClusterer")
     register("clusterer", "lda", "convrag_clusterers.topics:LdaClusterer")

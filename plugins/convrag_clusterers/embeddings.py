@@ -194,31 +194,6 @@ class DbscanClusterer(EmbeddingClusterer):
         return labels
 
 
-class HdbscanClusterer(EmbeddingClusterer):
-    """Cluster embeddings with HDBSCAN: dense regions of any density, with no distance to set.
-
-    Two different texts are two outliers: there is nothing beside which they would be dense.
-
-    Args:
-        min_cluster_size: the fewest texts of a cluster (2: GINGER's).
-        min_samples: neighbours that make a region dense, itself included; more makes more outliers (1: GINGER's).
-    """
-
-    def __init__(self, *, min_cluster_size: Annotated[int, Ge(2)] = 2, min_samples: Annotated[int, Ge(1)] = 1) -> None:
-        self.min_cluster_size = min_cluster_size
-        self.min_samples = min_samples
-
-    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        import numpy as np
-        from sklearn.cluster import HDBSCAN
-
-        if len(rows) < max(self.min_cluster_size, self.min_samples):
-            return np.full(len(rows), -1, dtype=np.int64)
-        model = HDBSCAN(min_cluster_size=self.min_cluster_size, min_samples=self.min_samples, copy=True)
-        labels: NDArray[np.int64] = model.fit_predict(rows.astype(np.float64))
-        return labels
-
-
 class SimilarityClusterer(EmbeddingClusterer):
     """Put each text to the cluster that it is most similar to, or begin a new one: greedy, in the order of the texts.
 

@@ -14,7 +14,6 @@ from convrag_compare.effects import format_effects_file
 from convrag_compare.leaderboard import Leaderboard, Row, build_leaderboard
 from convrag_compare.leaderboard_files import (
     format_difference,
-    format_latex_table,
     format_leaderboard_files,
     format_row_labels,
     list_findings,
@@ -25,7 +24,6 @@ from convrag_compare.run_result import (
     NOT_RUN,
     RunResult,
     find_baseline,
-    find_factors,
     format_run,
     parse_overrides,
     read_run_result,
@@ -41,7 +39,6 @@ def compare_runs(
     baseline: RunResult | None,
     folder: Path,
     *,
-    columns: Sequence[str] = (),
     remarks: Sequence[str] = (),
     notes: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
@@ -54,27 +51,17 @@ def compare_runs(
             metrics of the runs.
         baseline: the run to compare with, if any.
         folder: of the grid, or of the task that compares.
-        columns: the measures and factors of leaderboard.tex; none for all that are compared. The runs are compared by
-            these measures too.
         remarks: further lines of the report.
         notes: further lines of leaderboard.md.
         states: how each cell of a grid ended, by name, "reused" among them; None for runs of no grid.
     """
-    chosen = _choose_metrics(results, metrics)
-    measured = {name for result in results for name in result.overall}
-    chosen += [name for name in columns if name in measured and name not in chosen]
-    board = build_leaderboard(results, chosen, baseline)
+    board = build_leaderboard(results, _choose_metrics(results, metrics), baseline)
     lines = [*remarks, *list_findings(board)]
     (folder / "effects.md").unlink(missing_ok=True)  # of an earlier report; this one may have none
     lines += draw_plots(board, folder)
     if states is not None:
         lines.append(describe_calls(board, states))
-    files = (
-        format_leaderboard_files(board, notes)
-        | {"leaderboard.tex": format_latex_table(board, columns)}
-        | format_effects_file(board)
-        | format_costs_files(board)
-    )
+    files = format_leaderboard_files(board, notes) | format_effects_file(board) | format_costs_files(board)
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
     return Report(TITLE, tuple(lines), _make_data(board), files)
 
@@ -102,15 +89,6 @@ def find_missing_metrics(results: Sequence[RunResult], metrics: Sequence[str]) -
             was = "were not measured" if len(without) < len(scored) else "was measured"
             there = ", ".join(common) or "no measure"
             return f"sweep.metric={metric}: {who} {was} by it. All runs have {there}."
-    return ""
-
-
-def find_unknown_columns(results: Sequence[RunResult], columns: Sequence[str]) -> str:
-    """What is wrong with `task.columns`, in words: a column is no measure and no factor; empty where all are."""
-    measures = list(dict.fromkeys(name for result in results for name in result.overall))
-    known = [*measures, *find_factors(results)]
-    if unknown := [name for name in columns if name not in known]:
-        return f"task.columns: {unknown[0]!r} is no measure and no factor of these runs. They have {', '.join(known)}."
     return ""
 
 

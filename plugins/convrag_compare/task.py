@@ -22,22 +22,19 @@ class CompareTask(Task):
         runs: folders of runs, folders of grids (all their finished cells), or globs of such.
         names: what tables and plots call the runs, one for each in their order (`[no rewriting,DH-RAG]`); without them,
             runs are named by the overrides in which they differ.
-        columns: the measures and factors that leaderboard.tex shows (`[nDCG@5,ROUGE-L]`); without them all that are
-            compared.
     """
 
-    def __init__(self, *, runs: list[str], names: list[str] | None = None, columns: list[str] | None = None) -> None:
+    def __init__(self, *, runs: list[str], names: list[str] | None = None) -> None:
         if not runs:
             raise ConfigError("task.runs is empty: task.runs=[outputs/sweeps/*] compares all cells of all grids")
         self.runs = list(runs)
         self.names = list(names or ())
-        self.columns = list(columns or ())
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the runs, write the files and print the leaderboard."""
         from convrag.sdk.console import make_console
         from convrag_compare.find_runs import find_runs, name_runs
-        from convrag_compare.report import announce_comparison, compare_runs, find_missing_metrics, find_unknown_columns
+        from convrag_compare.report import announce_comparison, compare_runs, find_missing_metrics
         from convrag_compare.run_result import find_baseline, settle_baseline
         from convrag_compare.tables import print_tables
 
@@ -51,11 +48,9 @@ class CompareTask(Task):
         place = results.index(find_baseline(results, wanted)) if wanted not in self.names else self.names.index(wanted)
         if self.names:
             results = name_runs(results, self.names)
-        if unknown := find_unknown_columns(results, self.columns):
-            raise ConfigError(unknown)
         baseline, remarks = settle_baseline(results[place], results, wanted)
         remarks = [*repeated, *remarks]
-        report = compare_runs(results, metrics, baseline, folder, columns=self.columns, remarks=remarks)
+        report = compare_runs(results, metrics, baseline, folder, remarks=remarks)
         for name, text in report.files.items():
             write_atomically(folder / name, text)
         configuration: Any = OmegaConf.to_container(config, resolve=False)

@@ -82,8 +82,11 @@ class Response:
         self.headers: Mapping[str, str] = response.headers
         self._response = response
 
-    def read_pieces(self) -> Iterator[bytes]:
+    def read_pieces(self, most: int | None = None) -> Iterator[bytes]:
         """Yield the body as it arrives, decompressed. The body of an error is cut at its limit.
+
+        Args:
+            most: bytes of a file, which may have more than a reply.
 
         Raises:
             HttpError: 408, at the deadline; 502, where it cannot be decompressed.
@@ -92,7 +95,7 @@ class Response:
         """
         is_error = self.status >= 400
         is_streamed = self.headers.get("content-type", "").strip().lower().startswith(_STREAMED)
-        limit = MAX_ERROR_BYTES if is_error else MAX_STREAM_BYTES if is_streamed else MAX_REPLY_BYTES
+        limit = MAX_ERROR_BYTES if is_error else most or (MAX_STREAM_BYTES if is_streamed else MAX_REPLY_BYTES)
         remaining = limit
         while remaining >= 0:
             with _our_errors():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
-from convrag import LLM, Completion, ConfigError, Prompt, operational
+from convrag import LLM, Completion, ConfigError, Prompt, Store, operational
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
@@ -55,6 +55,11 @@ class HttpLLM(LLM):
             of jitter, outlast an outage of half a minute. Where nothing listens at the address, 2 waits of a second.
         retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
             asks for a longer wait.
+        batch: sends requests in waves, at half the price: those of all conversations at work wait for each other, go as
+            one batch (OpenAI's protocol), and are answered within a day. For runs and grids, with many workers
+            (workers=500: a wave holds a request of each); a killed command takes its batches up again. A chat's
+            answers are streamed, and cost what they cost.
+        store: keeps which batch a request went with.
         max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
             kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
 
@@ -86,6 +91,8 @@ class HttpLLM(LLM):
         requests_per_minute: Annotated[int | None, operational, Ge(1)] = None,
         retries: Annotated[int, operational, Ge(0)] = 5,
         retry_seconds: Annotated[float, operational, Ge(0)] = 120.0,
+        batch: Annotated[bool, operational] = False,
+        store: Store | None = None,
         max_cost_usd: Annotated[float | None, operational, Ge(0)] = None,
     ) -> None:
         check_extra(extra)
@@ -105,6 +112,8 @@ class HttpLLM(LLM):
         }
         self.extra = dict(extra)
         self.cache_prompts = cache_prompts
+        self.batch = batch
+        self.store = store
         self.limits = Limits(
             timeout,
             retries,

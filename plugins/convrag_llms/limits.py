@@ -111,7 +111,7 @@ class Budget:
             cost = max_cost if real is None else real
 
         with self._changed:
-            _wait_for(self._changed, lambda: self._fits(max_cost + sum(self._reserved)) or not self._fits(max_cost))
+            wait_for(self._changed, lambda: self._fits(max_cost + sum(self._reserved)) or not self._fits(max_cost))
             if not self._fits(max_cost):
                 raise RunStopped(
                     f"llm.max_cost_usd={self.limit:g} is nearly spent: {self.model} has cost ${self.spent:.4f}, and "
@@ -150,7 +150,7 @@ class RateLimiter:
         if self._starts is not None:
             sleep(self._schedule_start(self._starts))
         with self._changed:
-            _wait_for(self._changed, lambda: self._free > 0)
+            wait_for(self._changed, lambda: self._free > 0)
             self._free -= 1
         try:
             check_cancelled()
@@ -184,7 +184,7 @@ class Limits:
     find_prices: Callable[[], TokenPrices | None]
 
 
-def _wait_for(changed: threading.Condition, is_due: Callable[[], bool]) -> None:
+def wait_for(changed: threading.Condition, is_due: Callable[[], bool]) -> None:
     """Wait, holding the lock of `changed`, until something is due. Raises Cancelled."""
     if is_due():
         return

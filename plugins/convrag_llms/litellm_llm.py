@@ -1,6 +1,6 @@
 """`llm=litellm`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
@@ -45,6 +45,12 @@ class LiteLLM(HttpLLM):
     requires: ClassVar[Mapping[str, str]] = {"litellm": "convrag[litellm]"}
     endpoint_class = LitellmEndpoint
     env_vars = tuple(name for names in KEY_VARIABLES.values() for name in names)
+
+    def check(self) -> Iterable[str]:
+        """As every option; litellm sends no batches."""
+        yield from super().check()
+        if self.batch:
+            yield "{place}.batch=true is for servers of OpenAI's batch protocol: choose {place}=openai_compatible"
 
     def load_libraries(self) -> None:
         """Import the libraries of the first request, litellm too."""

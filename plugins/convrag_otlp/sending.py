@@ -24,8 +24,6 @@ log = logging.getLogger(__name__)
 _CONTENT = {"inputs", "outputs", "convrag.trace", "convrag.reference", "convrag.profile"}
 """Attributes of a row that hold what people and models wrote."""
 
-_RENAMED = {"tokens", "cost", "model", "kind"}
-
 
 class Sender:
     """Sends turns to a collector in a thread, in batches; the first failure is one warning.
@@ -123,11 +121,13 @@ def describe_span(row: Row, conversation: str, agent: str, *, content: bool) -> 
         name = f"invoke_agent {agent}"
         told |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}
     elif given["kind"] == "CHAT_MODEL":
-        model = given.get("model", "")
+        model, outputs = given.get("model", ""), given.get("outputs") or {}
         name, kind = f"chat {model}".strip(), SpanKind.CLIENT
         told |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": model.rpartition("/")[0] or "unknown"}
         told |= {"gen_ai.request.model": model, "gen_ai.response.model": model, "convrag.task": row["name"]}
-        told |= {"gen_ai.response.finish_reasons": [each.get("finish_reason", "") for each in _get_choices(given)]}
+        told |= {
+            "gen_ai.response.finish_reasons": [each.get("finish_reason", "") for each in outputs.get("choices", ())]
+        }
     elif given["kind"] == "RETRIEVER":
         name = "retrieval"
         told |= {"gen_ai.operation.name": "retrieval"}
@@ -138,7 +138,7 @@ def describe_span(row: Row, conversation: str, agent: str, *, content: bool) -> 
         "convrag.cost_usd": given.get("cost", {}).get("total_cost"),
         "error.type": "_OTHER" if row["error"] else None,
     }
-    told |= {key: _flatten(value) for key, value in given.items() if key not in _RENAMED | _CONTENT}
+    told |= {key: _flatten(value) for key, value in given.items() if key.startswith("convrag.") and key not in _CONTENT}
     if content:
         told |= _describe_content(row, given)
     return name, kind, {key: value for key, value in told.items() if value not in (None, "", [""])}
@@ -151,7 +151,7 @@ def _describe_content(row: Row, given: Mapping[str, Any]) -> dict[str, Any]:
         asked, said = [("user", inputs["question"])], [("assistant", outputs.get("answer", ""))]
     elif given["kind"] == "CHAT_MODEL":
         asked = [(each["role"], each["content"]) for each in inputs["messages"]]
-        said = [("assistant", each["message"]["content"]) for each in _get_choices(given)]
+        said = [("assistant", each["message"]["content"]) for each in outputs["choices"]]
     else:
         if given["kind"] == "RETRIEVER":
             found = [{"id": each["id"], "score": each["metadata"]["score"]} for each in outputs or ()]
@@ -159,11 +159,6 @@ def _describe_content(row: Row, given: Mapping[str, Any]) -> dict[str, Any]:
             told |= {"gen_ai.retrieval.documents": json.dumps(found)}
         return told | {"convrag.inputs": _flatten(inputs), "convrag.outputs": _flatten(outputs)}
     return told | {"gen_ai.input.messages": _format_messages(asked), "gen_ai.output.messages": _format_messages(said)}
-
-
-def _get_choices(given: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    choices: Sequence[Mapping[str, Any]] = (given.get("outputs") or {}).get("choices", ())
-    return choices
 
 
 def _format_messages(messages: Sequence[tuple[str, str]]) -> str:

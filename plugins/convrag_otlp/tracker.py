@@ -39,8 +39,7 @@ class OtlpTracker(Tracker):
     def __init__(self, *, content: bool = False, traces: bool = True) -> None:
         self.content = content
         self.traces = traces
-        self._running: dict[int, TurnTrace] = {}
-        self._models: dict[int, str] = {}
+        self._running: dict[int, tuple[TurnTrace, str]] = {}
 
     @cached_property
     def _sender(self) -> Sender:
@@ -53,21 +52,21 @@ class OtlpTracker(Tracker):
     def convrag_turn_started(self, question: Question, config: Mapping[str, Any], model: str) -> None:
         """Begin to note a turn."""
         if self.traces:
-            self._running[id(question)] = TurnTrace(config, question)
-            self._models[id(question)] = model
+            self._running[id(question)] = TurnTrace(config, question), model or "convrag"
 
     @hookimpl
     def convrag_stage_finished(self, question: Question, stage: str, record: TurnRecord) -> None:
         """Note that a stage has ended."""
         if id(question) in self._running:
-            self._running[id(question)].end_stage(stage, record)
+            self._running[id(question)][0].end_stage(stage, record)
 
     @hookimpl
     def convrag_turn_ended(self, question: Question, record: TurnRecord) -> None:
         """Hand the turn to the thread that sends."""
-        if turn := self._running.pop(id(question), None):
+        turn, agent = self._running.pop(id(question), (None, ""))
+        if turn:
             turn.end()
-            self._sender.add(turn.make(record), record.conversation_id, self._models.pop(id(question)) or "convrag")
+            self._sender.add(turn.make(record), record.conversation_id, agent)
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:

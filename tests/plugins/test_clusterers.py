@@ -7,16 +7,10 @@ from hypothesis import given, settings, strategies as st
 
 from convrag import Clusterer, ConfigError, Embedder
 from convrag.testing import ClustererContract
-from convrag_clusterers.embeddings import (
-    AgglomerativeClusterer,
-    DbscanClusterer,
-    HdbscanClusterer,
-    KMeansClusterer,
-    SimilarityClusterer,
-)
+from convrag_clusterers.embeddings import AgglomerativeClusterer, DbscanClusterer, KMeansClusterer, SimilarityClusterer
 from convrag_clusterers.topics import LdaClusterer, LsaClusterer
 
-BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer, DbscanClusterer, HdbscanClusterer, SimilarityClusterer]
+BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer, DbscanClusterer, SimilarityClusterer]
 BY_WORDS = [LsaClusterer, LdaClusterer]
 MOON = [
     "The lunar surface is covered with craters.",
@@ -70,11 +64,6 @@ class TestAgglomerative(ClustererContract):
 class TestDbscan(ClustererContract):
     def make(self) -> DbscanClusterer:
         return DbscanClusterer()
-
-
-class TestHdbscan(ClustererContract):
-    def make(self) -> HdbscanClusterer:
-        return HdbscanClusterer()
 
 
 class TestSimilarity(ClustererContract):
@@ -133,7 +122,7 @@ def test_equal_rows_are_one_cluster(cls: type[Clusterer], n: int) -> None:
 
 @pytest.mark.parametrize("clusterer", [
     KMeansClusterer(k=3), KMeansClusterer(), KMeansClusterer(choose="silhouette"), AgglomerativeClusterer(),
-    AgglomerativeClusterer(threshold=0.5), DbscanClusterer(), HdbscanClusterer(min_cluster_size=3, min_samples=3),
+    AgglomerativeClusterer(threshold=0.5), DbscanClusterer(),
     SimilarityClusterer(),
 ])  # fmt: skip
 def test_what_is_apart_is_told_apart(clusterer: Clusterer) -> None:
@@ -181,9 +170,6 @@ def test_silhouette_finds_the_number_where_the_root_does_not() -> None:
 def test_density_leaves_outliers() -> None:
     rows = np.concatenate([blobs(5, 5), -np.eye(16)[:2]])
     assert cluster(DbscanClusterer(), rows) == [0] * 5 + [1] * 5 + [-1, -1]
-    labels = cluster(HdbscanClusterer(min_cluster_size=3, min_samples=3), rows)
-    assert labels[-2:] == [-1, -1]
-    assert labels[0] != labels[5] >= 0
 
 
 def test_similarity_is_greedy_and_takes_the_nearest() -> None:

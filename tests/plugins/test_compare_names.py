@@ -1,4 +1,4 @@
-"""What a comparison calls its runs, and its table for LaTeX: chosen columns, the best in bold, significance marked."""
+"""What a comparison calls its runs."""
 
 import io
 from pathlib import Path
@@ -8,56 +8,13 @@ import pytest
 from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag_compare.find_runs import name_runs
-from convrag_compare.leaderboard_files import escape_latex
-from convrag_compare.report import compare_runs, find_unknown_columns
-from convrag_compare.run_result import RunResult
+from convrag_compare.report import compare_runs
 from convrag_compare.tables import print_tables, shorten_all
 
 
 @pytest.fixture(autouse=True)
 def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convrag_compare.report.draw_plots", lambda board, folder: [])
-
-
-def make_latex(results: list[RunResult], folder: Path, *columns: str) -> list[str]:
-    """The lines of leaderboard.tex that are no comments."""
-    made = compare_runs(results, ["nDCG@5"], results[0], folder, columns=columns)
-    return [line for line in made.files["leaderboard.tex"].splitlines() if not line.startswith("%")]
-
-
-def test_the_best_is_bold_and_significance_is_marked(tmp_path: Path) -> None:
-    better = {f"c{n}": [0.9, 0.8] for n in range(12)}
-    alike = {name: [0.9, 0.8001] for name in better}
-    worse = {f"c{n}": [0.2, 0.1 + 0.01 * n] for n in range(12)}
-    runs = [run_result(f"rewriter={n}", v) for n, v in (("none", worse), ("a_b", better), ("c", alike))]
-    made = compare_runs(runs, ["nDCG@5"], runs[0], tmp_path).files["leaderboard.tex"]
-    rows = made.partition("\\midrule\n")[2].splitlines()
-    assert sorted(rows[:2]) == [r"a\_b & \textbf{0.850}\rlap{$^{**}$} \\", r"c & \textbf{0.850}\rlap{$^{**}$} \\"]
-    assert rows[2] == r"none & 0.178 \\"
-    assert "% Against rewriter=none, *: p < 0.05, **: p < 0.01" in made
-    assert r"\begin{tabular}{lr}" in made
-
-
-def test_columns_are_chosen(tmp_path: Path) -> None:
-    lines = make_latex(grid(), tmp_path, "R@5", "rewriter")
-    assert lines[:3] == [r"\begin{tabular}{lr}", r"\toprule", r"rewriter & R@5 \\"]
-    assert make_latex(grid(), tmp_path)[2] == r"rewriter & ranker & nDCG@5 \\"
-    assert find_unknown_columns(grid(), ["R@5", "ranker"]) == ""
-    assert find_unknown_columns(grid(), ["BLEU"]) == (
-        "task.columns: 'BLEU' is no measure and no factor of these runs. They have nDCG@5, R@5, rewriter, ranker."
-    )
-
-
-def test_a_partial_run_and_a_missing_score_are_marked(tmp_path: Path) -> None:
-    runs = [run_result("rewriter=a", GOOD, failed=1), RunResult("rewriter=b", {"rewriter": "b"}, "failed")]
-    made = compare_runs(runs, ["nDCG@5"], runs[0], tmp_path).files["leaderboard.tex"]
-    assert r"a$^{\dagger}$ & \textbf{0.850} \\" in made
-    assert r"b & -- \\" in made
-    assert "% A dagger marks a partial run" in made
-
-
-def test_special_signs_of_latex() -> None:
-    assert escape_latex("x|y & $z a_b 95 %") == r"x\textbar{}y \& \$z a\_b 95 \%"
 
 
 def test_names_stand_for_overrides(tmp_path: Path) -> None:

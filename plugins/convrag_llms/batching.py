@@ -1,0 +1,172 @@
+"""`llm.batch=true`: requests that wait for each other and are submitted together, in OpenAI's batch protocol."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from urllib3.filepost import encode_multipart_formdata
+
+from convrag import Store
+from convrag.sdk.identity import digest
+from convrag_llms.limits import wait_for
+from convrag_llms.reply import HttpError, may_pass, read_status
+
+log = logging.getLogger(__name__)
+
+Send = Callable[[str, str, bytes, str], bytes]
+"""Method, path, body and its content type -> the response's body; raises what `HttpLLM.ask` raises."""
+
+QUIET = 3.0
+"""Seconds without a new request, after which those that wait are submitted."""
+
+MOST = 10_000
+"""Requests of a batch; OpenAI takes five times as many, if their file has less than 200 MB."""
+
+LONGEST_WAIT = 60.0
+"""Seconds between two looks at a batch, at most."""
+
+_ENDED = ("completed", "failed", "expired", "cancelled")
+
+
+@dataclass(eq=False)
+class _Request:
+    """A request that threads wait for; `batch` is the id of the one that it went with, empty before."""
+
+    body: Mapping[str, Any]
+    batch: str
+    reply: dict[str, Any] | None = None
+    error: Exception | None = None
+
+
+class Batches:
+    """The batches of a model at a server.
+
+    Requests of all threads are collected until no new one comes: a wave, which is one batch. The store keeps which
+    batch a request went with, until its reply was handed out: a process that is killed leaves its batches at the
+    server, and the next one waits for them instead of paying again.
+
+    Args:
+        send: sends a request to the server.
+        store: keeps what was submitted.
+        place: names the server.
+    """
+
+    def __init__(self, send: Send, store: Store, place: str) -> None:
+        self.submitted = 0
+        self._send = send
+        self._store = store
+        self._place = place
+        self._requests: dict[str, _Request] = {}
+        self._handed_out: list[str] = []
+        self._changed = threading.Condition()
+        self._last = 0.0
+        self._thread: threading.Thread | None = None
+
+    def ask(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Wait for the reply to a request, for a day perhaps.
+
+        Raises:
+            HttpError: 503, where the batch ended without it: asked again, it is submitted again; else the server's.
+            Cancelled: the calls of this thread are cancelled meanwhile.
+        """
+        key = digest(["batch", self._place, body])
+        with self._changed:
+            if key not in self._requests:
+                known = self._store.get([key]).get(key, b"").decode()
+                self._requests[key] = _Request(body, known)
+                self._last = time.monotonic()
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="batches", daemon=True)
+                    self._thread.start()
+            request = self._requests[key]
+            wait_for(self._changed, lambda: request.reply is not None or request.error is not None)
+        if request.reply is None:
+            assert request.error is not None
+            raise request.error
+        return request.reply
+
+    def _run(self) -> None:
+        """Submit waves and wait for them, until nobody waits."""
+        wait = 1.0
+        while True:
+            with self._changed:
+                gathering = [key for key, request in self._requests.items() if not request.batch]
+                self._changed.wait(QUIET if gathering else wait)
+                used, self._handed_out = self._handed_out, []
+                if not self._requests and not used:
+                    self._thread = None
+                    return
+                wave = {key: each.body for key, each in self._requests.items() if not each.batch}
+                due = len(wave) >= MOST or time.monotonic() - self._last >= QUIET
+            if used:  # their replies are in the store by now; asked for again, they are another attempt
+                self._store.put("Batches.ask", dict.fromkeys(used, b""))
+            try:
+                if wave and due:
+                    self._submit(dict(list(wave.items())[:MOST]))
+                    wait = 1.0
+                else:
+                    wait = 1.0 if self._collect() else min(wait * 1.5, LONGEST_WAIT)
+            except Exception as error:
+                if not may_pass(error):
+                    self._settle(dict.fromkeys(self._requests, error))
+                log.info("batches: %s", error)
+
+    def _submit(self, wave: Mapping[str, Mapping[str, Any]]) -> None:
+        target = {"method": "POST", "url": "/v1/chat/completions"}
+        lines = "".join(f"{json.dumps({'custom_id': key, **target, 'body': body})}\n" for key, body in wave.items())
+        fields = {"purpose": "batch", "file": ("convrag.jsonl", lines, "application/jsonl")}
+        file = json.loads(self._send("POST", "/files", *encode_multipart_formdata(fields)))["id"]
+        asked = {"input_file_id": file, "endpoint": target["url"], "completion_window": "24h"}
+        batch: str = json.loads(self._send("POST", "/batches", json.dumps(asked).encode(), "application/json"))["id"]
+        self._store.put("Batches.ask", dict.fromkeys(wave, batch.encode()))
+        with self._changed:
+            for key in wave:
+                self._requests[key].batch = batch
+        self.submitted += len(wave)
+        log.info("%d requests were submitted as batch %s", len(wave), batch)
+
+    def _collect(self) -> bool:
+        """Look at the batches that somebody waits for; whether one has ended."""
+        ended = False
+        for batch in sorted({each.batch for each in self._requests.values() if each.batch}):
+            keys = [key for key, each in self._requests.items() if each.batch == batch]
+            try:
+                told = json.loads(self._send("GET", f"/batches/{batch}", b"", "application/json"))
+            except HttpError as error:
+                if read_status(error) != 404:
+                    raise
+                told = {"status": "expired"}  # the server has forgotten it
+            if told.get("status") in _ENDED:
+                ended = True
+                self._settle({key: _explain_missing(told) for key in keys} | dict(self._read_results(told)))
+        return ended
+
+    def _read_results(self, told: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
+        for name in filter(None, (told.get("output_file_id"), told.get("error_file_id"))):
+            for line in self._send("GET", f"/files/{name}/content", b"", "application/json").splitlines():
+                row = json.loads(line)
+                response, error = row.get("response") or {}, row.get("error") or {}
+                status, body = response.get("status_code") or 503, response.get("body") or {}
+                message = (body.get("error") or error).get("message") or "it says nothing more"
+                yield row["custom_id"], body if status < 300 else HttpError(status, message)
+
+    def _settle(self, found: Mapping[str, dict[str, Any] | Exception]) -> None:
+        """Hand out replies and errors; those of another process's requests stay where they are."""
+        with self._changed:
+            for key in found.keys() & self._requests.keys():
+                request, told = self._requests.pop(key), found[key]
+                request.reply, request.error = (None, told) if isinstance(told, Exception) else (told, None)
+                self._handed_out.append(key)
+            self._changed.notify_all()
+
+
+def _explain_missing(told: Mapping[str, Any]) -> HttpError:
+    """Why a batch has no reply to a request: it was refused, or ended before."""
+    refused = (told.get("errors") or {}).get("data") or []
+    if told["status"] == "failed":
+        return HttpError(400, f"the batch was refused: {refused[0].get('message') if refused else told}")
+    return HttpError(503, f"the batch ended before the request was answered ({told['status']})")
