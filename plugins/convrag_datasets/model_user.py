@@ -45,14 +45,16 @@ class ModelUser(NamedTuple):
 
     def play(self, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
         """Yield what the model says; the goal where it does not find the first words. Raises RunStopped."""
-        meter = UsageMeter()
+        meter, missed = UsageMeter(), ""
         while True:
             reply = self._ask(talk, records, meter)
             if records:
-                records[-1], meter = _note(records[-1], reply, len(records) == talk.most_turns, meter), UsageMeter()
+                over = len(records) == talk.most_turns
+                records[-1], meter = _note(records[-1], reply, missed, over, meter), UsageMeter()
                 if "goal" in records[-1].labels:
                     return
             said = UserReply(say=talk.goal) if isinstance(reply, str) or not reply.say.strip() else reply
+            missed = reply if isinstance(reply, str) else ""
             labels = {"fact": said.fact, "asked": "again" if said.again else "first"}
             yield Turn(format_turn_id(talk.id, len(records) + 1), said.say, labels=labels)
 
@@ -68,11 +70,14 @@ class ModelUser(NamedTuple):
             return f"the model that plays the user failed: {error}"
 
 
-def _note(heard: TurnRecord, reply: UserReply | str, over: bool, meter: UsageMeter) -> TurnRecord:
-    """Note in the record that the user has heard what that took, and where it ended the conversation, how."""
-    failed = {"dataset": reply} if isinstance(reply, str) else {}
+def _note(heard: TurnRecord, reply: UserReply | str, missed: str, over: bool, meter: UsageMeter) -> TurnRecord:
+    """Note in the record that the user has heard what that took, and where it ended the conversation, how.
+
+    `missed` says why the goal was asked in place of the model's first words.
+    """
+    failed = {"dataset": told} if (told := reply if isinstance(reply, str) else missed) else {}
     end = "no usable reply" if isinstance(reply, str) else "reached" if reply.done else "turns over" if over else ""
     more: dict[str, Any] = {"labels": {"goal": end} if end else {}, "fallbacks": failed}
     more |= {"usage": meter.usage, "timings": meter.timings}
-    told: dict[str, Any] = {name: {**getattr(heard, name), **each} for name, each in more.items()}
-    return replace(heard, replies=(*heard.replies, *meter.replies), **told)
+    noted: dict[str, Any] = {name: {**getattr(heard, name), **each} for name, each in more.items()}
+    return replace(heard, replies=(*heard.replies, *meter.replies), **noted)

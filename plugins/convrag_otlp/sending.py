@@ -125,19 +125,15 @@ def describe_span(row: Row, conversation: str, agent: str, *, content: bool) -> 
         name, kind = f"chat {model}".strip(), SpanKind.CLIENT
         told |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": model.rpartition("/")[0] or "unknown"}
         told |= {"gen_ai.request.model": model, "gen_ai.response.model": model, "convrag.task": row["name"]}
-        told |= {
-            "gen_ai.response.finish_reasons": [each.get("finish_reason", "") for each in outputs.get("choices", ())]
-        }
+        ends = [each.get("finish_reason", "") for each in outputs.get("choices", ())]
+        told["gen_ai.response.finish_reasons"] = ends
     elif given["kind"] == "RETRIEVER":
-        name = "retrieval"
-        told |= {"gen_ai.operation.name": "retrieval"}
+        name = told["gen_ai.operation.name"] = "retrieval"
     if tokens := given.get("tokens"):
         told |= {f"gen_ai.usage.{each}": tokens[each] for each in ("input_tokens", "output_tokens")}
         told |= {"gen_ai.usage.cache_read.input_tokens": tokens.get("cache_read_input_tokens")}
-    told |= {
-        "convrag.cost_usd": given.get("cost", {}).get("total_cost"),
-        "error.type": "_OTHER" if row["error"] else None,
-    }
+    told["convrag.cost_usd"] = given.get("cost", {}).get("total_cost")
+    told["error.type"] = "_OTHER" if row["error"] else None
     told |= {key: _flatten(value) for key, value in given.items() if key.startswith("convrag.") and key not in _CONTENT}
     if content:
         told |= _describe_content(row, given)

@@ -136,6 +136,14 @@ def test_a_model_without_a_usable_reply_ends_the_conversation(reply: Any, tmp_pa
     assert record.fallbacks["dataset"].startswith("the model that plays the user failed: ")
 
 
+def test_a_model_that_finds_its_words_later_has_asked_the_goal_and_the_record_says_so(tmp_path: Path) -> None:
+    later = Says("Sorry?", "Sorry?", '{"say": "How old is it?", "fact": 2}', '{"done": true}')
+    first, second = talk(users(tmp_path, {**MOON, "facts": ["x", "y"]}, llm=later))
+    assert first.original_query == "Learn about the Moon."
+    assert first.fallbacks["dataset"].startswith("the model that plays the user failed: ")
+    assert (second.original_query, second.labels["goal"], second.fallbacks) == ("How old is it?", "reached", {})
+
+
 @pytest.mark.parametrize(
     ("row", "told"),
     [
