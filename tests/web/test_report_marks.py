@@ -38,6 +38,7 @@ def test_two_annotators_mark_a_run_blind_and_their_files_are_ratings(
 ) -> None:
     report = write_report(tmp_path).as_uri()
     with open_page(browser, f"{report}#turn=c1%3C%3A%3A%3E1", width=width, offline=True) as page:
+        page.locator(".marks summary").click()
         mark(page, "✓ Helpful")
         page.get_by_text("Say your name first").wait_for()
         page.get_by_label("Your name").fill("Anna B.")
@@ -53,6 +54,7 @@ def test_two_annotators_mark_a_run_blind_and_their_files_are_ratings(
     assert ("Anna B.", "c1<::>1", 0, "Too long.\nAnd wrong.") in said
     assert (anna.name, len(said)) == ("Anna-B-.jsonl", 2)
     with open_page(browser, f"{report}#turn=c1%3C%3A%3A%3E1", width=width, offline=True) as page:
+        page.locator(".marks summary").click()
         page.get_by_label("Your name").fill("ben")
         page.get_by_label("Blind").check()
         page.get_by_label("Load marks").set_input_files(anna)

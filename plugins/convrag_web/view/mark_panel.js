@@ -1,6 +1,6 @@
 /** The marks of a turn: one's own, and beside them those of others; who marks, and the files. */
 
-import { make } from "./dom.js";
+import { make, makeFold } from "./dom.js";
 import { countOf } from "./format.js";
 import { addMarks, findMarks, formatMarks, keepMarks, openMarks, setMark } from "./marks.js";
 
@@ -68,8 +68,8 @@ export function renderMarks(run, turn) {
   }
 
   update();
-  return make("section", { class: "marks", "aria-label": `Marks of ${run.facts.name}` },
-    make("h3", {}, "Marks"),
+  // folded until somebody marks: most who look into a turn only read
+  return makeFold("Marks", { class: "marks fold", "aria-label": `Marks of ${run.facts.name}`, open: Boolean(marks.annotator || marks.all.size) },
     make("div", { class: "mark-columns" },
       make("div", { class: "own-mark" },
         make("label", {}, "Your name", name),
