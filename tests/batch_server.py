@@ -15,6 +15,7 @@ class BatchServer:
 
     A line whose last message holds a key of `faults` ends as its list says, one by one: "fail" (the server's error),
     "expire" (no reply), "refuse" (an error that stays); then it is answered. `refused` is why batches are refused.
+    While it is `down`, it answers nothing but 503.
     """
 
     def __init__(self, looks: int = 2) -> None:
@@ -22,6 +23,7 @@ class BatchServer:
         self.paid: Counter[str] = Counter()
         self.faults: dict[str, list[str]] = {}
         self.refused = ""
+        self.down = False
         self.batches: list[dict[str, Any]] = []
         self.direct = 0
         self.keys: set[str] = set()
@@ -42,7 +44,7 @@ class BatchServer:
                 with outer._lock:
                     outer.keys.add(self.headers.get("authorization", ""))
                     data = outer.take(self.path.removeprefix("/v1"), body)
-                self.send_response(404 if data is None else 200)
+                self.send_response(503 if outer.down else 404 if data is None else 200)
                 self.send_header("Content-Length", str(len(data or b"")))
                 self.end_headers()
                 self.wfile.write(data or b"")

@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,9 @@ MOST = 10_000
 
 LONGEST_WAIT = 60.0
 """Seconds between two looks at a batch, at most."""
+
+RETRIES = 5
+"""How often in a row the server may fail, before those who wait get its error."""
 
 _ENDED = ("completed", "failed", "expired", "cancelled")
 
@@ -76,8 +79,7 @@ class Batches:
         key = digest(["batch", self._place, body])
         with self._changed:
             if key not in self._requests:
-                known = self._store.get([key]).get(key, b"").decode()
-                self._requests[key] = _Request(body, known)
+                self._requests[key] = _Request(body, self._store.get([key]).get(key, b"").decode())
                 self._last = time.monotonic()
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="batches", daemon=True)
@@ -91,7 +93,7 @@ class Batches:
 
     def _run(self) -> None:
         """Submit waves and wait for them, until nobody waits."""
-        wait = 1.0
+        wait, failures = 1.0, 0
         while True:
             with self._changed:
                 gathering = [key for key, request in self._requests.items() if not request.batch]
@@ -102,18 +104,19 @@ class Batches:
                     return
                 wave = {key: each.body for key, each in self._requests.items() if not each.batch}
                 due = len(wave) >= MOST or time.monotonic() - self._last >= QUIET
-            if used:  # their replies are in the store by now; asked for again, they are another attempt
-                self._store.put("Batches.ask", dict.fromkeys(used, b""))
             try:
+                self._forget(used)  # their replies are in the store by now: asked again, they are another attempt
                 if wave and due:
                     self._submit(dict(list(wave.items())[:MOST]))
                     wait = 1.0
                 else:
                     wait = 1.0 if self._collect() else min(wait * 1.5, LONGEST_WAIT)
+                failures = 0
             except Exception as error:
-                if not may_pass(error):
-                    self._settle(dict.fromkeys(self._requests, error))
+                failures += 1
                 log.info("batches: %s", error)
+                if failures > RETRIES or not may_pass(error):
+                    self._settle(dict.fromkeys(list(self._requests), error))
 
     def _submit(self, wave: Mapping[str, Mapping[str, Any]]) -> None:
         target = {"method": "POST", "url": "/v1/chat/completions"}
@@ -131,9 +134,8 @@ class Batches:
 
     def _collect(self) -> bool:
         """Look at the batches that somebody waits for; whether one has ended."""
-        ended = False
-        for batch in sorted({each.batch for each in self._requests.values() if each.batch}):
-            keys = [key for key, each in self._requests.items() if each.batch == batch]
+        ended, waiting = False, dict(self._requests)
+        for batch in sorted({each.batch for each in waiting.values() if each.batch}):
             try:
                 told = json.loads(self._send("GET", f"/batches/{batch}", b"", "application/json"))
             except HttpError as error:
@@ -142,31 +144,36 @@ class Batches:
                 told = {"status": "expired"}  # the server has forgotten it
             if told.get("status") in _ENDED:
                 ended = True
-                self._settle({key: _explain_missing(told) for key in keys} | dict(self._read_results(told)))
+                missing = {key: _explain_missing(told) for key, each in waiting.items() if each.batch == batch}
+                found = missing | dict(self._read_results(told))
+                self._forget([key for key, each in found.items() if isinstance(each, Exception)])
+                self._handed_out += found.keys() & waiting.keys()
+                self._settle(found)
         return ended
 
     def _read_results(self, told: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
         for name in filter(None, (told.get("output_file_id"), told.get("error_file_id"))):
             for line in self._send("GET", f"/files/{name}/content", b"", "application/json").splitlines():
                 row = json.loads(line)
-                response, error = row.get("response") or {}, row.get("error") or {}
+                response = row.get("response") or {}
                 status, body = response.get("status_code") or 503, response.get("body") or {}
-                message = (body.get("error") or error).get("message") or "it says nothing more"
-                yield row["custom_id"], body if status < 300 else HttpError(status, message)
+                yield row["custom_id"], body if status < 300 else HttpError(status, str(body or row.get("error")))
 
     def _settle(self, found: Mapping[str, dict[str, Any] | Exception]) -> None:
-        """Hand out replies and errors; those of another process's requests stay where they are."""
+        """Hand out replies and errors; replies to another process's requests stay where they are."""
         with self._changed:
             for key in found.keys() & self._requests.keys():
                 request, told = self._requests.pop(key), found[key]
                 request.reply, request.error = (None, told) if isinstance(told, Exception) else (told, None)
-                self._handed_out.append(key)
             self._changed.notify_all()
+
+    def _forget(self, keys: Sequence[str]) -> None:
+        """Forget with which batch requests went: asked again, they go with another one."""
+        self._store.put("Batches.ask", dict.fromkeys(keys, b""))
 
 
 def _explain_missing(told: Mapping[str, Any]) -> HttpError:
     """Why a batch has no reply to a request: it was refused, or ended before."""
-    refused = (told.get("errors") or {}).get("data") or []
     if told["status"] == "failed":
-        return HttpError(400, f"the batch was refused: {refused[0].get('message') if refused else told}")
+        return HttpError(400, f"the batch was refused: {told.get('errors')}")
     return HttpError(503, f"the batch ended before the request was answered ({told['status']})")

@@ -132,8 +132,7 @@ def describe_span(row: Row, conversation: str, agent: str, *, content: bool) -> 
     if tokens := given.get("tokens"):
         told |= {f"gen_ai.usage.{each}": tokens[each] for each in ("input_tokens", "output_tokens")}
         told |= {"gen_ai.usage.cache_read.input_tokens": tokens.get("cache_read_input_tokens")}
-    told["convrag.cost_usd"] = given.get("cost", {}).get("total_cost")
-    told["error.type"] = "_OTHER" if row["error"] else None
+    told |= {"convrag.cost_usd": given.get("cost", {}).get("total_cost"), "error.type": row["error"] and "_OTHER"}
     told |= {key: _flatten(value) for key, value in given.items() if key.startswith("convrag.") and key not in _CONTENT}
     if content:
         told |= _describe_content(row, given)

@@ -6,17 +6,8 @@ import json
 import pytest
 
 from convrag import DataError
-from convrag_datasets.row_files import read_json_fields, read_json_rows
+from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
-
-
-def test_fields_of_an_object_in_an_object(tmp_path):
-    path = tmp_path / "documents.json"
-    path.write_text('{\n"other": [1], "doc_data": {\n"dmv": {"a b": 1},\n"ssa": {}}}', encoding="utf-8")
-    found = {key: (row.value, row.place) for key, row in read_json_fields(path, "doc_data")}
-    assert found == {"dmv": ({"a b": 1}, "doc_data.dmv"), "ssa": ({}, "doc_data.ssa")}
-    with pytest.raises(DataError, match="must hold an object in 'dial_data'"):
-        list(read_json_fields(path, "dial_data"))
 
 
 def test_numbers_are_as_json_has_them(tmp_path):

@@ -72,8 +72,26 @@ def test_failed_and_expired_lines_are_asked_again_and_refused_ones_are_errors(
 
 def test_a_batch_that_is_refused_is_an_error_of_its_turns(server: BatchServer, tmp_path: Path) -> None:
     server.refused = "the model does not take batches"
-    with pytest.raises(LLMError, match="the batch was refused: the model does not take batches"):
+    with pytest.raises(LLMError, match="the batch was refused: .*the model does not take batches"):
         make_llm(server, tmp_path).complete(ask("one"))
+
+
+def test_a_server_that_fails_for_long_is_an_error_and_its_batches_are_taken_up_later(
+    server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "RETRIES", 1)
+    server.looks = 10**6
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(make_llm(server, tmp_path, retries=0).complete, ask("one"))
+        while not server.batches:
+            time.sleep(0.05)
+        time.sleep(0.3)  # the store keeps its id
+        server.down = True
+        with pytest.raises(LLMError, match="status 503"):
+            asked.result(30)
+    server.down, server.looks = False, 1
+    assert make_llm(server, tmp_path).complete(ask("one")).text == "Yes, 3 letters."
+    assert (len(server.batches), server.paid["one"]) == (1, 1)
 
 
 def test_another_process_takes_up_what_was_submitted(server: BatchServer, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from convrag.sdk.turn_spans import make_span
+from convrag.testing import TrackerContract
 from llm_server import Server
 from tasks import run_task
 
@@ -145,6 +146,13 @@ def test_a_collector_that_refuses_costs_one_warning_and_no_turn(tmp_path: Path, 
     assert done.stderr.count("has not taken the spans of turns") == 1
     assert "Sent" not in done.stdout
     assert (tmp_path / "run/metrics.json").exists()
+
+
+class TestContract(TrackerContract):
+    def make(self) -> Any:
+        from convrag_otlp.tracker import OtlpTracker
+
+        return OtlpTracker()
 
 
 def test_a_stage_that_failed_is_an_error(collector: Collector) -> None:
