@@ -12,7 +12,7 @@ from annotated_types import Ge, Interval
 
 from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Store, operational
 from convrag.sdk.secrets import redact, redact_address
-from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever
+from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever, describe_passage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,7 +116,7 @@ class Pgvector(VectorDatabase):
         from psycopg.types.json import Jsonb
 
         values = [
-            (passage.id, Jsonb(_describe(passage)), row) for passage, row in zip(passages, rows, strict=True)
+            (passage.id, Jsonb(describe_passage(passage)), row) for passage, row in zip(passages, rows, strict=True)
         ]
         with self._open() as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", values)
@@ -170,14 +170,10 @@ class Pgvector(VectorDatabase):
                 yield self._connection
         except psycopg.Error as error:
             said = " ".join(str(error).split()).rstrip(".")
+            is_lost = isinstance(error, psycopg.OperationalError)
             unreachable = "See that the server runs, and can be reached from this machine"
-            advice = next((advice for sign, advice in _ADVICE if sign in said), unreachable)
+            advice = next((advice for sign, advice in _ADVICE if sign in said), unreachable if is_lost else "")
             place = f"{_URL}={redact_address(self._url)}"
             password = psycopg.conninfo.conninfo_to_dict(self._url).get("password") or ""
             said = redact(said, *filter(None, [str(password)]))
-            raise ConfigError(f"retriever=pgvector: {place} cannot be used: {said}. {advice}.") from None
-
-
-def _describe(passage: Passage) -> dict[str, Any]:
-    fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
-    return fields | {"metadata": dict(passage.metadata)}
+            raise ConfigError(f"retriever=pgvector: {place} cannot be used: {said}.{advice and f' {advice}.'}") from None

@@ -16,7 +16,7 @@ from annotated_types import Ge
 from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Store, operational
 from convrag.sdk.identity import digest
 from convrag.sdk.secrets import redact, redact_address
-from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever
+from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever, describe_passage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +133,7 @@ class Qdrant(VectorDatabase):
         from qdrant_client import models
 
         points = [
-            models.PointStruct(id=_make_id(passage.id), vector=row.tolist(), payload=_describe(passage))
+            models.PointStruct(id=_make_id(passage.id), vector=row.tolist(), payload=describe_passage(passage))
             for passage, row in zip(passages, rows, strict=True)
         ]
         with self._explain():
@@ -185,8 +185,3 @@ class Qdrant(VectorDatabase):
 def _make_id(passage_id: str) -> str:
     """Make the id of a point, which must be a UUID."""
     return str(UUID(digest(passage_id)[:32]))
-
-
-def _describe(passage: Passage) -> dict[str, Any]:
-    fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
-    return fields | {"metadata": dict(passage.metadata)}

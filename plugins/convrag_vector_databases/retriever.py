@@ -60,6 +60,12 @@ class VectorDatabase(ABC):
         """Search for the passages with the largest products."""
 
 
+def describe_passage(passage: Passage) -> dict[str, Any]:
+    """Return the fields of a passage as plain data, from which `Passage(**fields)` makes it again."""
+    fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
+    return fields | {"metadata": dict(passage.metadata)}
+
+
 class _ServedPassages(PassageSource):
     """The passages of a domain, which the database has."""
 
