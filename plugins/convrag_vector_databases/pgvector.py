@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -164,6 +165,7 @@ class Pgvector(VectorDatabase):
                 if self._connection is None or self._connection.closed:
                     connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
                     self._connection = connection
+                    weakref.finalize(self, connection.close)
                     if not connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
                         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
                     register_vector(connection)
