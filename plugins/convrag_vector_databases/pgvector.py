@@ -178,4 +178,6 @@ class Pgvector(VectorDatabase):
             place = f"{_URL}={redact_address(self._url)}"
             password = psycopg.conninfo.conninfo_to_dict(self._url).get("password") or ""
             said = redact(said, *filter(None, [str(password)]))
-            raise ConfigError(f"retriever=pgvector: {place} cannot be used: {said}.{advice and f' {advice}.'}") from None
+            raise ConfigError(
+                f"retriever=pgvector: {place} cannot be used: {said}.{advice and f' {advice}.'}"
+            ) from None

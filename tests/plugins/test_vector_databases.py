@@ -42,7 +42,9 @@ class Words(Embedder):
 
 def texts_of(name: str, n: int = 40) -> list[Passage]:
     rng = np.random.default_rng(len(name))
-    return [Passage(f"{name}{i}", "".join(map(chr, rng.integers(97, 123, 30))), f"T{i}", "u", {"n": i}) for i in range(n)]
+    return [
+        Passage(f"{name}{i}", "".join(map(chr, rng.integers(97, 123, 30))), f"T{i}", "u", {"n": i}) for i in range(n)
+    ]
 
 
 def dataset_of(**domains: Sequence[Passage]) -> Corpora:
@@ -123,7 +125,11 @@ def test_vectors_of_another_length_are_explained(tmp_path: Path, make: Any) -> N
 
 
 def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stages: dict[str, Any] = {"dataset": dataset_of(default=texts_of("a")), "embedder": Words(), "store": Store(tmp_path)}
+    stages: dict[str, Any] = {
+        "dataset": dataset_of(default=texts_of("a")),
+        "embedder": Words(),
+        "store": Store(tmp_path),
+    }
     monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("PGVECTOR_URL", "postgresql://me:hunter2@127.0.0.1:9/db")
     for make in (QdrantRetriever, PgvectorRetriever):
@@ -140,6 +146,10 @@ def test_a_server_without_the_extension(
     postgres: PostgresServer,  # noqa: F811
 ) -> None:
     monkeypatch.setenv("PGVECTOR_URL", postgres.make_database())
-    stages: dict[str, Any] = {"dataset": dataset_of(default=texts_of("a")), "embedder": Words(), "store": Store(tmp_path)}
+    stages: dict[str, Any] = {
+        "dataset": dataset_of(default=texts_of("a")),
+        "embedder": Words(),
+        "store": Store(tmp_path),
+    }
     with pytest.raises(ConfigError, match=r"(?s)vector.*is not available.*Install pgvector on the server"):
         PgvectorRetriever(**stages).index()
