@@ -6,6 +6,7 @@ Vectors lie about 1,000 centres, as those of texts do; queries are vectors of pa
 """
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -76,7 +77,8 @@ def main() -> None:
             exact = exact or found
             recall = np.mean([len(one & other) / K for one, other in zip(found, exact, strict=True)])
             told = f"built in {built:6.1f} s, recall@{K} {recall:.3f}, {rate:6.1f} queries a second"
-            print(f"{name:15} {told}", flush=True)
+            sys.stdout.write(f"{name:15} {told}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
