@@ -22,7 +22,6 @@ EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "retriever=opensearch": "opensearch",
     "task=mcp": "mcp",
     "task=serve": "serve",
-    "tracker=otlp": "otlp",
 }
 
 
