@@ -8,7 +8,6 @@ the contracts for a plugin's tests. docs/architecture.md describes all rooms.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from convrag.api.deprecation import Deprecated as Deprecated
 from convrag.api.documents import Document as Document
 from convrag.api.errors import (
     ConfigError as ConfigError,

@@ -34,7 +34,7 @@ TYPES = {
 }
 """Section -> the types in it, in the order in which a reader meets them."""
 
-MARKS = ("hookimpl", "Register", "use", "operational", "Deprecated", "remembered", "Store")
+MARKS = ("hookimpl", "Register", "use", "operational", "remembered", "Store")
 """What is written into a class's signature or beside it."""
 
 STORE = {
@@ -216,11 +216,6 @@ _MARKED = {
     "`@hookimpl(tryfirst=True)`, `@hookimpl(wrapper=True)`, `@hookimpl(specname=...)`.",
     "operational": "Marks a parameter that cannot change results, and so is no part of the fingerprint: "
     "`batch_size: Annotated[int, operational] = 32`.",
-    "Deprecated": "Marks the old name of a parameter, "
-    '`length: Annotated[int | None, Deprecated("words", "0.3")] = None`, or of an option, '
-    '`register("rewriter", "acme_words", Deprecated("acme_topic", "0.3"))`. It takes the new name, and the version of '
-    "the plugin that will not understand the old one any more; see "
-    "[plugins.md](plugins.md#rename-an-option-or-a-parameter).",
 }
 
 

@@ -12,6 +12,5 @@
 * `databases`: what is asked of a database that a plugin opens.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions, and the file and the line of a plugin's mistake.
-* `deprecation`: old names of options and parameters, which are still understood.
 * `printable`: text for terminals, logs and notebooks, without control characters.
 """

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import pluggy
 
 from convrag.api.databases import ConversationStore, Database
-from convrag.api.deprecation import Deprecated
 from convrag.api.records import Report, Run, RunSummary, Sweep, TurnRecord
 from convrag.api.stage import Stage
 from convrag.api.types import Completion, Passage, Prompt, Question
@@ -19,15 +18,14 @@ hookimpl = pluggy.HookimplMarker("convrag")
 class Register(Protocol):
     """Makes a class an option of a group: `register("rewriter", "dhrag", "convrag_dhrag.rewriter:DHRagRewriter")`."""
 
-    def __call__(self, group: str, name: str, target: type[Stage] | str | Deprecated, /, **defaults: Any) -> None:
+    def __call__(self, group: str, name: str, target: type[Stage] | str, /, **defaults: Any) -> None:
         """Register one option.
 
         Args:
             group: the group that offers it ("rewriter").
             name: what users type ("dhrag").
             target: the class, or better its path, "package.module:Class": it is imported when it is chosen, and until
-                then its help is read from the source. `Deprecated("new_name", "0.3")` makes an old name of an option
-                that the plugin has registered before.
+                then its help is read from the source.
             defaults: values of the constructor's parameters, in place of the signature's defaults: a variant of the
                 class, as `register("embedder", "bge", "acme.embedder:Embedder", model="BAAI/bge-small-en-v1.5")`.
         """

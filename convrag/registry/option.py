@@ -10,7 +10,6 @@ from importlib import import_module
 from threading import current_thread, main_thread
 from typing import Any
 
-from convrag.api.deprecation import Deprecated
 from convrag.api.errors import (
     ConfigError,
     ConvragError,
@@ -41,7 +40,6 @@ class Option:
         distribution: whose entry point that is.
         version: of the distribution.
         defaults: parameter -> default, in place of what the signature says (a variant of the class).
-        deprecated: says that the name is an old one of another option.
     """
 
     group: str
@@ -51,7 +49,6 @@ class Option:
     distribution: str
     version: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    deprecated: Deprecated | None = None
 
     @cached_property
     def cls(self) -> type[Stage]:
@@ -72,8 +69,6 @@ class Option:
     @cached_property
     def help(self) -> str:
         """The first line of the class's docstring, and the values that a variant has; or why it cannot be used."""
-        if self.deprecated:
-            return f"Deprecated: write {self.deprecated.instead}."
         unread = isinstance(self.target, str) and not is_imported(self.target)
         line = read_summary(str(self.target)) if unread else None
         try:
@@ -121,9 +116,6 @@ class Option:
             if name not in parameters:
                 raise self.refusal(str(UnknownName("parameter", name, parameters)))
             parameters[name] = replace(parameters[name], default=self._checked(parameters[name], value))
-        for name, parameter in parameters.items():
-            if (old := parameter.deprecated) and old.instead not in parameters:
-                raise self.refusal(f"{name} is deprecated: {UnknownName('parameter', old.instead, parameters)}")
         return parameters
 
     @property
@@ -180,7 +172,6 @@ class Option:
         """
         if unknown := [name for name in config if name not in self.parameters and name != OPTION_KEY]:
             raise UnknownName(f"{place}={typed or self.name}: parameter", unknown[0], self.configurable)
-        config = self._rename_values(config, place)
         values = {}
         for name in self.configurable:
             parameter = self.parameters[name]
@@ -233,23 +224,6 @@ class Option:
             place = locate_error(error, {find_package(module)})
             cause = f"{type(error).__name__}: {error}" + (f"; {place}" if place else "")
             raise self.refusal(f"{self.target} cannot be imported ({cause})") from error
-
-    def _rename_values(self, config: Mapping[str, Any], place: str) -> dict[str, Any]:
-        """Move the values of old names of parameters to the new ones, and warn of each.
-
-        Raises ConfigError where both names are given.
-        """
-        renamed = dict(config)
-        for name, parameter in self.parameters.items():
-            if not (old := parameter.deprecated) or renamed.get(name) is None:
-                continue
-            default = plain_value(self.parameters[old.instead].default)
-            if renamed.get(old.instead, "???") not in ("???", default):
-                raise ConfigError(f"{place}.{name} is an old name of {place}.{old.instead}: give one of the two")
-            old.warn(f"{place}.{name}", f"{place}.{old.instead}", self.distribution)
-            renamed[old.instead] = renamed[name]
-            renamed[name] = None
-        return renamed
 
     def _check_default(self, parameter: Parameter) -> None:
         """Raise PluginError for a default in the signature that is not of the parameter's own type."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
@@ -46,7 +45,6 @@ class Parameter:
         operational: whether it concerns operation alone.
         group: the group of an injected stage; empty for a value.
         injects_store: whether it is given the store.
-        deprecated: the new name, where this is an old one.
         limits: of a number, as annotated-types has them: `Annotated[int, Ge(1)]`.
         known: whether the annotation is known: one that was read in a module's source may have to be imported.
     """
@@ -57,7 +55,6 @@ class Parameter:
     operational: bool = False
     group: str = ""
     injects_store: bool = False
-    deprecated: Deprecated | None = None
     limits: tuple[Any, ...] = ()
     known: bool = True
 
@@ -122,9 +119,6 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
     annotation, marks = _without_marks(annotation)
     members = union_members(annotation)
     stage = next(filter(_is_stage, members), None)
-    deprecated = next((mark for mark in marks if isinstance(mark, Deprecated)), None)
-    if deprecated and (stage or default is not None):
-        raise ConfigError(f"{where}: {name} is deprecated, so it is no stage, and its default is None")
     if stage and isinstance(default, str):
         raise ConfigError(
             f"{where}: the default of {name} names an option, and is written "
@@ -137,7 +131,6 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
         operational=any(isinstance(mark, Operational) or mark is Operational for mark in marks),
         group=_injected_group(stage, name) if stage else "",
         injects_store=any(map(_is_store, members)),
-        deprecated=deprecated,
         limits=tuple(mark for mark in marks if any(hasattr(mark, name) for name in ("ge", "gt", "le", "lt"))),
     )
 

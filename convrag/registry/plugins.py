@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any
 
 from convrag.api.databases import Database
-from convrag.api.deprecation import Deprecated
 from convrag.api.errors import (
     ConfigError,
     ConvragError,
@@ -135,11 +134,9 @@ class Plugins:
         if plugin is None:
             return
 
-        def register(group: str, option: str, target: type[Stage] | str | Deprecated, /, **defaults: Any) -> None:
-            old = target if isinstance(target, Deprecated) else None
-            made = Option(group, option, "" if isinstance(target, Deprecated) else target, *origin, defaults)
+        def register(group: str, option: str, target: type[Stage] | str, /, **defaults: Any) -> None:
             try:
-                self.registry.add_old_name(made, old) if old else self.registry.add(made)
+                self.registry.add(Option(group, option, target, *origin, defaults))
             except PluginError as error:
                 self._failed(error)
 

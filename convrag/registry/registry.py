@@ -3,10 +3,9 @@
 import inspect
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry.option import Option
@@ -45,30 +44,6 @@ class Registry:
             raise self.add_conflict(*key, holder.distribution, option.distribution)
         self._options[key] = option
         self._unusable.pop(key, None)
-
-    def add_old_name(self, option: Option, deprecated: Deprecated) -> None:
-        """Register the old name of an option that the same distribution has registered before.
-
-        Raises PluginError where it has not, and where `add` does.
-        """
-        new = self._options.get((option.group, deprecated.instead))
-        if new is None or new.distribution != option.distribution:
-            raise option.refusal(f"it is an old name of {deprecated.instead}, which must be registered before it")
-        self.add(replace(new, name=option.name, deprecated=deprecated))
-
-    def choose(self, group: str, name: str, place: str) -> Option:
-        """Return the option of that name like `get`. An old name gives the option of the new name, and a warning.
-
-        Args:
-            group: the group.
-            name: the option's name.
-            place: where it was chosen ("rewriter"), for the warning.
-        """
-        option = self.get(group, name)
-        if not (old := option.deprecated):
-            return option
-        old.warn(f"{place}={name}", f"{place}={old.instead}", option.distribution)
-        return self.get(group, old.instead)
 
     def add_conflict(self, group: str, name: str, holder: str, distribution: str) -> PluginError:
         """Note that two distributions claim a name: choosing it is an error from now on, the one returned."""
@@ -170,16 +145,11 @@ def describe_option(option: Option) -> OptionText:
         parsed.short_description or "",
         parsed.long_description or "",
         tuple(
-            ParameterText(name, _type(parameter), _default(parameter), _help(parameter, told), parameter.operational)
+            ParameterText(name, _type(parameter), _default(parameter), told.get(name, ""), parameter.operational)
             for name, parameter in option.parameters.items()
             if not parameter.injects_store
         ),
     )
-
-
-def _help(parameter: Parameter, told: Mapping[str, str]) -> str:
-    old = f"deprecated, write {parameter.deprecated.instead}; " if parameter.deprecated else ""
-    return old + told.get(parameter.name, "")
 
 
 def _type(parameter: Parameter) -> str:

@@ -21,7 +21,6 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
-from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS
 from convrag.api.stage import Stage
@@ -47,7 +46,7 @@ _KNOWN: dict[str, Any] = (
     {cls.__name__: cls for cls in (bool, int, float, str, bytes, object, list, tuple, dict, set, frozenset, Path)}
     | {name: getattr(typing, name) for name in ("Any", "Literal", "Annotated", "Optional", "Union")}
     | {name: getattr(abc, name) for name in ("Sequence", "Iterable", "Collection", "Mapping")}
-    | {"convrag": sys.modules["convrag"], "typing": typing, "operational": operational, "Deprecated": Deprecated}
+    | {"convrag": sys.modules["convrag"], "typing": typing, "operational": operational}
     | {"Store": type("Store", (), {"__module__": "convrag.store.store"})}  # to import the store takes long
     | dict.fromkeys(("Ge", "Gt", "Le", "Lt", "Interval"), _name_limit)
     | {**_STAGES}

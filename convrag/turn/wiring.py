@@ -188,7 +188,7 @@ class Wiring:
         """Build the stage that a configuration node describes, after the stages that are injected into it."""
         if place in self._building:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
-        option = self.registry.choose(group, str(node.get(OPTION_KEY, "")), place)
+        option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
         values = option.values(node, place, self._name_typed(place, option))
         self._building.append(place)
         try:
