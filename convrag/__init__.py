@@ -37,6 +37,7 @@ from convrag.api.stages import (
     Ranker as Ranker,
     Retriever as Retriever,
     Rewriter as Rewriter,
+    Search as Search,
     Selector as Selector,
     Summarizer as Summarizer,
     Task as Task,
@@ -57,6 +58,7 @@ from convrag.api.types import (
     Query as Query,
     Question as Question,
     Rewrite as Rewrite,
+    SearchStep as SearchStep,
     Selection as Selection,
     Turn as Turn,
 )

@@ -13,6 +13,7 @@ GROUPS: Mapping[str, type[Stage]] = {
     "embedder": Embedder,
     "memory": stages.Memory,
     "rewriter": stages.Rewriter,
+    "search": stages.Search,
     "retriever": stages.Retriever,
     "reranker": stages.Ranker,
     "selector": stages.Selector,

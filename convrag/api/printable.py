@@ -2,13 +2,13 @@
 
 Data sets, replies and plugins of others may hold any character. A terminal obeys some of them: escape sequences write
 to the clipboard or paint over what was said, a lone carriage return overwrites a line, and bidirectional controls show
-code in another order than it has. A notebook shows HTML: tables of texts, a rewrite, evidence, the record of a turn;
-none of their classes is imported here, for they import this.
+code in another order than it has. A notebook shows HTML: tables of texts, the record of a turn;
+its class is not imported here, for it imports this.
 """
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from typing import Any, TextIO
 
@@ -100,18 +100,6 @@ def format_details(summary: object, content: str) -> Html:
     return Html(f"<details><summary>{format_text(summary)}</summary>{content}</details>")
 
 
-def format_rewrite_html(rewrite: Any) -> str:
-    """Format a rewrite: its queries, why it fell back, and how they were made."""
-    about = format_table((), [("Fell back", rewrite.fallback)]) if rewrite.fallback else ""
-    return f"<div>{_format_queries(rewrite.queries)}{about}{_format_trace(rewrite.trace)}</div>"
-
-
-def format_evidence_html(evidence: Any) -> str:
-    """Format evidence: its passages as the model sees them, and what was left out."""
-    passages = _format_passages(evidence.items)
-    return f"<div><p>{_count(evidence.items)}</p>{passages}{_format_trace(evidence.trace)}</div>"
-
-
 def format_record_html(record: Any) -> str:
     """Format a record: question, answer, queries, the passages that the model saw, and what went wrong.
 
@@ -159,7 +147,3 @@ def _format_marked(item: Any, answer: Any) -> Html:
             parts += f"{format_text(text[place:first])}<mark>{format_text(text[first:last])}</mark>"
             place = last
     return Html(parts + format_text(text[place:], _LONGEST - place))
-
-
-def _format_trace(trace: Mapping[str, Any]) -> str:
-    return format_details("Trace", format_table((), list(trace.items()))) if trace else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -27,6 +28,7 @@ from convrag.api.types import (
     Query,
     Question,
     Rewrite,
+    SearchStep,
     Selection,
 )
 
@@ -129,6 +131,43 @@ class Rewriter(Stage):
         Args:
             question: the question; `question.history` is what the memory lets it see, oldest first.
         """
+
+
+class Search(Stage):
+    """Decides for what a turn searches: once, several times, each with what was found in view, or not at all."""
+
+    several: bool = True
+    """Whether a turn may search other than once for what its rewriter says; where not, `plan` is not called."""
+
+    @abstractmethod
+    def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
+        """Plan the next search; one without queries ends the searching. If it fails, what was planned so far counts.
+
+        Before the first search, `question.queries` is what the rewriter says; if planning that fails, it is searched
+        for.
+
+        Args:
+            question: the question of the turn; `question.standalone` is its rewrite.
+            steps: that were made in this turn, with what they found.
+            seconds: since the turn began.
+        """
+
+    def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
+        """Return at most k different passages of all steps, best first. By default, the best of each step in turn.
+
+        A single step keeps its scores; otherwise the score is 1 / rank.
+
+        Args:
+            question: as for `plan`.
+            steps: all of the turn; there may be none.
+            k: how many passages are wanted.
+        """
+        if len(steps) == 1:
+            return list(steps[0].hits[:k])
+        ranked = [hit.passage for row in zip_longest(*(step.hits for step in steps)) for hit in row if hit]
+        distinct = {passage.id: passage for passage in reversed(ranked)}
+        found = list(dict.fromkeys(passage.id for passage in ranked))[:k]
+        return [Hit(distinct[id_], 1 / rank) for rank, id_ in enumerate(found, 1)]
 
 
 class Retriever(Stage):

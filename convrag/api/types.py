@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from convrag.api.printable import format_evidence_html, format_rewrite_html
-
 Role = Literal["system", "user", "assistant"]
 
 
@@ -249,10 +247,6 @@ class Rewrite:
         """The text of the first query."""
         return self.queries[0].text
 
-    def _repr_html_(self) -> str:
-        """Show the queries in a notebook."""
-        return format_rewrite_html(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -269,6 +263,27 @@ class Hit:
 
     passage: Passage
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStep:
+    """One of the searches of a turn: what it is for, and, when it is done, what it found.
+
+    Args:
+        queries: what is searched for; none where the turn has no further search.
+        trace: why these, or why no more, as plain data, for the record.
+        fallback: why the search could not be planned as chosen; empty if it could.
+        hits: what was found, best first; the pipeline fills it in.
+
+    Example:
+        >>> SearchStep((Query("green tea temperature"),), {"missing": "the temperature"}).hits
+        ()
+    """
+
+    queries: tuple[Query, ...] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    fallback: str = ""
+    hits: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,10 +370,6 @@ class Evidence:
 
     items: tuple[EvidenceItem, ...] = ()
     trace: Mapping[str, Any] = field(default_factory=dict)
-
-    def _repr_html_(self) -> str:
-        """Show the passages in a notebook."""
-        return format_evidence_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +473,8 @@ class Completion:
     """A model's reply.
 
     Args:
-        text: the reply.
+        text: the reply; where the model calls tools instead (`tools` in the sampling), its calls as JSON, a list of
+            objects with `name` and `arguments`, a text in which the model wrote them as JSON.
         prompt_tokens: of the prompt, as the model counts.
         completion_tokens: of the reply.
         cached_tokens: of the prompt's, those that the provider had cached.

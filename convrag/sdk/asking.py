@@ -155,6 +155,14 @@ def is_courtesy(utterance: str) -> bool:
     return bool(words & _WORDS["courtesies"]) and words <= _WORDS["courtesies"] | _WORDS["beside courtesies"]
 
 
+def speaks_of_answer(utterance: str) -> bool:
+    """Whether an English utterance speaks of nothing but the form of an answer: "Make it shorter, please."."""
+    words = set(re.findall(r"[\w']+", utterance.lower()))
+    return bool(words & (form := _WORDS["about the form of an answer"])) and (
+        words <= form | _WORDS["beside the form of an answer"]
+    )
+
+
 def understand(question: Question) -> Question:
     """Read a question and its history as what searches needs them.
 

@@ -5,11 +5,11 @@ Follow-up questions that an LLM suggests are read in the same way.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from convrag.api.errors import LLMError
 from convrag.api.records import TurnRecord
-from convrag.api.stage import LLM
+from convrag.api.stage import LLM, Stage
 from convrag.api.stages import Rewriter
 from convrag.api.types import Question, Rewrite, Turn
 from convrag.sdk.prompts import PromptTemplate, add_profile
@@ -71,8 +71,8 @@ class LLMRewriter:
         return Rewrite.of(text, **trace, model=completion.model)
 
 
-class JsonRewriter(Rewriter):
-    """The base of rewriters that ask a language model for JSON.
+class JsonStage(Stage):
+    """The base of rewriters and searches that ask a language model for JSON.
 
     Args:
         llm: the language model.
@@ -81,6 +81,8 @@ class JsonRewriter(Rewriter):
     """
 
     libraries = ("json-repair", "pydantic")
+    without: ClassVar[str] = "rewriter=auto"
+    """What to choose where there is no language model; empty for a stage that does without."""
 
     def __init__(self, llm: LLM, template: PromptTemplate, **sampling: Any) -> None:
         self.llm = llm
@@ -90,10 +92,10 @@ class JsonRewriter(Rewriter):
 
     def check(self) -> Iterator[str]:
         """It needs a language model."""
-        if self.llm.tasks is not None:
+        if self.without and self.llm.tasks is not None:
             yield (
                 "it asks a language model, and the llm is none: choose one (llm=litellm llm.model=...), "
-                "or rewriter=auto, which needs none"
+                f"or {self.without}, which needs none"
             )
 
     def ask(self, question: Question, form: type[M], **inputs: Any) -> M:
@@ -103,6 +105,10 @@ class JsonRewriter(Rewriter):
         history = format_exchanges(question.history)
         prompt = self.template.render(self.sampling, question=question.text, history=history, **inputs)
         return ask_json(self.llm, add_profile(prompt, question.profile), form)
+
+
+class JsonRewriter(JsonStage, Rewriter):
+    """The base of rewriters that ask a language model for JSON."""
 
 
 def format_exchanges(turns: Iterable[Turn]) -> list[dict[str, str]]:

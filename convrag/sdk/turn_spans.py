@@ -259,6 +259,8 @@ def _describe_stage(
             return {**question, **_describe_history(record, history)}, row["trace"].get("memory")
         case "rewriter":
             return question, {"queries": row["queries"]}
+        case "search":
+            return {**question, **query}, row["trace"].get("search")
         case "retriever":
             return {"queries": row["queries"]}, _list_documents(stage.ranking)
         case "reranker":

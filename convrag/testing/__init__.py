@@ -11,7 +11,7 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 
 * `stage`: the contract of all stages, and what a fingerprint must cover: variants with one parameter changed.
 * `calls`: the contract of all stages that are called in a run: results, threads, arguments, processes, the store.
-* `searching`: contracts of memories, rewriters, retrievers, rankers and selectors.
+* `searching`: contracts of memories, rewriters, searches, retrievers, rankers and selectors.
 * `answering`: contracts of LLMs, contexts, generators, detectors and summarizers.
 * `texts`: contracts of chunkers, embedders and clusterers.
 * `running`: contracts of data sets, metrics, trackers and tasks.
@@ -54,6 +54,7 @@ from convrag.testing.searching import (
     RankerContract as RankerContract,
     RetrieverContract as RetrieverContract,
     RewriterContract as RewriterContract,
+    SearchContract as SearchContract,
     SelectorContract as SelectorContract,
 )
 from convrag.testing.stage import StageContract as StageContract

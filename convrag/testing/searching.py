@@ -1,9 +1,9 @@
-"""Contracts of the stages that search and choose: memories, rewriters, retrievers, rankers and selectors."""
+"""Contracts of the stages that search and choose: memories, rewriters, searches, retrievers, rankers and selectors."""
 
 from dataclasses import replace
 from typing import Any
 
-from convrag.api.types import Hit, MemoryView, Query, Question, Rewrite, Selection, Turn
+from convrag.api.types import Hit, MemoryView, Query, Question, Rewrite, SearchStep, Selection, Turn
 from convrag.testing.calls import CallContract
 from convrag.testing.samples import (
     BLANK_TEXTS,
@@ -81,6 +81,38 @@ class RewriterContract(_QuestionContract):
         has_words = any(query.text.strip() for query in result.queries)
         assert has_words or arguments["question"].text in BLANK_TEXTS
         assert all(query.weight > 0 for query in result.queries), "a weight is above 0"
+
+
+class SearchContract(CallContract):
+    """A search plans steps with queries, and comes to an end."""
+
+    group = "search"
+    method = "plan"
+
+    def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
+        queries = (Query(asked.text, turn_id=asked.turn_id),)
+        asked = replace(asked, standalone=asked.text, queries=queries)
+        return {"question": asked, "steps": [SearchStep(queries, hits=tuple(make_hits(0)))] * (steps % 2), "seconds": 0}
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [self.make_input(asked, step) for asked in odd_questions() for step in range(2)]
+
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """The queries have weights and texts; what was found is the pipeline's to fill in."""
+        assert isinstance(result, SearchStep)
+        assert all(query.weight > 0 for query in result.queries), "a weight is above 0"
+        assert not result.hits
+
+    def test_it_ends_and_joins_what_was_found(self) -> None:
+        stage, arguments, steps = self.make(), self.make_input(question(), 0), list[SearchStep]()
+        while (step := stage.plan(**{**arguments, "steps": steps})).queries:
+            if any(step.queries == made.queries for made in steps):  # the pipeline makes no search twice
+                break
+            steps.append(replace(step, hits=tuple(make_hits(len(steps)))))
+            assert len(steps) < 50, "it never ends"
+        joined = stage.join(arguments["question"], steps, 3)
+        assert len({hit.passage.id for hit in joined}) == len(joined) <= 3
+        assert [hit.score for hit in joined] == sorted((hit.score for hit in joined), reverse=True)
 
 
 class RetrieverContract(CallContract):

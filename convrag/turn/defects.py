@@ -74,6 +74,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
     types.Turn: dict.fromkeys(("id", "question", "answer"), str),
     types.Rewrite: {"queries": [types.Query], **_NOTES},
     types.Query: {"text": str},
+    types.SearchStep: {"queries": [types.Query], **_NOTES},
     types.Hit: {"passage": types.Passage, "score": float},
     types.Passage: dict.fromkeys(("id", "text", "title", "url"), str),
     types.Selection: {"hits": [types.Hit], **_NOTES},

@@ -10,7 +10,7 @@ from typing import Any
 from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
 from convrag.api.records import TurnRecord
 from convrag.api.session import Session
-from convrag.api.stages import Context, Dataset, Generator, Memory, Ranker, Retriever, Rewriter, Selector
+from convrag.api.stages import Context, Dataset, Generator, Memory, Ranker, Retriever, Rewriter, Search, Selector
 from convrag.api.types import Conversation, Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
@@ -32,6 +32,7 @@ class Pipeline:
     Args:
         memory: chooses what of the history the other stages see; by default all of it.
         rewriter: rewrites the question as standalone queries.
+        search: decides for what is searched; by default, once for these queries.
         retriever: finds passages for them.
         reranker: reorders the passages.
         selector: chooses the passages that the model sees; by default the first ones, `settings.top_n`.
@@ -49,6 +50,7 @@ class Pipeline:
         *,
         memory: Memory | None = None,
         rewriter: Rewriter,
+        search: Search | None = None,
         retriever: Retriever,
         reranker: Ranker,
         selector: Selector | None = None,
@@ -59,7 +61,7 @@ class Pipeline:
         conversations: Conversations | None = None,
         configuration: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self.stages = Stages(memory, rewriter, retriever, reranker, selector, context, generator)
+        self.stages = Stages(memory, rewriter, search, retriever, reranker, selector, context, generator)
         self.settings = settings or Settings()
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations

@@ -1,6 +1,7 @@
-"""One turn: question -> memory -> rewriter -> retriever -> reranker -> selector -> context -> generator -> answer."""
+"""One turn: memory -> rewriter -> search, retriever -> reranker -> selector -> context -> generator -> answer."""
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -8,8 +9,19 @@ from typing import Any, NamedTuple
 from convrag.api.errors import ConfigError, ConvragError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.secrets import redact
-from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
-from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection
+from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Search, Selector
+from convrag.api.types import (
+    Answer,
+    Evidence,
+    Hit,
+    MemoryView,
+    Message,
+    Query,
+    Question,
+    Rewrite,
+    SearchStep,
+    Selection,
+)
 from convrag.config.settings import Settings
 from convrag.store.cancellation import check_cancelled
 from convrag.store.remember import answer_again
@@ -21,10 +33,14 @@ from convrag.turn.observers import Observers
 
 
 class Stages(NamedTuple):
-    """The stages of a turn in order. Without a memory the whole history is seen; without a selector, the first n."""
+    """The stages of a turn in order.
+
+    Without a memory the whole history is seen, without a search there is one, and without a selector the first n count.
+    """
 
     memory: Memory | None
     rewriter: Rewriter
+    search: Search | None
     retriever: Retriever
     reranker: Ranker
     selector: Selector | None
@@ -79,6 +95,9 @@ class TurnInProgress:
     options: TurnOptions = TurnOptions()
     meter: UsageMeter = field(default_factory=UsageMeter)
     queries: tuple[Query, ...] = ()
+    planned: SearchStep = SearchStep()
+    steps: list[SearchStep] = field(default_factory=list)
+    begun: float = field(default_factory=time.perf_counter)
     hits: tuple[Hit, ...] = ()
     selected: tuple[Hit, ...] | None = None
     evidence: Evidence = Evidence()
@@ -163,17 +182,38 @@ class TurnInProgress:
                 rewrite = Rewrite.of(asked.text, fallback="the rewriter gave no query")
         if reason := self.fallbacks.get("rewriter"):
             rewrite = Rewrite.of(asked.text, fallback=reason)
-        turn, domain = self.question.turn_id, self.question.domain
-        self.queries = tuple(replace(q, turn_id=turn, domain=domain) for q in rewrite.queries if q.text.strip())
+        self.queries = self._complete(rewrite.queries)
         self.question = replace(self.question, standalone=self.queries[0].text, queries=self.queries)
+        self.planned = SearchStep(self.queries)
         self._note("rewriter", rewrite)
         return replace(rewrite, queries=self.queries)
 
+    def plan_search(self) -> None:
+        """Plan the next search; without one, join what was found. If planning fails, only the first search is made."""
+        search, k = self.stages.search, self.options.top_k or self.settings.top_k
+        assert search
+        with self._falling_back("search"):
+            plan = search.plan(self.question, self.steps, time.perf_counter() - self.begun)
+            step: SearchStep = check_result(search, "plan", plan, SearchStep)
+            step = replace(step, queries=self._complete(step.queries))
+            if step.queries and any(step.queries == made.queries for made in self.steps):  # a model in circles
+                step = replace(step, queries=(), trace={**step.trace, "why": "it was searched for before"})
+            self.planned = step
+            self._note("search", step)
+        if not self.planned.queries:
+            self.hits = check_result(search, "join", search.join(self.question, self.steps, k), [Hit])
+            self.queries = tuple(dict.fromkeys(q for step in self.steps for q in step.queries)) or self.queries
+        steps = [{"queries": [q.text for q in each.queries], "found": len(each.hits)} for each in self.steps]
+        told = [{**row, **each.trace} for row, each in zip(steps, self.steps, strict=True)]
+        self.trace["search"] = {**self.trace.get("search", {}), "steps": told}
+
     def retrieve(self) -> None:
-        """Retrieve passages for the queries."""
-        retriever = self.stages.retriever
-        hits = retriever.retrieve_for(self.question, self.queries, self.options.top_k or self.settings.top_k)
+        """Retrieve passages for the queries of the rewrite, or of the planned search."""
+        retriever, step = self.stages.retriever, self.planned
+        hits = retriever.retrieve_for(self.question, step.queries, self.options.top_k or self.settings.top_k)
         self.hits = check_result(retriever, "retrieve", hits, [Hit])
+        self.steps.append(replace(step, hits=self.hits))
+        self.planned = SearchStep()
         if trace := retriever.explain(self.queries):
             self.trace["retriever"] = dict(trace)
 
@@ -252,12 +292,28 @@ class TurnInProgress:
 
     def _list_steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """List the steps of the turn, each with the group of its stage; without queries, none of those that search."""
-        first = self.view_history, self.rewrite_question, self.retrieve, self.rerank
-        steps = zip(Stages._fields, (*first, self.select, self.assemble, self.generate), strict=True)
-        always = "memory", "rewriter", "generator"
-        return ((n, step) for n, step in steps if getattr(self.stages, n) and (self.queries or n in always))
+        if self.stages.memory:
+            yield "memory", self.view_history
+        yield "rewriter", self.rewrite_question
+        if self.queries:
+            search = self.stages.search
+            plans = search is not None and search.several and self.options.query is None
+            plan = [("search", self.plan_search)] if plans else []
+            yield from plan
+            while self.planned.queries:
+                yield from [("retriever", self.retrieve), *plan]
+            yield "reranker", self.rerank
+            if self.stages.selector:
+                yield "selector", self.select
+            yield "context", self.assemble
+        yield "generator", self.generate
 
-    def _note(self, stage: str, result: MemoryView | Rewrite | Selection) -> None:
+    def _complete(self, queries: Iterable[Query]) -> tuple[Query, ...]:
+        """Return those of the queries that have a text, with the turn and the domain."""
+        turn, domain = self.question.turn_id, self.question.domain
+        return tuple(replace(each, turn_id=turn, domain=domain) for each in queries if each.text.strip())
+
+    def _note(self, stage: str, result: MemoryView | Rewrite | SearchStep | Selection) -> None:
         """Note what a stage says of its result: how it came about, and why it is less than it should be."""
         self.trace[stage] = dict(result.trace)
         if result.fallback:

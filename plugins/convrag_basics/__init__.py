@@ -7,6 +7,7 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("memory", "all", "convrag_basics.stages:WholeHistory")
+    register("search", "once", "convrag_basics.stages:OnceSearch")
     register("selector", "top", "convrag_basics.contexts:TopSelector")
     register("context", "full", "convrag_basics.contexts:FullContext")
     register("context", "snippets", "convrag_basics.contexts:SnippetContext")

@@ -22,6 +22,8 @@ from convrag import (
     Report,
     Run,
     RunSummary,
+    Search,
+    SearchStep,
     Store,
     Tracker,
     hookimpl,
@@ -44,6 +46,16 @@ class WholeHistory(Memory):
     def view(self, question: Question) -> MemoryView:
         """All turns before this one."""
         return MemoryView(question.history)
+
+
+class OnceSearch(Search):
+    """Search once, for what the rewriter says."""
+
+    several = False
+
+    def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
+        """One step."""
+        return SearchStep(() if steps else question.queries)
 
 
 class DirectGenerator(DecidingGenerator):

@@ -49,6 +49,7 @@ STAGE_TEMPLATES = {
     "embedder": StageTemplate("dimensions", "64", "small", "embedder={option} retriever=dense limit=2"),
     "memory": StageTemplate("turns", "2", "short"),
     "rewriter": StageTemplate("turns", "1", "last"),
+    "search": StageTemplate("titles", "1", "one"),
     "retriever": StageTemplate("titles", "false", "untitled", arguments="dataset=TinyDataset()", needed="TinyDataset"),
     "selector": StageTemplate("most", "1", "one"),
     "context": StageTemplate("words", "20", "brief"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -93,7 +94,16 @@ def list_choices(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _read_text(choice: Mapping[str, Any], part: str) -> Any:
     told = choice.get(part)
-    return told.get("content") if isinstance(told, dict) else None
+    if not isinstance(told, dict):
+        return None
+    return told.get("content") or _format_calls(told.get("tool_calls"))
+
+
+def _format_calls(calls: Any) -> str | None:
+    """The calls of tools as JSON, see `convrag.Completion`; None where there are none."""
+    asked = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    rows = [{name: each.get(name) for name in ("name", "arguments")} for each in asked if isinstance(each, dict)]
+    return json.dumps(rows, ensure_ascii=False) if rows else None
 
 
 class StreamedReply:

@@ -72,6 +72,7 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
         lines.append(("Why", "you typed this query"))
     else:
         lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
+    lines += _explain_searches(record.trace.get("search", {}))
     read_as = record.trace.get("retriever", {}).get("read_as", {})
     lines += [("Read as", f"{near}, for {word}, which no passage has") for word, near in read_as.items()]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
@@ -95,6 +96,15 @@ def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "", f"{text}: {', '.join(map(str, turns))}"
     if trace.get("summary"):
         yield "", f"summary of {count(trace.get('summarised', '?'), 'turn')}: {_quote(trace['summary'])}"
+
+
+def _explain_searches(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was searched for one after the other, and why no more."""
+    for number, step in enumerate(trace.get("steps", ()), 1):
+        missing = f" (missing: {step['missing']})" if step.get("missing") else ""
+        yield f"Search {number}", f"{'; '.join(step['queries'])}: {count(step['found'], 'passage')}{missing}"
+    if trace.get("why"):
+        yield ("No more" if trace.get("steps") else "No search"), str(trace["why"])
 
 
 def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:

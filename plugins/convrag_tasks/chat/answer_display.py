@@ -50,6 +50,7 @@ def _strip_end(line: Line) -> Line:
 DOING = {
     "memory": "Recalling the conversation",
     "rewriter": "Rewriting the question",
+    "search": "Planning the search",
     "retriever": "Searching",
     "reranker": "Ranking the passages",
     "selector": "Choosing passages",

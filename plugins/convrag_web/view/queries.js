@@ -22,6 +22,16 @@ export function renderQueries(record, changed = new Set()) {
     query.text === record.original_query && make("span", { class: "note" }, "as it was asked"))));
 }
 
+/** Show the searches of a turn one after the other, and why there was no further one; null where one was enough. */
+export function renderSteps(record) {
+  const { steps = [], why = "" } = record.trace?.search ?? {};
+  if (!steps.length && !why) return null;
+  const rows = steps.map((step) => make("li", {}, `${step.queries.join("; ")} `,
+    make("span", { class: "note" }, `${step.found} found${step.missing ? `; missing: ${step.missing}` : ""}`)));
+  return make("div", {}, make("ol", { class: "queries" }, rows),
+    why && make("p", { class: "note" }, `${steps.length ? "No further search" : "No search"}: ${why}`));
+}
+
 /** Show why the rewriter chose these queries: its gate, the history that it selected, whatever it noted. */
 export function renderWhy(record) {
   const noted = Object.entries(record.trace?.rewriter ?? {}).filter(([key, value]) => !HIDDEN.has(key) && value !== null && value !== "");

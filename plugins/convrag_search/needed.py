@@ -1,0 +1,72 @@
+"""`search=never_needed`: "thanks" and "make it shorter" are not searched for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
+
+from convrag import LLM, Hit, LLMError, PromptTemplate, Question, Search, SearchStep
+from convrag.sdk.asking import is_courtesy, speaks_of_answer
+from convrag.sdk.llm_rewriter import JsonStage
+
+
+class NeverNeededSearch(JsonStage, Search):
+    """Leave out searches that nobody needs: "Thanks!", "Make it shorter." The answer rests on what the last one cited.
+
+    Rules decide first: courtesies, and English sentences that speak of nothing but the form of the last answer. A
+    language model, where there is one, is asked about the others, except at the first question of a conversation. Where
+    its reply cannot be used, the search is made, and the record says why.
+
+    Source: the retrieval decision of Self-RAG (Asai et al. 2023), by a prompt instead of a trained token.
+
+    Args:
+        llm: a language model, or rules in its place.
+        prompt: a Jinja file to use instead of this package's needed.jinja; it is given `question` and `history` (a list
+            of `user` and `assistant`, oldest first).
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    without = ""
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: Annotated[int | None, Ge(1)] = 100,
+    ) -> None:
+        template = PromptTemplate("needed", package="convrag_search", path=prompt)
+        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
+
+    def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
+        """One search, or none; at most one request to the model."""
+        from convrag_search.replies import Need
+
+        if steps:
+            return SearchStep()
+        if is_courtesy(question.text):
+            return SearchStep(trace={"why": "nothing is asked"})
+        if question.history and speaks_of_answer(question.text):
+            return SearchStep(trace={"why": "it speaks of the last answer"})
+        if not question.history or self.llm.tasks is not None:
+            return SearchStep(question.queries)
+        try:
+            need = self.ask(question, Need)
+        except LLMError as error:
+            return SearchStep(question.queries, fallback=str(error))
+        return (
+            SearchStep(question.queries) if need.search else SearchStep(trace={"why": need.why or "the model says so"})
+        )
+
+    def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
+        """What was found; without a search, the passages that the last answer cites."""
+        if steps:
+            return super().join(question, steps, k)
+        cited = [passage for turn in question.whole_history[-1:] for passage in turn.passages]
+        return [Hit(passage, 1 / rank) for rank, passage in enumerate(cited[:k], 1)]

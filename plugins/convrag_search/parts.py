@@ -1,0 +1,94 @@
+"""`search=decompose`: a question of several parts is searched for part by part."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
+
+from convrag import LLM, LLMError, PromptTemplate, Query, Question, Search, SearchStep
+from convrag.sdk.asking import refers_back
+from convrag.sdk.llm_rewriter import JsonStage, clean_reply
+from convrag.sdk.words import find_content_words
+
+_BREAK = re.compile(
+    r"(?<=[?？])\s*|[,;]?\s+and\s+(?:also\s+)?(?=(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can"
+    r"|could|should|will)\b)",
+    re.IGNORECASE,
+)
+
+
+class DecomposeSearch(JsonStage, Search):
+    """Search for each part of a question by itself: "How tall is it, and who built it?" is two searches.
+
+    A language model writes the parts as questions that stand alone. Without one, the question is cut behind question
+    marks, and in English before "and" with a question word; each part takes the place of the rewrite's first query. A
+    question of one part is searched for as the rewriter says. The passages of the parts alternate, so that each part
+    has its best among the first. Where the model's reply cannot be used, there is one search, and the record says why.
+
+    Source: Least-to-most prompting (Zhou et al. 2022) and the decomposition of MultiHop-RAG's baselines (Tang and Yang
+    2024), without an answer for each part.
+
+    Args:
+        llm: a language model, or rules in its place.
+        parts: the most of them.
+        prompt: a Jinja file to use instead of this package's parts.jinja; it is given `question`, `history` (a list of
+            `user` and `assistant`, oldest first) and `parts` (the most).
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    without = ""
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        parts: Annotated[int, Ge(2)] = 4,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: Annotated[int | None, Ge(1)] = 300,
+    ) -> None:
+        template = PromptTemplate("parts", package="convrag_search", path=prompt)
+        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.parts = parts
+
+    def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
+        """A search for each part; one request to the model before the first."""
+        by_rules = self.llm.tasks is not None
+        if not steps:
+            try:
+                parts = split_question(question.text) if by_rules else self._ask_for_parts(question)
+            except LLMError as error:
+                return SearchStep(question.queries, fallback=str(error))
+        else:
+            parts = steps[0].trace.get("parts", [])
+        parts = parts[: self.parts]
+        if len(parts) < 2:
+            return SearchStep(() if steps else question.queries)
+        if len(steps) == len(parts):
+            return SearchStep()
+        own = [Query(parts[len(steps)])]
+        if by_rules and question.queries:  # the others are what the rewriter adds of the conversation
+            own = [replace(question.queries[0], text=own[0].text), *question.queries[1:]]
+        return SearchStep(tuple(own), {} if steps else {"parts": parts})
+
+    def _ask_for_parts(self, question: Question) -> list[str]:
+        """The different parts, as the model writes them. Raises LLMError."""
+        from convrag_search.replies import Parts
+
+        reply = self.ask(question, Parts, parts=self.parts)
+        return list(dict.fromkeys(filter(None, map(clean_reply, reply.parts))))
+
+
+def split_question(text: str) -> list[str]:
+    """Split a question into its parts; a part that refers to another is followed by the first."""
+    parts = [part.strip() for part in _BREAK.split(text) if part and part.strip()]
+    if len(parts) < 2 or not all(map(find_content_words, parts)):
+        return [text]
+    return [parts[0], *(f"{part} ({parts[0]})" if refers_back(part) else part for part in parts[1:])]

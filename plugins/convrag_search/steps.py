@@ -1,0 +1,197 @@
+"""`search=iterative` and `search=agent`: a language model reads what was found, and searches for what is missing."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Ge, Gt
+
+from convrag import LLM, LLMError, PromptTemplate, Query, Question, Search, SearchStep
+from convrag.sdk.llm_rewriter import JsonStage, clean_reply, format_exchanges
+from convrag.sdk.prompts import add_profile
+
+
+class StepwiseSearch(JsonStage, Search):
+    """A search in steps: how many, for how long, and what a language model reads of them.
+
+    Args:
+        llm: a language model.
+        template: the prompt.
+        steps: the most searches of a turn.
+        seconds: since the turn began, after which no search is begun.
+        passages: of each search that the model reads.
+        sampling: parameters of the call; for None, the llm's own value is used.
+    """
+
+    without = "search=once"
+
+    def __init__(
+        self, llm: LLM, template: PromptTemplate, steps: int, seconds: float, passages: int, **sampling: Any
+    ) -> None:
+        super().__init__(llm, template, **sampling)
+        self.steps = steps
+        self.seconds = seconds
+        self.passages = passages
+
+    def find_limit(self, steps: Sequence[SearchStep], seconds: float) -> str:
+        """Why there is no further search, whatever the model says; empty where there may be one."""
+        if len(steps) >= self.steps:
+            return f"{self.steps} searches are the most"
+        return f"{self.seconds:g} seconds have passed" if seconds >= self.seconds else ""
+
+    def describe(self, steps: Sequence[SearchStep]) -> dict[str, list[str]]:
+        """The inputs of a prompt: what was searched for, and the first passages of each search, each once."""
+        found = (hit.passage for step in steps for hit in step.hits[: self.passages])
+        searched = [query.text for step in steps for query in step.queries]
+        return {"searched": searched, "passages": list(dict.fromkeys(each.content for each in found))}
+
+
+class IterativeSearch(StepwiseSearch):
+    """Search for what the rewriter says, read, and search for what is missing, until it is there or a limit is reached.
+
+    After each search a language model says in JSON whether the passages hold the answer, what is missing, and the next
+    query. The passages of all searches alternate. The searching ends where the model finds enough, names no query or
+    one that was searched for before, and at the limits; a reply that cannot be used ends it too, and the record says
+    why.
+
+    Source: IRCoT (Trivedi et al. 2023), which takes each sentence of a chain of thought as the next query; here the
+    query is written as one.
+
+    Args:
+        llm: a language model.
+        steps: the most searches of a turn; each but the first costs a request.
+        seconds: since the turn began, after which no search is begun.
+        passages: of each search that the model reads.
+        prompt: a Jinja file to use instead of this package's missing.jinja; it is given `question`, `history` (a list
+            of `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        steps: Annotated[int, Ge(1)] = 3,
+        seconds: Annotated[float, Gt(0)] = 60.0,
+        passages: Annotated[int, Ge(1)] = 5,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: Annotated[int | None, Ge(1)] = 200,
+    ) -> None:
+        template = PromptTemplate("missing", package="convrag_search", path=prompt)
+        sampling = {"temperature": temperature, "max_tokens": max_tokens}
+        super().__init__(llm, template, steps, seconds, passages, **sampling)
+
+    def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
+        """The rewrite's queries first; then a request to the model before each further search."""
+        from convrag_search.replies import Gap
+
+        if not steps:
+            return SearchStep(question.queries)
+        if limit := self.find_limit(steps, seconds):
+            return SearchStep(trace={"why": limit})
+        try:
+            gap = self.ask(question, Gap, **self.describe(steps))
+        except LLMError as error:
+            return SearchStep(fallback=str(error))
+        query = clean_reply(gap.query)
+        if gap.enough or not query:
+            return SearchStep(trace={"why": "enough was found" if gap.enough else "the model names no query"})
+        return SearchStep((Query(query),), {"missing": gap.missing})
+
+
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "search",
+        "description": "Searches the documents, and returns the passages that fit a query best.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What to search for, as a question or in words."}
+            },
+            "required": ["query"],
+        },
+    },
+}
+
+
+class AgentSearch(StepwiseSearch):
+    """Let the model search: it calls a search tool by the server's function calling, until it calls none.
+
+    Before each search the model sees the conversation, the question, and what its searches have found. What it calls
+    for is searched for; the passages of all searches alternate, and the generator answers from them. Where the model
+    calls nothing at first, or something that is no search, the rewrite's queries are searched for; where it does so
+    later, or searches for the same again, the searching ends. The record says so.
+
+    Source: ReAct (Yao et al. 2023), with one tool. The server must take `tools` (OpenAI's protocol).
+
+    Args:
+        llm: a language model whose server has function calling.
+        steps: the most searches of a turn; each costs a request, and so does the end.
+        seconds: since the turn began, after which no search is begun.
+        passages: of each search that the model reads.
+        prompt: a Jinja file to use instead of this package's agent.jinja; it is given `question`, `history` (a list of
+            `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        steps: Annotated[int, Ge(1)] = 4,
+        seconds: Annotated[float, Gt(0)] = 60.0,
+        passages: Annotated[int, Ge(1)] = 5,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: Annotated[int | None, Ge(1)] = 200,
+    ) -> None:
+        template = PromptTemplate("agent", package="convrag_search", path=prompt)
+        sampling = {"temperature": temperature, "max_tokens": max_tokens, "tools": [_TOOL]}
+        super().__init__(llm, template, steps, seconds, passages, **sampling)
+
+    def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
+        """A request to the model before each search, and one that ends them."""
+        if limit := self.find_limit(steps, seconds):
+            return SearchStep(trace={"why": limit})
+        told = {"history": format_exchanges(question.history), **self.describe(steps)}
+        prompt = add_profile(self.template.render(self.sampling, question=question.text, **told), question.profile)
+        instead = () if steps else question.queries
+        try:
+            queries = read_calls(self.llm.complete(prompt).text)
+        except LLMError as error:
+            return SearchStep(instead, fallback=str(error))
+        if not queries and steps:
+            return SearchStep(trace={"why": "the model calls for no further search"})
+        return SearchStep(queries or instead, fallback="" if queries else "the model called for no search")
+
+
+def read_calls(reply: str) -> tuple[Query, ...]:
+    """The queries that a reply calls the search tool with, see `convrag.Completion`; none where it is a text.
+
+    Raises LLMError for calls of other tools, and for arguments without a query.
+    """
+    try:
+        calls = json.loads(reply)
+        asked = [(call["name"], call["arguments"]) for call in calls]
+    except (ValueError, TypeError, KeyError):
+        return ()
+    queries = []
+    for name, arguments in asked:
+        try:
+            queries.append(Query(str(json.loads(arguments)["query"]).strip()))
+        except (ValueError, TypeError, KeyError):
+            raise LLMError(f"the model called {name} with {arguments!r:.100}, which holds no query") from None
+        if name != "search" or not queries[-1].text:
+            raise LLMError(f"the model called {name} with {arguments!r:.100}: only search can be called, with a query")
+    return tuple(queries)
