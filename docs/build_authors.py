@@ -25,7 +25,7 @@ PATH = Path(__file__).with_name("authors.md")
 
 TYPES = {
     "Conversations": "Message Passage Turn Conversation Question MemoryView",
-    "Search": "Query Rewrite Hit Selection",
+    "Search": "Query Rewrite Hit SearchStep Selection",
     "Answers": "EvidenceItem Evidence Nugget Answer Support PassageSpan",
     "Language models": "Prompt PromptTemplate Completion",
     "Documents": "Document Heading CorpusPart",
