@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,21 @@ def postgres() -> Iterator[PostgresServer]:
     if binaries is None:
         pytest.skip("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
     server = PostgresServer(binaries)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
+def vector_postgres() -> Iterator[PostgresServer]:
+    """A server with the extension vector, from the package pgserver."""
+    pytest.importorskip("psycopg")
+    package = find_spec("pgserver")
+    if package is None or package.origin is None:
+        pytest.skip("no PostgreSQL with the extension vector is installed (pip install pgserver)")
+    server = PostgresServer(Path(package.origin).parent / "pginstall/bin")
     try:
         server.start()
         yield server

@@ -26,6 +26,7 @@
 * `deciding`: whether a question is answered, refused or asked back, from named signals.
 * `asking`: what a question leaves open, the choices that passages offer, and what a reply to them means.
 * `verdicts`: a model's decision in the same reply as its answer.
+* `postings`: posting lists with weights, on disk, and the search for the best.
 * `plotting`: the style of plots.
 * `support`: how far passages support the sentences of an answer, by the words in common.
 * `answers`: answers as metrics compare them, and what the data set knows of their turns.

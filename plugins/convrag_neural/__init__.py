@@ -10,3 +10,4 @@ def convrag_register(register: Register) -> None:
     register("ranker", "cross_encoder", "convrag_neural.cross_encoder:CrossEncoderRanker")
     register("ranker", "duot5", "convrag_neural.duot5:DuoT5Ranker")
     register("ranker", "monot5", "convrag_neural.monot5:MonoT5Ranker")
+    register("retriever", "sparse", "convrag_neural.sparse:SparseRetriever")

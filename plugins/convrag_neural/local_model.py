@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
-from convrag import ConvragError, Ranker
+from convrag import ConvragError, Embedder
 from convrag.sdk.model_files import find_cached_revision, find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
 from convrag.sdk.types import Stage
@@ -54,7 +54,7 @@ class LocalModelStage(Stage, Generic[M]):
     def check(self) -> Iterator[str]:
         """Say what is wrong where the model cannot be loaded, as far as that can be known without loading it."""
         if problem := find_model_problem(self.model):
-            option = "bm25" if isinstance(self, Ranker) else "lsa"
+            option = "lsa" if isinstance(self, Embedder) else "bm25"
             yield f"{problem} ({{place}}.model=<folder>, or {{place}}={option}, which needs no model)"
 
     def content_hash(self) -> str:

@@ -17,8 +17,8 @@ from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex,
 
 log = logging.getLogger(__name__)
 
-_CODE = "bm25_index", "bm25_settings"
-"""The modules of this package that decide what an index holds."""
+_CODE = "convrag_retrieval.bm25_index", "convrag_retrieval.bm25_settings", "convrag.sdk.postings"
+"""The modules that decide what an index holds."""
 
 
 class BM25Retriever(CorpusRetriever):
@@ -96,7 +96,7 @@ class BM25Retriever(CorpusRetriever):
             build_index(corpus, self.settings, folder)
             counts.new = len(corpus)
 
-        code = [hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE)), *map(find_version, self.libraries)]
+        code = [hash_modules(*_CODE), *map(find_version, self.libraries)]
         key = digest(["bm25", corpus.fingerprint, self.settings, code])
         series = make_series("bm25", self.dataset, domain, self.settings)
         folder = self.store.folder("indexes", key, build, series=series)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from convrag_retrieval import bm25_index as module
-from convrag_retrieval.bm25_index import Postings
+from convrag.sdk import postings as module
+from convrag.sdk.postings import Postings
 
 
 def make_postings(folder: Path, passages: int, words: int, seed: int, levels: int = 0) -> Postings:

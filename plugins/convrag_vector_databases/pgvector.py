@@ -1,0 +1,183 @@
+"""`retriever=pgvector`: vectors and passages in PostgreSQL with the extension vector."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Interval
+
+from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Store, operational
+from convrag.sdk.secrets import redact, redact_address
+from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever, describe_passage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_URL = "PGVECTOR_URL"
+
+
+class PgvectorRetriever(VectorDatabaseRetriever):
+    """Search by meaning in PostgreSQL with the extension vector (pgvector), with any embedder.
+
+    A passage counts with its title and text; its score is the cosine. PGVECTOR_URL is the database's address
+    ("postgresql://user@host/database"), PGPASSWORD may have the password. A table for each domain is built at the first
+    search, or by task=index, and searched by a view, so that a new one takes its place without a gap.
+
+    Args:
+        dataset: whose corpora are searched.
+        embedder: makes the vectors of passages and queries.
+        store: whose locks keep two commands from building one table at the same time.
+        vectors: "exact" compares all vectors, "hnsw" follows a graph: faster, and misses some passages.
+        m: neighbours of a passage in the graph. Default: pgvector's.
+        ef_construction: candidates while the graph is built, at least twice `m`. Default: pgvector's.
+        ef_search: candidates of a search: more find more and take longer. Default: pgvector's.
+        prefix: the beginning of each table's name.
+        batch_size: passages that are embedded and sent at once, and lost when the process is killed.
+    """
+
+    libraries = ("numpy", "pgvector", "psycopg")
+    requires: ClassVar = {"pgvector": "convrag[pgvector]", "psycopg": "convrag[pgvector]"}
+    env_vars = (_URL,)
+
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        embedder: Embedder,
+        store: Store,
+        vectors: Literal["exact", "hnsw"] = "exact",
+        m: Annotated[int, Interval(ge=2, le=100)] = 16,
+        ef_construction: Annotated[int, Interval(ge=4, le=1000)] = 64,
+        ef_search: Annotated[int, Interval(ge=1, le=1000)] = 40,
+        prefix: Annotated[str, operational] = "convrag",
+        batch_size: Annotated[int, operational, Ge(1)] = 1024,
+    ) -> None:
+        graph = f"m = {m}, ef_construction = {ef_construction}" if vectors == "hnsw" else ""
+        super().__init__(dataset, embedder, store, prefix, batch_size, graph)
+        self._graph = graph
+        self.ef_search = ef_search
+
+    def check(self) -> Iterator[str]:
+        if not os.environ.get(_URL):
+            yield f"retriever=pgvector: set {_URL} to a database of PostgreSQL: postgresql://user@host/database"
+
+    def endpoints(self) -> Sequence[str]:
+        return [redact_address(url)] if (url := os.environ.get(_URL)) else []
+
+    def open_database(self) -> VectorDatabase:
+        return Pgvector(os.environ.get(_URL, ""), self._graph, self.ef_search)
+
+
+_ADVICE = (
+    ("is not available", "Install pgvector on the server (Debian: postgresql-16-pgvector)"),
+    ("permission denied to create extension", "Let an administrator run CREATE EXTENSION vector in this database"),
+    ("password", "Set PGPASSWORD"),
+    ("permission denied", "Its user must be allowed to create tables there"),
+    ("does not exist", "Make it there, or correct the address"),
+    ("dimensions", "The embedder's vectors must be as long as those of the table, and at most 2,000 long for hnsw"),
+)
+"""What PostgreSQL says, and what to do."""
+
+
+class Pgvector(VectorDatabase):
+    """Tables of a PostgreSQL server, over one connection, which is opened anew where it was lost.
+
+    Args:
+        url: the address of the database.
+        graph: the parameters of HNSW in SQL; empty for an exact search.
+        ef_search: candidates of a search in the graph.
+    """
+
+    def __init__(self, url: str, graph: str, ef_search: int) -> None:
+        self._url = url.replace("postgresql+psycopg://", "postgresql://", 1)  # SQLAlchemy's form, as store.url has it
+        self._graph = graph
+        self._ef_search = ef_search
+        self._lock = threading.Lock()
+        self._connection: Any = None
+
+    def find(self, alias: str) -> str:
+        (row,) = self._run("SELECT obj_description(to_regclass(%s), 'pg_class')", alias)
+        return row[0] or ""
+
+    def create(self, table: str, width: int) -> None:
+        self._run(
+            f"CREATE TABLE IF NOT EXISTS {table} (id text PRIMARY KEY, passage jsonb NOT NULL, vector vector({width}))"
+        )
+
+    def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
+        return [Passage(**row[0]) for row in self._run(f"SELECT passage FROM {table} WHERE id = ANY(%s)", list(ids))]
+
+    def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
+        from psycopg.types.json import Jsonb
+
+        values = [
+            (passage.id, Jsonb(describe_passage(passage)), row) for passage, row in zip(passages, rows, strict=True)
+        ]
+        with self._open() as connection, connection.transaction(), connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", values)
+
+    def count(self, table: str) -> int:
+        return int(self._run(f"SELECT count(*) FROM {table}")[0][0])
+
+    def publish(self, alias: str, table: str) -> None:
+        if self._graph:
+            self._run(
+                f"CREATE INDEX IF NOT EXISTS {table[-40:]}_i ON {table} "
+                f"USING hnsw (vector vector_ip_ops) WITH ({self._graph})"
+            )
+        others = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, %s)"
+        old = [name for (name,) in self._run(others, f"{alias}_") if name != table]
+        with self._open() as connection, connection.transaction():
+            connection.execute(f"DROP VIEW IF EXISTS {alias}")
+            connection.execute(f"CREATE VIEW {alias} AS SELECT * FROM {table}")
+            connection.execute(f"COMMENT ON VIEW {alias} IS '{table}'")
+            for name in old:
+                connection.execute(f"DROP TABLE {name}")
+
+    def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
+        candidates = min(max(self._ef_search, k), 1000)  # a search in the graph finds no more than these
+        with self._open() as connection, connection.transaction():
+            connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(candidates)])
+            rows = connection.execute(
+                f"SELECT passage, -(vector <#> %s) FROM {alias} ORDER BY vector <#> %s LIMIT %s", [vector, vector, k]
+            ).fetchall()
+        return [Hit(Passage(**fields), float(score)) for fields, score in rows]
+
+    def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._open() as connection:
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        """Give the connection to one thread, and say of an error what to do. Raises ConfigError."""
+        import psycopg
+        from pgvector.psycopg import register_vector
+
+        try:
+            with self._lock:
+                if self._connection is None or self._connection.closed:
+                    connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
+                    self._connection = connection
+                    weakref.finalize(self, connection.close)
+                    if not connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
+                        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+                    register_vector(connection)
+                yield self._connection
+        except psycopg.Error as error:
+            said = " ".join(str(error).split()).rstrip(".")
+            is_lost = isinstance(error, psycopg.OperationalError)
+            unreachable = "See that the server runs, and can be reached from this machine"
+            advice = next((advice for sign, advice in _ADVICE if sign in said), unreachable if is_lost else "")
+            place = f"{_URL}={redact_address(self._url)}"
+            password = psycopg.conninfo.conninfo_to_dict(self._url).get("password") or ""
+            said = redact(said, *filter(None, [str(password)]))
+            raise ConfigError(
+                f"retriever=pgvector: {place} cannot be used: {said}.{advice and f' {advice}.'}"
+            ) from None

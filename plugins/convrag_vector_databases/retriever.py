@@ -1,0 +1,190 @@
+"""What retrievers over vector databases share: a table for each domain, which is searched once it is complete."""
+
+from __future__ import annotations
+
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store
+from convrag.sdk.corpus import PassageSource, serve_passages
+from convrag.sdk.identity import digest
+from convrag.sdk.progress import count_parts
+from convrag.sdk.queries import choose_queries, combine_vectors, embed_uncached
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LAYOUT = 1
+"""The version of what a table holds: raised when it changes, so that older tables are not searched."""
+
+
+class VectorDatabase(ABC):
+    """A database with tables of vectors; a table that is complete is searched by an alias. Any threads may use it.
+
+    Errors of its library and its server are ConfigErrors that say what to do.
+    """
+
+    @abstractmethod
+    def find(self, alias: str) -> str:
+        """Return the name of the table that an alias stands for; empty where there is none."""
+
+    @abstractmethod
+    def create(self, table: str, width: int) -> None:
+        """Create a table for vectors of a width, unless it is there from an interrupted build."""
+
+    @abstractmethod
+    def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
+        """Fetch the passages with ids, in any order, from a table, or by an alias; unknown ids are left out."""
+
+    @abstractmethod
+    def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
+        """Add passages with their vectors, all of them or none; those that are there stay as they are."""
+
+    @abstractmethod
+    def count(self, table: str) -> int:
+        """Count the passages of a table."""
+
+    @abstractmethod
+    def publish(self, alias: str, table: str) -> None:
+        """Let the alias stand for a complete table in a single step; then remove all others that were made for it."""
+
+    @abstractmethod
+    def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
+        """Search for the passages with the largest products."""
+
+
+def describe_passage(passage: Passage) -> dict[str, Any]:
+    """Return the fields of a passage as plain data, from which `Passage(**fields)` makes it again."""
+    fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
+    return fields | {"metadata": dict(passage.metadata)}
+
+
+class _ServedPassages(PassageSource):
+    """The passages of a domain, which the database has."""
+
+    def __init__(self, database: VectorDatabase, alias: str) -> None:
+        self._database = database
+        self._alias = alias
+
+    def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
+        found = {passage.id: passage for passage in self._database.fetch(self._alias, ids)}
+        return [found[name] for name in ids if name in found]
+
+
+class _Names(NamedTuple):
+    """The alias that a domain is searched by, and the table that it must stand for."""
+
+    alias: str
+    table: str
+
+
+class VectorDatabaseRetriever(Retriever):
+    """Search in a vector database of any kind.
+
+    Args:
+        dataset: whose corpora are searched.
+        embedder: makes the vectors of passages and queries.
+        store: whose locks keep two commands from building one table at the same time.
+        prefix: the beginning of each table's name.
+        batch_size: passages that are embedded and sent at once, and lost when the process is killed.
+        index_settings: what else decides how a table is built.
+    """
+
+    def __init__(
+        self, dataset: Dataset, embedder: Embedder, store: Store, prefix: str, batch_size: int, index_settings: Any
+    ) -> None:
+        if not re.fullmatch("[a-z][a-z0-9_]{0,9}", prefix):
+            raise ConfigError(f"retriever.prefix={prefix!r}: take up to ten lower-case letters, digits and underscores")
+        self.dataset = dataset
+        self.embedder = embedder
+        self.store = store
+        self.prefix = prefix
+        self.batch_size = batch_size
+        self._index_settings = index_settings
+        self._own = uuid4().hex  # an embedder that was built by hand has nothing to share a table by
+        self._lock = threading.Lock()
+        self._ready: dict[str, str] = {}
+
+    @abstractmethod
+    def open_database(self) -> VectorDatabase:
+        """Open the database. Raises ConfigError."""
+
+    @cached_property
+    def _database(self) -> VectorDatabase:
+        return self.open_database()
+
+    def prepare(self) -> None:
+        self.index()
+
+    def index(self) -> list[str]:
+        """Build the tables of all domains, or resume building them, and say what was done."""
+        return [self._build(domain) for domain in self.dataset.domains()]
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        import numpy as np
+
+        vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
+        if vector is None or k < 1:
+            return []
+        domain = queries[0].domain
+        if domain not in self._ready:
+            self._build(domain)
+        hits = self._database.search(self._ready[domain], vector.astype(np.float32), k)
+        return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
+
+    def _name(self, domain: str) -> _Names:
+        """Name what a domain's passages are in: a table of other passages, or another fit of an embedder, replaces it.
+
+        Names have at most 63 characters, which is PostgreSQL's limit.
+        """
+        embedder = self.embedder.fingerprint or self._own
+        corpus = self.dataset.corpus_fingerprint(domain)
+        series = [self.dataset.series or corpus, domain, self.embedder.series or embedder, self._index_settings]
+        readable = re.sub(r"[^a-z0-9]+", "_", domain.lower())[:16]
+        alias = f"{self.prefix}_{readable}_{digest([_LAYOUT, series])[:16]}"
+        return _Names(alias, f"{alias}_{digest([embedder, corpus])[:16]}")
+
+    def _build(self, domain: str) -> str:
+        """Build the table of a domain, unless it is there, and say in a sentence what was done."""
+        alias, table = self._name(domain)
+        with self._lock, self.store.lock([f"vectors/{alias}"]):
+            if is_there := self._database.find(alias) == table:
+                total, new = self._database.count(alias), 0
+            else:
+                total, new = self._send_all(domain, table)
+                self._database.publish(alias, table)
+            self._ready[domain] = alias
+        serve_passages(self.dataset, domain, _ServedPassages(self._database, alias))
+        earlier = f", {total - new:,} of them from an earlier attempt" if total > new and not is_there else ""
+        return f"{domain}: {total:,} passages are in {table}{' already' if is_there else earlier}"
+
+    def _send_all(self, domain: str, table: str) -> tuple[int, int]:
+        """Embed and send what the table lacks; count the passages, and those that were sent. Raises ConfigError."""
+        passages: Iterator[Passage] = iter(self.dataset.corpus(domain))
+        total = new = 0
+        with count_parts(f"Embedding {domain}", total=None) as advance:
+            while batch := list(islice(passages, self.batch_size)):
+                if not total:
+                    self._database.create(table, embed_uncached(self.embedder, [batch[0].content]).shape[1])
+                known = {passage.id for passage in self._database.fetch(table, [passage.id for passage in batch])}
+                if missing := [passage for passage in batch if passage.id not in known]:
+                    rows = embed_uncached(self.embedder, [passage.content for passage in missing])
+                    self._database.add(table, missing, rows)
+                total, new = total + len(batch), new + len(missing)
+                advance(len(batch))
+        if not total:
+            why = self.dataset.explain_missing_corpus(domain)
+            raise ConfigError(f"the data set has no passages to search for the domain {domain!r}. {why}".rstrip())
+        if (count := self._database.count(table)) != total:
+            raise ConfigError(
+                f"{table} holds {count:,} passages and the corpus {total:,}, so it is not used: remove it from the "
+                "database, see that no id stands twice in the corpus, and run the same command again"
+            )
+        return total, new
