@@ -30,12 +30,8 @@ def measure_journal(store: Path) -> int:
 
 @pytest.mark.parametrize(
     ("name", "parameters", "measure", "moments"),
-    [
-        ("bm25", {}, count_shards("**/words/*/*.npz"), (1, 2, 3)),
-        ("dense", {}, measure_journal, (1, 100, 250)),
-        ("dense", {"approximate": "always"}, count_shards("**/lists/*/*.npz"), (1, 2, 3)),
-    ],
-    ids=["bm25", "dense", "lists"],
+    [("bm25", {}, count_shards("**/words/*/*.npz"), (1, 2, 3)), ("dense", {}, measure_journal, (1, 100, 250))],
+    ids=["bm25", "dense"],
 )
 def test_killed_builds_go_on(
     name: str, parameters: dict[str, str], measure: Callable[[Path], int], moments: tuple[int, ...], tmp_path: Path
@@ -56,7 +52,7 @@ def test_killed_builds_go_on(
             process.kill()
         print(f"killed at {moment}: {measure(killed)} kept")  # noqa: T201
     print(f"the rest: {processor_seconds(commands[killed]):.1f} s of the processor")  # noqa: T201
-    assert [path for kind in ("words", "embedded", "lists") for path in killed.glob(f"**/{kind}/*")] == []
+    assert [path for kind in ("words", "embedded") for path in killed.glob(f"**/{kind}/*")] == []
     files = [
         {
             path.relative_to(folder): path.read_bytes()

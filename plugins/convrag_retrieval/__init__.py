@@ -2,7 +2,7 @@
 
 * corpora: what the retrievers share: the passages of a domain by position, and an index for each domain
 * bm25 (bm25_settings, bm25_index with the formulas and the search)
-* dense (vectors with the search, vector_builder, leader_lists for approximate search); hybrid
+* dense (vectors with the search, vector_builder); hybrid
 * rankers
 """
 

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
 from annotated_types import Ge
 
 from convrag import Dataset, Embedder, Hit, Query, Store, operational
-from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.queries import choose_queries, combine_vectors
 from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
 if TYPE_CHECKING:
-    from convrag_retrieval.leader_lists import LeaderLists
-    from convrag_retrieval.vectors import Vectors
-
-LARGE = 200_000
-"""Passages above which `approximate=auto` searches lists; up to there an exact search takes some 20 ms."""
+    pass
 
 _CODE = "vector_builder", "vectors"
 """The modules of this package that decide what an index holds."""
@@ -34,16 +26,13 @@ class DenseRetriever(CorpusRetriever):
     A passage counts with its title and text, as far as the embedder reads; its score is the cosine. Several queries
     become one: the sum of weight times vector, brought back to unit length. Each text is embedded once, which takes
     minutes for thousands of passages on a CPU; where passages have changed, only their new texts are, and a build that
-    was interrupted goes on where it stopped. Vectors are kept in the store and memory-mapped, and the search is exact,
-    unless `approximate` allows otherwise.
+    was interrupted goes on where it stopped. Vectors are kept in the store and memory-mapped, and the search is exact;
+    `retriever=qdrant` and `retriever=pgvector` follow graphs, for millions.
 
     Args:
         dataset: whose corpora are searched.
         embedder: makes the vectors of passages and queries.
         store: keeps the indexes.
-        approximate: search the lists of the nearest leaders instead of all vectors (IVF, in faiss), and miss some
-            passages for it: "never", "always", or "auto", which does so where a domain has over 200,000 passages and
-            faiss-cpu is installed.
         quantize: keep vectors as "float16" (half of the size, the same ranking but for ties) or "int8" (a quarter, a
             few of the best ten change places); "none" keeps float32. Scores are those of what is kept.
         batch_size: passages that are given to the embedder at once, and lost when the process is killed.
@@ -57,30 +46,13 @@ class DenseRetriever(CorpusRetriever):
         dataset: Dataset,
         embedder: Embedder,
         store: Store,
-        approximate: Literal["never", "auto", "always"] = "never",
         quantize: Literal["none", "float16", "int8"] = "none",
         batch_size: Annotated[int, Ge(1), operational] = 4096,
     ) -> None:
         super().__init__(dataset, store)
         self.embedder = embedder
-        self.approximate = approximate
         self.quantize: Literal["none", "float16", "int8"] = quantize
         self.batch_size = batch_size
-
-    def check(self) -> Iterator[str]:
-        yield from super().check()
-        if self.approximate == "always" and not _faiss_version():
-            yield str(MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always"))
-
-    def content_hash(self) -> str:
-        # Whether it is installed decides what "auto" finds.
-        return "" if self.approximate == "never" else _faiss_version()
-
-    def note(self) -> str:
-        if self.approximate == "never":
-            return ""
-        domains = [domain for domain in self.dataset.domains() if self._open(domain).rows.lists is not None]
-        return f"The search is approximate for {', '.join(domains)}." if domains else ""
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
@@ -118,28 +90,4 @@ class DenseRetriever(CorpusRetriever):
         )
         folder = self.store.folder("indexes", key, builder.build, series=series)
         builder.clean_up()
-        rows = Vectors(folder)
-        is_large = self.approximate == "auto" and len(corpus) > LARGE and bool(_faiss_version())
-        approximates = self.approximate == "always" or is_large
-        rows.lists = self._load_lists(rows, folder, domain, series) if approximates else None
-        return DomainIndex(corpus, rows, builder.counts.describe(corpus, "embedded"))
-
-    def _load_lists(self, vectors: Vectors, index: Path, domain: str, series: str) -> LeaderLists:
-        if not _faiss_version():
-            raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
-        from convrag_retrieval.leader_lists import LeaderLists, build_lists
-        from convrag_retrieval.vector_builder import load_texts
-
-        rows, _, passages = index.name.partition("-")
-        family = digest(["lists", rows, _faiss_version(), hash_modules("convrag_retrieval.leader_lists")])
-        build = partial(build_lists, vectors.rows, load_texts(index), domain)
-        series = digest(["lists", series]) if series else ""
-        return LeaderLists(self.store.folder("indexes", f"{family}-{passages}", build, series=series))
-
-
-def _faiss_version() -> str:
-    """Name the library of approximate search with its version; empty where it is not installed."""
-    try:
-        return f"faiss-cpu {version('faiss-cpu')}"
-    except PackageNotFoundError:
-        return ""
+        return DomainIndex(corpus, Vectors(folder), builder.counts.describe(corpus, "embedded"))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from convrag_retrieval.leader_lists import LeaderLists
 
 Quantize = Literal["none", "float16", "int8"]
 
@@ -87,14 +84,11 @@ class Vectors:
 
     def __init__(self, folder: Path, *, block: int = BLOCK) -> None:
         self.rows = StoredRows.open(folder)
-        self.lists: LeaderLists | None = None
-        """Of the rows, for an approximate search; without them it is exact."""
         self._block = block
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
         """Search for a unit vector: k times (position, product), largest first, ties by position."""
-        found = self.lists.candidates(vector, k) if self.lists else self._shortlist(vector.astype(np.float32), k)
-        positions = np.sort(found)
+        positions = np.sort(self._shortlist(vector.astype(np.float32), k))
         scores = self.score(vector, positions)
         order = np.argsort(-scores, kind="stable")[:k]
         return [(int(positions[index]), float(scores[index])) for index in order]

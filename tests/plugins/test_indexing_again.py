@@ -124,7 +124,6 @@ def test_searches_find_the_same(tmp_path: Path) -> None:
     for make in (
         lambda dataset, store: BM25Retriever(dataset=dataset, store=store),
         lambda dataset, store: DenseRetriever(dataset=dataset, store=store, embedder=Hashing()),
-        lambda dataset, store: DenseRetriever(dataset=dataset, store=store, embedder=Hashing(), approximate="auto"),
     ):
         again, fresh = Store(tmp_path / "again"), Store(tmp_path / "fresh")
         make(Passages(numbered(LIBRARY)), again).prepare()

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from convrag.api.errors import MissingExtra
 from convrag.api.stage import Embedder
 from convrag.api.types import Hit, Passage, Query
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag_retrieval import dense as dense_module
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.vectors import FILE, Vectors
 from toys import Corpora
@@ -266,77 +264,3 @@ def test_many_threads_share_one_index_that_is_built_once(store: Store) -> None:
 def test_what_cannot_be(store: Store) -> None:
     empty = DenseRetriever(dataset=Corpora(moon=[]), embedder=Words(), store=store)
     assert list(empty.check()) == ["the data set has no passages to search for the domain 'moon'."]
-
-
-# Approximate search -----------------------------------------------------------------------------------------------
-
-
-def crowd(store: Store, approximate: Any) -> tuple[DenseRetriever, list[str]]:
-    """2,000 passages around 50 centres, and queries close to some of them."""
-    rng = np.random.default_rng(11)
-    centres = rng.normal(size=(50, 32))
-    rows = centres[rng.integers(0, 50, 2000)] + 0.5 * rng.normal(size=(2000, 32))
-    queries = {f"q{n}": rows[n] + 0.2 * rng.normal(size=32) for n in range(0, 2000, 100)}
-    dataset = Corpora(default=[Passage(f"p{n}", f"p{n}") for n in range(2000)])
-    embedder = Table(32, **{f"p{n}": row for n, row in enumerate(rows)}, **queries)
-    embedder.fingerprint = "crowd"
-    return DenseRetriever(dataset=dataset, embedder=embedder, store=store, approximate=approximate), list(queries)
-
-
-def test_an_approximate_search_finds_nearly_all_with_exact_scores(store: Store) -> None:
-    pytest.importorskip("faiss")
-    exact, queries = crowd(store, "never")
-    approximate, _ = crowd(store, "always")
-    assert list(approximate.check()) == []
-    shared = 0
-    for query in queries:
-        best, found = (retriever.retrieve([Query(query)], 10) for retriever in (exact, approximate))
-        scores = {hit.passage.id: hit.score for hit in exact.retrieve([Query(query)], 2000)}
-        assert [hit.score for hit in found] == [scores[hit.passage.id] for hit in found]
-        assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
-        shared += len(set(ids(best)) & set(ids(found)))
-    assert shared >= 0.98 * 10 * len(queries)
-    assert approximate.note() == "The search is approximate for default."
-    assert exact.note() == exact.content_hash() == ""
-    assert "faiss-cpu" in approximate.content_hash()
-    assert len(approximate.retrieve([Query(queries[0])], 5000)) == 2000, "k may exceed what the lists are searched for"
-
-
-def test_the_lists_are_the_same_each_time(tmp_path: Path) -> None:
-    pytest.importorskip("faiss")
-    files = []
-    for name in "ab":
-        crowd(Store(tmp_path / name), "always")[0].prepare()
-        (lists,) = (tmp_path / name).glob("indexes/*/lists.faiss")
-        files.append(lists.read_bytes())
-    assert files[0] == files[1]
-
-
-def test_auto_is_exact_for_small_corpora_and_without_the_library(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    small, _ = crowd(store, "auto")
-    small.prepare()
-    assert small._open("default").rows.lists is None
-    monkeypatch.setattr(dense_module, "LARGE", 1000)
-    monkeypatch.setattr(dense_module, "_faiss_version", lambda: "")
-    without, _ = crowd(store, "auto")
-    without.prepare()
-    assert without._open("default").rows.lists is None
-    assert list(without.check()) == []
-    assert without.note() == ""
-
-
-def test_auto_is_approximate_for_large_corpora(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("faiss")
-    monkeypatch.setattr(dense_module, "LARGE", 1000)
-    large, _ = crowd(store, "auto")
-    large.prepare()
-    assert large._open("default").rows.lists is not None
-
-
-def test_always_says_what_to_install(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense_module, "_faiss_version", lambda: "")
-    retriever, _ = crowd(store, "always")
-    (problem,) = retriever.check()
-    assert "pip install 'convrag[ann]'" in problem
-    with pytest.raises(MissingExtra):
-        retriever.prepare()
