@@ -8,7 +8,4 @@ def convrag_register(register: Register) -> None:
     """Register the clusterers."""
     register("clusterer", "kmeans", "convrag_clusterers.embeddings:KMeansClusterer")
     register("clusterer", "agglomerative", "convrag_clusterers.embeddings:AgglomerativeClusterer")
-    register("clusterer", "dbscan", "convrag_clusterers.embeddings:DbscanClusterer")
-    register("clusterer", "similarity", "convrag_clusterers.embeddings:SimilarityClusterer")
     register("clusterer", "lsa", "convrag_clusterers.topics:LsaClusterer")
-    register("clusterer", "lda", "convrag_clusterers.topics:LdaClusterer")

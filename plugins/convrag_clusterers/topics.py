@@ -1,9 +1,8 @@
-"""`clusterer=lsa` and `clusterer=lda`: texts are clustered by the topics of their words."""
+"""`clusterer=lsa`: texts are clustered by the topics of their words."""
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +11,7 @@ from annotated_types import Ge
 
 from convrag import Clusterer, Embedder
 from convrag.sdk.words import UNSPACED, Form, find_content_words, stem_words
-from convrag_clusterers.embeddings import choose_cluster_count, renumber_labels
+from convrag_clusterers.embeddings import renumber_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,20 +26,35 @@ SCORE_DECIMALS = 9
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-class TopicClusterer(Clusterer):
-    """Clusters texts by the topic that their words belong to most; a text without words is an outlier.
+class LsaClusterer(Clusterer):
+    """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
+
+    A component has two ends, and texts at opposite ends have nothing in common: they are different clusters. A text
+    that no component says anything of is an outlier.
 
     Args:
-        shortest: the number of letters of the shortest word that counts.
-        words: see `convrag.sdk.words`; "plain" are letters alone, English stems.
+        components: how many; never more than texts or words. None takes half the number of texts (GINGER's).
+        shortest: letters of the shortest word that counts (4: GINGER drops words of three letters and fewer).
+        words: "auto" has stems of content words in any language (`convrag.sdk.words`); "plain" English stems of letters
+            alone, as GINGER has lemmas (clusterer=lsa_plain).
+        seed: of the randomised decomposition (42: GINGER's).
     """
 
     libraries = ("numpy", "scikit-learn")
     uses_embedder = False
 
-    def __init__(self, shortest: int, words: Form) -> None:
+    def __init__(
+        self,
+        *,
+        components: Annotated[int | None, Ge(1)] = None,
+        shortest: Annotated[int, Ge(1)] = 4,
+        words: Literal["auto", "plain"] = "auto",
+        seed: int = 42,
+    ) -> None:
         self.shortest = shortest
-        self.words = words
+        self.words: Form = words
+        self.components = components
+        self.seed = seed
 
     def load_libraries(self) -> None:
         """Import scikit-learn, in one thread."""
@@ -57,38 +71,8 @@ class TopicClusterer(Clusterer):
             labels[with_words] = renumber_labels(self._find_topics([stems[index] for index in with_words]))
         return labels
 
-    @abstractmethod
     def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
         """The stems of n texts, at least one each -> (n,) topics, negative for texts whose words are too rare."""
-
-
-class LsaClusterer(TopicClusterer):
-    """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
-
-    A component has two ends, and texts at opposite ends have nothing in common: they are different clusters. A text
-    that no component says anything of is an outlier.
-
-    Args:
-        components: how many; never more than texts or words. None takes half the number of texts (GINGER's).
-        shortest: letters of the shortest word that counts (4: GINGER drops words of three letters and fewer).
-        words: "auto" has stems of content words in any language (`convrag.sdk.words`); "plain" English stems of letters
-            alone, as GINGER has lemmas (clusterer=lsa_plain).
-        seed: of the randomised decomposition (42: GINGER's).
-    """
-
-    def __init__(
-        self,
-        *,
-        components: Annotated[int | None, Ge(1)] = None,
-        shortest: Annotated[int, Ge(1)] = 4,
-        words: Literal["auto", "plain"] = "auto",
-        seed: int = 42,
-    ) -> None:
-        super().__init__(shortest, words)
-        self.components = components
-        self.seed = seed
-
-    def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
         import numpy as np
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.utils.extmath import randomized_svd
@@ -100,45 +84,6 @@ class LsaClusterer(TopicClusterer):
         strongest = np.abs(scores).argmax(axis=1)
         opposite = scores[np.arange(len(scores)), strongest] < 0
         topics: NDArray[np.int64] = np.where(scores.any(axis=1), 2 * strongest + opposite, -1)
-        return topics
-
-
-class LdaClusterer(TopicClusterer):
-    """Cluster texts by latent Dirichlet allocation: the likeliest topic of each; it wants more text than most.
-
-    Args:
-        topics: how many, never more than texts; None takes the root of the number of texts, rounded down, between 2 and
-            7, as clusterer=kmeans does, so that the two can be compared.
-        shortest: letters of the shortest word that counts; 4 as for clusterer=lsa.
-        words: as for clusterer=lsa.
-        iterations: of the estimation; more settles the topics, and takes longer in proportion (10: scikit-learn's).
-        seed: of the random start.
-    """
-
-    def __init__(
-        self,
-        *,
-        topics: Annotated[int | None, Ge(1)] = None,
-        shortest: Annotated[int, Ge(1)] = 4,
-        words: Literal["auto", "plain"] = "auto",
-        iterations: Annotated[int, Ge(1)] = 10,
-        seed: int = 42,
-    ) -> None:
-        super().__init__(shortest, words)
-        self.topics = topics
-        self.iterations = iterations
-        self.seed = seed
-
-    def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
-        import numpy as np
-        from sklearn.decomposition import LatentDirichletAllocation
-        from sklearn.feature_extraction.text import CountVectorizer
-
-        counts = CountVectorizer(analyzer=list, max_features=MAX_VOCABULARY).fit_transform(texts)
-        number = min(self.topics or choose_cluster_count(len(texts)), len(texts))
-        model = LatentDirichletAllocation(number, max_iter=self.iterations, random_state=self.seed)
-        likeliest = model.fit_transform(counts).round(SCORE_DECIMALS).argmax(axis=1)
-        topics: NDArray[np.int64] = np.where(counts.getnnz(axis=1) > 0, likeliest, -1)
         return topics
 
 

@@ -6,7 +6,7 @@ Most options stand on file_dataset (what files say, once; the corpus of a domain
   row_files: rows of JSONL, JSON arrays, CSV and Parquet
 * conversations: rows that become conversations; corpus: passages, their fingerprints, and qrels
 
-The options: jsonl (sample too), beir, questions, simulated, ir_datasets, huggingface, mtrag; and the published sets
+The options: jsonl (sample too), beir, questions, simulated, huggingface, mtrag; and the published sets
 cast, ikat, topiocqa, qrecc, coral and chatrag.
 """
 
@@ -20,7 +20,6 @@ def convrag_register(register: Register) -> None:
     register("dataset", "jsonl", "convrag_datasets.jsonl:JsonlDataset")
     register("dataset", "beir", "convrag_datasets.beir:BeirDataset")
     register("dataset", "huggingface", "convrag_datasets.huggingface:HuggingfaceDataset")
-    register("dataset", "ir_datasets", "convrag_datasets.ir_datasets:IrDatasetsDataset")
     register("dataset", "questions", "convrag_datasets.questions:QuestionsDataset")
     register("dataset", "simulated", "convrag_datasets.simulated:SimulatedDataset")
     register("dataset", "mtrag", "convrag_datasets.mtrag:MtragDataset")

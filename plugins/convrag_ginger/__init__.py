@@ -1,4 +1,4 @@
-"""GINGER: answers from information nuggets, and its baselines."""
+"""GINGER: answers from information nuggets."""
 
 from convrag import Register, hookimpl
 
@@ -7,11 +7,8 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("generator", "ginger", "convrag_ginger.generator:GingerGenerator")
-    register("generator", "baseline", "convrag_ginger.baselines:BaselineGenerator")
-    register("generator", "cot", "convrag_ginger.baselines:CotGenerator")
     register("detector", "auto", "convrag_ginger.sentences_detector:AutoDetector")
     register("detector", "llm", "convrag_ginger.llm_detector:LlmDetector")
     register("detector", "sentences", "convrag_ginger.sentences_detector:SentencesDetector")
     register("summarizer", "llm", "convrag_ginger.summarizer:LlmSummarizer")
     register("ranker", "size", "convrag_ginger.clusters:SizeRanker")
-    register("task", "detect_nuggets", "convrag_ginger.detect_nuggets:DetectNuggetsTask")

@@ -34,7 +34,6 @@ from convrag_clusterers.topics import LsaClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dhrag.rewriter import DHRagRewriter
-from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
@@ -94,8 +93,6 @@ def _stages() -> dict[str, Any]:
         "detector": detector,
         "summarizer": LlmSummarizer(llm=llm),
         "ginger": ginger,
-        "baseline": BaselineGenerator(llm=llm),
-        "cot": CotGenerator(llm=llm),
         "direct": DirectGenerator(llm=llm),
         "chat": ChatGenerator(llm=llm),
         "condense": CondenseRewriter(llm=llm, embedder=embedder, retriever=NoRetriever(), gate="always"),

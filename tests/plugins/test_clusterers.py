@@ -7,11 +7,11 @@ from hypothesis import given, settings, strategies as st
 
 from convrag import Clusterer, ConfigError, Embedder
 from convrag.testing import ClustererContract
-from convrag_clusterers.embeddings import AgglomerativeClusterer, DbscanClusterer, KMeansClusterer, SimilarityClusterer
-from convrag_clusterers.topics import LdaClusterer, LsaClusterer
+from convrag_clusterers.embeddings import AgglomerativeClusterer, KMeansClusterer
+from convrag_clusterers.topics import LsaClusterer
 
-BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer, DbscanClusterer, SimilarityClusterer]
-BY_WORDS = [LsaClusterer, LdaClusterer]
+BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer]
+BY_WORDS = [LsaClusterer]
 MOON = [
     "The lunar surface is covered with craters.",
     "Craters of the lunar surface were made by meteorites.",
@@ -61,24 +61,9 @@ class TestAgglomerative(ClustererContract):
         return AgglomerativeClusterer()
 
 
-class TestDbscan(ClustererContract):
-    def make(self) -> DbscanClusterer:
-        return DbscanClusterer()
-
-
-class TestSimilarity(ClustererContract):
-    def make(self) -> SimilarityClusterer:
-        return SimilarityClusterer()
-
-
 class TestLsa(ClustererContract):
     def make(self) -> LsaClusterer:
         return LsaClusterer()
-
-
-class TestLda(ClustererContract):
-    def make(self) -> LdaClusterer:
-        return LdaClusterer()
 
 
 # All of them -------------------------------------------------------------------------------------------------------
@@ -122,8 +107,7 @@ def test_equal_rows_are_one_cluster(cls: type[Clusterer], n: int) -> None:
 
 @pytest.mark.parametrize("clusterer", [
     KMeansClusterer(k=3), KMeansClusterer(), KMeansClusterer(choose="silhouette"), AgglomerativeClusterer(),
-    AgglomerativeClusterer(threshold=0.5), DbscanClusterer(),
-    SimilarityClusterer(),
+    AgglomerativeClusterer(threshold=0.5),
 ])  # fmt: skip
 def test_what_is_apart_is_told_apart(clusterer: Clusterer) -> None:
     assert cluster(clusterer, blobs(4, 3, 5)) == [0] * 4 + [1] * 3 + [2] * 5
@@ -167,18 +151,6 @@ def test_silhouette_finds_the_number_where_the_root_does_not() -> None:
     assert len(set(cluster(KMeansClusterer(), rows))) == 4
 
 
-def test_density_leaves_outliers() -> None:
-    rows = np.concatenate([blobs(5, 5), -np.eye(16)[:2]])
-    assert cluster(DbscanClusterer(), rows) == [0] * 5 + [1] * 5 + [-1, -1]
-
-
-def test_similarity_is_greedy_and_takes_the_nearest() -> None:
-    rows = [[1, 0], [0, 1], [1, 0.5], [0.5, 1]]
-    assert cluster(SimilarityClusterer(threshold=0.7), rows) == [0, 1, 0, 1]
-    assert cluster(SimilarityClusterer(threshold=0.95), rows) == [0, 1, 2, 3]
-    assert cluster(SimilarityClusterer(threshold=-1), rows) == [0, 0, 0, 0]
-
-
 def test_lsa_takes_the_strongest_component_whatever_its_sign() -> None:
     """Against an exact decomposition: opposite ends of a component are different clusters."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -205,5 +177,4 @@ def test_words_cut_from_the_vocabulary_leave_an_outlier() -> None:
     """1000 words that occur twice push out one that occurs once."""
     often = ["".join("bcdfghjklm"[int(digit)] for digit in f"{n:04}") for n in range(1000)]
     texts = [" ".join(often), " ".join(often), "zzzzb"]
-    for clusterer in (LsaClusterer(), LdaClusterer()):
-        assert clusterer.cluster(texts, Rows([[1.0]])).tolist()[2] == -1
+    assert LsaClusterer().cluster(texts, Rows([[1.0]])).tolist()[2] == -1

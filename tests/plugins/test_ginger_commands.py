@@ -60,7 +60,7 @@ def test_the_command_of_the_seed(given: tuple[Path, Path]) -> None:
 def test_its_preset_goes_with_other_parts(given: tuple[Path, Path]) -> None:
     """What it chooses beside them stays: twenty passages, three clusters, outliers as one cluster."""
     folder, _ = given
-    parts = ["llm=extractive", "embedder=lsa", "clusterer=similarity", "ranker=size"]
+    parts = ["llm=extractive", "embedder=lsa", "clusterer=agglomerative", "ranker=size"]
     found = records(convrag("+system=ginger", *parts, folder=folder))
     assert max(len(record["contexts"]) for record in found) == 20
     assert max(len(record["trace"]["generator"].get("sentences", ())) for record in found) == 3

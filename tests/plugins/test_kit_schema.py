@@ -91,7 +91,7 @@ def test_every_yaml_of_ours_is_valid(schema):
 
 
 def test_a_whole_configuration_is_valid(schema):
-    assert find_mistakes(schema, OmegaConf.to_yaml(compose("rewriter=dhrag", "generator=cot"))) == []
+    assert find_mistakes(schema, OmegaConf.to_yaml(compose("rewriter=dhrag", "generator=chat"))) == []
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_dhrag.rewriter import DHRagRewriter
-from convrag_ginger.baselines import BaselineGenerator
 from convrag_mmr.rewriter import MMRRewriter
 from convrag_tasks.export_mtrag import list_messages
 from convrag_tasks.run_records import read_dataset_turns
@@ -66,7 +65,6 @@ STAGES = {
     "mmr": lambda llm: MMRRewriter(llm=llm, embedder=WordEmbedder(), clusterer=WordEmbedder()),
     "direct": lambda llm: DirectGenerator(llm=llm),
     "chat": lambda llm: ChatGenerator(llm=llm),
-    "ginger_baseline": lambda llm: BaselineGenerator(llm=llm),
 }
 
 
