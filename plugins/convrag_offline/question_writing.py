@@ -1,7 +1,8 @@
 """Task "question" without a language model: questions made of the sentences of a passage, by rules for English.
 
 "The daily allowance is 40 euros" gives "What is the daily allowance?"; "Requests must be submitted within ten days"
-gives "When must requests be submitted?". A follow-up puts a pronoun in the place of what the conversation was about
+gives "When must requests be submitted?"; others are asked about by their subject ("What should I know about full
+membership?"). A follow-up puts a pronoun in the place of what the conversation was about
 ("When must they be submitted?"), or asks by ellipsis ("What about the daily allowance?"). The answer is the sentence.
 Such questions keep the words of the passage: passages are easier to find for them than for those of people.
 """
@@ -25,12 +26,11 @@ ARTICLES = frozenset(("a", "an", "the", "one"))
 DETERMINERS = frozenset(("all", "each", "most", "some", "many", "your", "our", "their", "its", "his", "her"))
 
 _VERBS = """
-cost costs | take takes took | last lasts lasted | contain contains contained | provide provides provided |
-have has had | require requires required | need needs needed | offer offers offered | use uses used |
-cover covers covered | get gets got | receive receives received | pay pays paid | begin begins began |
-start starts started | end ends ended | hold holds held | support supports supported | produce produces produced |
-earn earns earned | open opens opened | close closes closed | fly flies flew | die dies died |
-arrive arrives arrived | win wins won | weigh weighs weighed | become becomes became
+cost costs take takes took last lasts lasted contain contains contained provide provides provided have has had require
+requires required need needs needed offer offers offered use uses used cover covers covered get gets got receive
+receives received pay pays paid begin begins began start starts started end ends ended hold holds held support
+supports supported produce produces produced earn earns earned open opens opened close closes closed fly flies flew
+die dies died arrive arrives arrived win wins won weigh weighs weighed become becomes became
 """
 _BREAKS = """
 that which who whom whose if when where while because as than although though whether and or but not there then thus
@@ -41,35 +41,13 @@ claim claims think thinks speculated
 _PREPOSITIONS = (
     "about above according after among at before below between by during for from in of on over since to under"
 )
+_OBJECTS = {"he": "him", "she": "her", "they": "them"}
 _PRONOUN_FORMS = {"he": "he his him", "she": "she her hers", "they": "they their them", "it": "it its"}
-_PARTICIPLES = """
-built held made founded written sent paid given taken known born sold kept found shown drawn set won hung put cut bought
-brought lost left led grown thrown chosen broken driven
-"""
-_NUMBERS = "one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty hundred"
-_UNITS = "second minute hour day week month year o'clock"
-_MONTHS = "january february march april may june july august september october november december"
-_DATES = f"""
-{_MONTHS} monday tuesday wednesday thursday friday saturday sunday
-spring summer autumn winter day week month year morning evening
-"""
 
-
-def _read_verbs() -> dict[str, tuple[str, str]]:
-    """A verb as it stands in a sentence -> the auxiliary and the base that a question has in its place."""
-    forms: dict[str, tuple[str, str]] = {}
-    for base, third, *past in (entry.split() for entry in _VERBS.split("|")):
-        forms |= {base: ("do", base), third: ("does", base), **{form: ("did", base) for form in past if form != base}}
-    return forms
-
-
-VERBS = _read_verbs()
 BREAKS = frozenset(_BREAKS.split())
 """A subject with one of these is a clause, or something else that cannot be asked about."""
 PREPOSITIONS = frozenset((*_PREPOSITIONS.split(), "until", "when", "with", "within", "without"))
 """A sentence that begins with one of these does not begin with its subject."""
-TIMED = frozenset(["begin", "start", "end", "open", "close", "fly", "die", "arrive"])
-"""Verbs that are asked about with "when"."""
 
 PRONOUN_PATTERNS = {
     pronoun: re.compile(rf"\b(?:{forms.replace(' ', '|')})\b", re.IGNORECASE)
@@ -77,35 +55,21 @@ PRONOUN_PATTERNS = {
 }
 """A pronoun -> where a text has it, in any of its forms."""
 
-NUMBER = rf"(?:\d[\d,.]*|{'|'.join(_NUMBERS.split())})"
-NUMBER_START = re.compile(rf"^(?:[€$£]\s?)?{NUMBER}\b")
-COUNTED = re.compile(
-    rf"^(?:(?:about|around|approximately|nearly|almost|at least|at most|up to|over|some|only|a total of) )*{NUMBER}"
-    r" (?P<unit>[a-z]+s)\b"
-)
-_POINTS = (
-    rf"{NUMBER} (?:{'|'.join(_UNITS.split())})",
-    r"\d{4}",
-    rf"\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{'|'.join(_MONTHS.split())})",
-    *_DATES.split(),
-)
 TIME = re.compile(
-    r"\b(?:within|before|after|until|by|since|every|from|on|in|at) (?:the )?(?:[a-z]+ of )?"
-    rf"(?:{'|'.join(_POINTS)})s?\b",
+    r"\b(?:within|before|after|until|by|since|every|from|on|in|at) (?:the )?(?:\d|one\b|two\b|three\b|ten\b"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:january|february|march|april|june|july|august|september|october"
+    r"|november|december|spring|summer|autumn|winter|noon|midnight)\b)",
     re.IGNORECASE,
 )
-MEANS = re.compile(r"\b(?:through|via|using|by (?:means of|[a-z]+ing|e-?mail|post|phone|telephone))\b")
-PLACE = re.compile(r"\b(?:in|at|near|to) (?:the )?(?:[A-Z][a-z]|[a-z]+ (?:room|building|yard|floor|cabinet|office))")
-REASON = re.compile(r"\b(?:because|so that|in order to|due to)\b")
-PARTICIPLE = re.compile(rf"^(?:[a-z]{{2,}}ed|{'|'.join(_PARTICIPLES.split())})$")
+PARTICIPLE = re.compile(
+    "[a-z]{2,}ed|built|held|made|written|sent|paid|given|taken|born|sold|kept|found|shown|put|cut|brought|chosen"
+)
 
 LONGEST_SUBJECT = 7
 """Words of a subject, at most."""
 
-_KEPT = 4  # words between a participle and what is asked for, which the question keeps
 _EDGE = re.compile(r"[^\w%€$£)]+$")
-_ASKED = ((REASON, "Why"), (TIME, "When"), (MEANS, "How"), (PLACE, "Where"))
-_VERB_WORDS = BE | MODALS | VERBS.keys()
+_VERB_WORDS = BE | MODALS | frozenset(_VERBS.split())
 
 
 class ParsedSentence(NamedTuple):
@@ -148,14 +112,15 @@ def parse_sentence(text: str, passage: str) -> ParsedSentence | None:
 
 def ask(parsed: ParsedSentence) -> Iterator[str]:
     """Questions that a sentence answers, with "{}" in the place of the subject; the best first."""
-    rest = parsed.rest.replace("{", "(").replace("}", ")")
-    words = rest.split()
-    if parsed.verb in BE:
-        yield from _ask_with_be(parsed.verb, rest, words)
-    elif parsed.verb in MODALS:
-        yield from _ask_with_modal("can" if parsed.verb == "cannot" else parsed.verb, rest, words)
-    else:
-        yield from _ask_with_verb(*VERBS[parsed.verb], rest, words)
+    first, *others = parsed.rest.replace("{", "(").replace("}", ")").split()
+    be = " be" if parsed.verb in MODALS and first == "be" and others else ""
+    done = others[0] if be else first
+    verb = "can" if parsed.verb == "cannot" else parsed.verb
+    if (be or verb in BE) and PARTICIPLE.fullmatch(done) and TIME.search(parsed.rest):
+        yield f"When {verb} {{}}{be} {done}?"
+    elif verb in BE and (first in ARTICLES or first[0].isdigit()):
+        yield f"What {verb} {{}}?"
+    yield "What should I know about {}?"
 
 
 def _lower_first(subject: Sequence[str], verb: str, passage: str) -> str:
@@ -164,63 +129,10 @@ def _lower_first(subject: Sequence[str], verb: str, passage: str) -> str:
     common = first.lower() in ARTICLES | DETERMINERS | PRONOUNS
     is_name = bool(re.search(rf"[a-z,;] {re.escape(first)}\b", passage)) or not first[1:].islower()
     before_name = bool(others) and others[0][0].isupper()
-    plural = first.endswith("s") and (verb in PLURAL_VERBS | MODALS or VERBS.get(verb, ("", ""))[0] == "do")
+    plural = first.endswith("s") and not verb.endswith("s")
     alone = not others and not plural and not re.search(rf"\b{re.escape(first.lower())}\b", passage)
     keeps = not common and (is_name or before_name or alone)
     return " ".join([first if keeps else first.lower(), *others])
-
-
-def _ask_with_be(verb: str, rest: str, words: Sequence[str]) -> Iterator[str]:
-    if counted := COUNTED.match(rest):
-        yield f"How many {counted['unit']} {verb} {{}}?"
-    elif words[0] in ARTICLES or NUMBER_START.match(rest) or words[0] in ("about", "around", "approximately"):
-        yield f"What {verb} {{}}?"
-    elif PARTICIPLE.match(words[0]):
-        yield from _ask_with_participle(f"{verb} {{}}", words)
-    elif PLACE.match(rest) or words[0] in ("in", "on", "at", "by", "near", "beside"):
-        yield f"Where {verb} {{}}?"
-
-
-def _ask_with_modal(modal: str, rest: str, words: Sequence[str]) -> Iterator[str]:
-    if words[0] == "be" and len(words) > 1 and PARTICIPLE.match(words[1]):
-        yield from _ask_with_participle(f"{modal} {{}} be", words[1:])
-    elif len(words) > 1 and words[0].isalpha() and words[0] not in ("be", "not", "also", "only", "never"):
-        if counted := COUNTED.match(" ".join(words[1:])):
-            yield f"How many {counted['unit']} {modal} {{}} {words[0]}?"
-        elif words[1] in ARTICLES | DETERMINERS:
-            yield f"What {modal} {{}} {words[0]}?"
-
-
-def _ask_with_participle(stem: str, words: Sequence[str]) -> Iterator[str]:
-    """Questions about what is done: "When was {} placed in orbit?"; `stem` stands before the participle."""
-    rest = " ".join(words)
-    for pattern, asked in _ASKED:
-        if found := pattern.search(rest):
-            before = rest[: found.start()].partition(" by ")[0].split()
-            keeps = 0 < len(before) <= _KEPT and before[-1][-1].isalnum()
-            yield f"{asked} {stem} {' '.join(before) if keeps else words[0]}?"
-    after_preposition = len(words) > 2 and (words[2] in ARTICLES | DETERMINERS or words[2][0].isupper())
-    if len(words) > 2 and words[1] == "for" and NUMBER_START.match(words[2]):
-        yield f"How long {stem} {words[0]}?"
-    elif len(words) > 2 and (
-        words[1] in ("of", "from", "for", "with", "as") or (words[1] == "to" and after_preposition)
-    ):
-        yield f"What {stem} {words[0]} {words[1]}?"
-    elif len(words) > 2 and words[1] == "by" and not words[2].endswith("ing"):
-        yield f"Who {stem} {words[0]} by?"
-
-
-def _ask_with_verb(auxiliary: str, base: str, rest: str, words: Sequence[str]) -> Iterator[str]:
-    if base == "cost":
-        yield f"How much {auxiliary} {{}} cost?"
-    elif counted := COUNTED.match(rest):
-        how = "How long" if base in ("take", "last") else f"How many {counted['unit']}"
-        yield f"{how} {auxiliary} {{}} {base}?"
-    elif base in TIMED:
-        if TIME.search(rest):
-            yield f"When {auxiliary} {{}} {base}?"
-    elif words[0] in ARTICLES | DETERMINERS or words[0][0].isupper():
-        yield f"What {auxiliary} {{}} {base}?"
 
 
 _LONGEST, _SHORTEST = 40, 5  # words of a sentence
@@ -337,7 +249,8 @@ def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: frozenset
             opening = full if _says_enough(subject.name) else _add_topic(full, subject)
             yield _Candidate(rank + 10 * parsed.has_pronoun, opening, opening, parsed.text)
         elif is_known:
-            yield _Candidate(rank, question.format(subject.pronoun), _add_topic(full, subject), parsed.text)
+            pronoun = _OBJECTS.get(subject.pronoun, "it") if "about {}" in question else subject.pronoun
+            yield _Candidate(rank, question.format(pronoun), _add_topic(full, subject), parsed.text)
     if kind == "follow_up" and not parsed.has_pronoun and not is_known:
         full = _add_topic(f"What should I know about {subject.name}?", subject)
         yield _Candidate(_ELLIPSIS, f"What about {subject.name}?", full, parsed.text)
