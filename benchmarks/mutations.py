@@ -27,6 +27,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 MAP = ROOT / ".coverage"
 TESTS = 400  # of those that reach a line, at most: the shortest files first
+READERS = ("tests/test_docs.py", "tests/test_authors_page.py")  # read the product's source: defaults, for one
 OPPOSITE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
 OPPOSITE |= {ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 
@@ -55,17 +56,23 @@ def find_faults(path: Path) -> Iterator[Fault]:
 
 
 def _walk(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """The nodes that run as a part of the product's work: no annotation, no message of an error, no log."""
+    """The nodes that run as a part of the product's work: no annotation, no message of an error, no log.
+
+    Nor is zip's `strict=True` one: it says, as an assertion does, that lengths are equal.
+    """
+    says = ast.Raise | ast.Assert | ast.JoinedStr
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list") or isinstance(
-            node, ast.Raise | ast.Assert | ast.JoinedStr
-        ):
+        if name in ("annotation", "returns", "decorator_list") or isinstance(node, says) or _is_strict(node):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not _is_log(child):
                 if isinstance(child, ast.expr | ast.stmt):
                     yield child
                 yield from _walk(child)
+
+
+def _is_strict(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg == "strict"
 
 
 def _is_log(node: ast.AST) -> bool:
@@ -104,7 +111,10 @@ def choose(seed: int, count: int) -> list[Fault]:
 
 
 def find_tests(fault: Fault, layer: str) -> list[str]:
-    """The tests that reach the broken line, or its file where that runs at its import; files of the slow layer."""
+    """The tests that reach the broken line, or its file where that runs at its import; files of the slow layer.
+
+    Those in a folder or file that is named as the line's package come first.
+    """
     if layer == "slow":
         package = fault.path.split("/")[1]
         word = package if package.startswith("convrag_") else f"convrag.{package}"
@@ -113,10 +123,33 @@ def find_tests(fault: Fault, layer: str) -> list[str]:
 
     data = CoverageData(str(MAP))
     data.read()
+    tree = ast.parse((ROOT / fault.path).read_text(encoding="utf-8"))
     by_line = data.contexts_by_lineno(str(ROOT / fault.path))
-    reached = [each for each in by_line.get(fault.line, ()) if each] or chain.from_iterable(by_line.values())
-    names = {context.partition("|")[0] for context in reached if "::" in context}
-    return sorted(names, key=lambda name: ((ROOT / name.partition("::")[0]).stat().st_size, name))[:TESTS]
+    room = fault.path.split("/")[1].removeprefix("convrag_")
+    reached = by_line.get(fault.line) or by_line.get(_find_statement(tree, fault.line)) or []
+    if not any(reached) or _runs_once(tree, fault):
+        own = (context for context in data.measured_contexts() if room in context.partition("::")[0])
+        reached = [*chain.from_iterable(by_line.values()), *own, *READERS]
+    names = {context.partition("|")[0] for context in reached if ".py" in context}
+
+    def rank(name: str) -> tuple[bool, int, str]:
+        path = name.partition("::")[0]
+        return room not in path, (ROOT / path).stat().st_size, name
+
+    return sorted(names, key=rank)[:TESTS]
+
+
+def _runs_once(tree: ast.AST, fault: Fault) -> bool:
+    """Whether a line is of a package's hooks, or in no function's body: but the first test of a process reaches it."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    is_inside = any(node.body[0].lineno <= fault.line <= (node.end_lineno or 0) for node in functions)
+    return not is_inside or fault.path.endswith("__init__.py")
+
+
+def _find_statement(tree: ast.AST, line: int) -> int:
+    """The first line of the statement that a line belongs to."""
+    statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    return max(node.lineno for node in statements if node.lineno <= line <= (node.end_lineno or 0))
 
 
 def _is_slow(path: Path, word: str) -> bool:

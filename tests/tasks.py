@@ -1,17 +1,22 @@
-"""Carries out the task of a command in this process: what tests need that are not about processes."""
+"""Carries out a command, or its task, in this process: what tests need that are not about processes."""
 
 import logging
-from collections.abc import Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
+from hydra.core.hydra_config import HydraConfig
+
 from commands import drop_progress
 from convrag.api.errors import ConvragError
 from convrag.api.printable import PrintableStream
+from convrag.cli import main, signals
 from convrag.config.compose import compose_command
+from convrag.config.yaml_files import user_folder
 from convrag.turn.logs import TerminalFormatter
 from convrag.turn.wiring import Wiring
 
@@ -56,3 +61,39 @@ def _execute(overrides: Sequence[str], place: Path) -> int:
     config, command = compose_command(*overrides)
     place.mkdir(parents=True, exist_ok=True)  # as Hydra does
     return int(Wiring(config, command).get("task").execute(config, place.absolute()))
+
+
+def run_here(arguments: Sequence[str], folder: Path, *, stdin: str = "") -> CompletedProcess[str]:
+    """Run the command itself as `run_convrag` does, in this process: all but the signals, and the levels of loggers."""
+    out, err = StringIO(), StringIO()
+    with _left_as_it_is(), chdir(folder), redirect_stdout(out), redirect_stderr(err), ExitStack() as given:
+        given.enter_context(patch("sys.argv", ["-m", *arguments]))
+        given.enter_context(patch("sys.stdin", StringIO(stdin)))
+        try:
+            main.main()
+        except SystemExit as error:
+            status = error.code
+    return CompletedProcess(["convrag", *arguments], int(status or 0), out.getvalue(), drop_progress(err.getvalue()))
+
+
+@contextmanager
+def _left_as_it_is() -> Iterator[None]:
+    """Take back what a command sets in its process, Hydra's singletons and the handlers of the log included."""
+    root, last = logging.getLogger(), logging.lastResort
+    handlers, shown = root.handlers[:], last and last.formatter
+    with (
+        patch.dict(os.environ),
+        patch.dict(vars(user_folder)),
+        patch.dict(vars(HydraConfig.instance())),
+        patch.object(signals, "_state", signals._State()),
+        patch.object(main, "watch_signals"),
+        patch.object(main, "own_logs"),
+    ):
+        try:
+            yield
+        finally:
+            for handler in {*root.handlers} - {*handlers}:
+                handler.close()
+            root.handlers[:] = handlers
+            if last:
+                last.setFormatter(shown)

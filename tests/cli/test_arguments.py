@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
 from convrag import __version__
 from convrag.api.errors import ConfigError
 from convrag.cli.main import read_arguments
+from tasks import run_here
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,11 @@ def test_unknown_flags_are_told_what_to_type(arguments: list[str], parts: list[s
         assert part in str(caught.value)
 
 
-@pytest.mark.slow
 def test_the_version_is_convrags(tmp_path: Path) -> None:
-    done = run_convrag(["--version"], tmp_path)
+    done = run_here(["--version"], tmp_path)
     assert (done.returncode, done.stdout) == (0, f"convrag {__version__}\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -69,7 +67,7 @@ def test_the_version_is_convrags(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line_with_status_2(arguments: list[str], part: str, tmp_path: Path) -> None:
-    done = run_convrag([*arguments, "tracker=none"], tmp_path)
+    done = run_here([*arguments, "tracker=none"], tmp_path)
     assert done.returncode == 2, done.stderr
     assert part in done.stderr
     assert done.stderr.startswith("convrag: ")

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError
 from convrag.config.compose import compose, compose_with, settings_of
 from convrag.config.settings import DEFAULT_METRICS
+from tasks import run_here
 
 
 def test_defaults_compose() -> None:
@@ -104,13 +104,12 @@ def convrag_register(register):
 """
 
 
-@pytest.mark.slow
 def test_more_overrides_come_behind_those_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "mine/seed").mkdir(parents=True)
     (tmp_path / "mine/seed/short.yaml").write_text("# @package _global_\ntop_k: 7\n")
     (tmp_path / "shown.py").write_text(SHOWN)
     given = ["--config-dir", "mine", "plugins=[shown.py]", "task=shown", "rewriter=none", "history=none"]
-    done = run_convrag(given, tmp_path)
+    done = run_here(given, tmp_path)
     assert (done.returncode, done.stdout) == (0, "7 last_n none last_n\n"), done.stderr
 
 

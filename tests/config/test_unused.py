@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from commands import run_convrag
 from convrag.config.compose import compose_command
 from convrag.config.unused import find_unused
 from convrag.registry import plugins
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
+from tasks import run_here
 
 
 def unused(*overrides: str) -> list[str]:
@@ -96,10 +96,9 @@ def test_nothing_is_said_of_defaults_presets_and_what_is_used(overrides: list[st
     assert unused(*overrides) == []
 
 
-@pytest.mark.slow
 def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
     overrides = ["task=chat", "task.suggestions=0", "generator=direct", "detector=llm", "metrics=ranking"]
-    done = run_convrag([*overrides, "tracker=none"], tmp_path)
+    done = run_here([*overrides, "tracker=none"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
         "convrag: detector=llm is not used: generator=direct asks for no detector; generator=ginger does",
@@ -107,9 +106,8 @@ def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_a_grid_says_it_once(tmp_path: Path) -> None:
     overrides = ["-m", "generator=none,direct", "ranker=bm25", "limit=1", "tracker=none", "rewriter=none"]
-    done = run_convrag(overrides, tmp_path)
+    done = run_here(overrides, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("ranker=bm25 is not used") == 1

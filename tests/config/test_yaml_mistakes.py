@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
 from convrag.api.errors import ConfigError, PluginError
 from convrag.config.choices import Command
 from convrag.config.compose import compose_command, settings_of
@@ -13,6 +12,7 @@ from convrag.config.messages import explained
 from convrag.config.yaml_files import cite, user_folder
 from convrag.registry import plugins
 from convrag.turn.wiring import Wiring
+from tasks import run_here
 
 PRESET = """# @package _global_
 # A preset of mine
@@ -100,7 +100,7 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return run_convrag([*arguments, "limit=1", "tracker=none", "hydra.run.dir=out"], folder)
+    return run_here([*arguments, "limit=1", "tracker=none", "hydra.run.dir=out"], folder)
 
 
 @pytest.fixture
@@ -144,7 +144,6 @@ def test_a_variant(mistake: str, mine: Path) -> None:
     check("rewriter=bad", mine / "rewriter/bad.yaml")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mistake", IN_PRIMARY)
 def test_a_configuration(mistake: str, here: Path) -> None:
     write(here / "mine/bad.yaml", replaced(PRIMARY, *IN_PRIMARY[mistake]))
@@ -156,14 +155,12 @@ def test_a_configuration(mistake: str, here: Path) -> None:
     assert not (here / "out").exists()
 
 
-@pytest.mark.slow
 def test_one_without_a_mistake_runs(here: Path) -> None:
     write(here / "mine/seed/good.yaml", PRESET)
     assert run("--config-dir", "mine", "+seed=good", folder=here).returncode == 0
     assert "'n': 2" in (here / "out/.hydra/config.yaml").read_text()
 
 
-@pytest.mark.slow
 def test_what_the_command_says_itself_is_in_no_file(here: Path) -> None:
     write(here / "mine/seed/good.yaml", PRESET)
     done = run("--config-dir", "mine", "+seed=good", "top_k=0", folder=here)
@@ -171,7 +168,6 @@ def test_what_the_command_says_itself_is_in_no_file(here: Path) -> None:
     assert done.stderr == "convrag: top_k=0: it must be at least 1\n"
 
 
-@pytest.mark.slow
 def test_a_grid_names_it_too(here: Path) -> None:
     write(here / "mine/seed/bad.yaml", PRESET.replace("top_k", "topk"))
     arguments = ["--config-dir", "mine", "+seed=bad", "-m", "top_n=1,2", "hydra.sweep.dir=grid"]

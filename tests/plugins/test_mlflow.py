@@ -12,7 +12,7 @@ from convrag_mlflow import connection
 from convrag_mlflow.connection import describe_viewing, find_problem
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, read_runs
-from tasks import run_task
+from tasks import run_here, run_task
 
 pytest.importorskip("mlflow")
 
@@ -94,10 +94,10 @@ def test_a_single_run_is_logged(here: Path) -> None:
     assert run["tags"]["version.convrag"]
 
 
-@pytest.mark.slow
+@IGNORED
 def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> None:
     for _ in range(2):
-        done = convrag("-m", *QUICK, "rewriter=none,last_n,replay", folder=here)
+        done = run_here(["-m", *QUICK, "rewriter=none,last_n,replay"], here)
         assert done.returncode == 1
     parents = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "sweep"]
     children = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "run"]
@@ -181,15 +181,15 @@ def test_mlflow_is_not_imported_for_nothing(arguments: tuple[str, ...], tmp_path
     assert "MLflow is imported" not in watch(*arguments, folder=tmp_path)
 
 
-@pytest.mark.slow
+@IGNORED
 def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path) -> None:
-    done = convrag(*QUICK, "tracker=none", folder=here)
+    done = run_here([*QUICK, "tracker=none"], here)
     assert done.stdout.splitlines()[-1].startswith("Not logged to MLflow (tracker=none). The same command without")
     grid = ("-m", *QUICK, "rewriter=none,last_n")
-    done = convrag(*grid, "tracker=none", folder=here)
+    done = run_here([*grid, "tracker=none"], here)
     assert done.stderr.splitlines()[-1].startswith("convrag: Not logged to MLflow (tracker=none).")
     assert not list(here.glob("outputs/mlflow/*"))
-    done = convrag(*grid, folder=here)
+    done = run_here(grid, here)
     assert done.stderr.splitlines()[-1].startswith("convrag: Logged to MLflow.")
     assert [run["tags"]["convrag.kind"] for run in read_runs(here)] == ["sweep", "run", "run"]
     assert "reused" in done.stderr

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 import convrag
-from commands import run_convrag
 from convrag.api.errors import DataError, MissingExtra
+from tasks import run_here
 
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("grid")
-    done = run_convrag(
+    done = run_here(
         ["-m", "rewriter=none,last_n", "top_n=1,2", "generator=none", "tracker=none", "hydra.sweep.dir=swept"], folder
     )
     assert done.returncode == 0, done.stderr

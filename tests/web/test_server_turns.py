@@ -21,7 +21,6 @@ from llm_server import Server, Step, make_error, make_reply
 from served import QUESTION, RunningServer, serve
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
     pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # litellm's own
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of litellm
@@ -66,6 +65,7 @@ def question(number: int) -> dict[str, Any]:
     return {"role": "user", "content": f"What is number {number} of the Moon's craters?"}
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_ends_its_turn(llm: Server, tmp_path: Path) -> None:
     llm.plan_replies(Step(body=make_reply("word " * 300), byte_delay=0.1))
     with serve(tmp_path, *asking(llm), live=True) as server:
@@ -92,13 +92,13 @@ def begin_turn(server: RunningServer, *, read_until: str) -> str:
 
 
 def test_a_turn_of_a_conversation_goes_on_without_its_client(llm: Server, tmp_path: Path) -> None:
-    llm.plan_replies(Step(body=make_reply("word " * 60), byte_delay=0.05))
+    llm.plan_replies(Step(body=make_reply("word " * 20), byte_delay=0.05))
     with serve(tmp_path, *asking(llm), live=True) as server:
         path = begin_turn(server, read_until="piece")
         assert server.http.get(path).json()["in_progress"] == QUESTION["content"]
         events = server.http.get(f"{path}/turns").text
         assert events.startswith("event: stage")
-        assert json.loads(events.strip().rpartition("data: ")[2])["agent_response"] == ("word " * 60).strip()
+        assert json.loads(events.strip().rpartition("data: ")[2])["agent_response"] == ("word " * 20).strip()
         whole = server.http.get(path).json()
         assert (whole["in_progress"], whole["turns"]) == (None, 1)
         assert server.http.get(f"{path}/turns").status_code == 404
@@ -118,6 +118,7 @@ def test_a_turn_is_stopped_and_not_kept(llm: Server, tmp_path: Path) -> None:
         assert [record["original_query"] for record in records] == ["And its far side?"]
 
 
+@pytest.mark.slow
 def test_one_turn_of_a_conversation_at_a_time(llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served_models, "BUSY_SECONDS", 0.2)
     llm.plan_replies(Step(body=make_reply(LONG), byte_delay=0.3))
@@ -137,6 +138,7 @@ def test_one_turn_of_a_conversation_at_a_time(llm: Server, tmp_path: Path, monke
         assert server.http.get(path).json()["turns"] == 1
 
 
+@pytest.mark.slow
 def test_too_many_questions_are_refused(llm: Server, tmp_path: Path) -> None:
     llm.delay = 1.0
     with serve(tmp_path, *asking(llm), live=True, limits=Limits(workers=2, queue=2)) as server:
