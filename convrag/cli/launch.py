@@ -72,15 +72,13 @@ def launch(command: Namespace, task: TaskFunction) -> None:
 
 
 def extend_hydra() -> None:
-    """Make the command, our resolvers, sweeper and launcher known to Hydra, which finds none in an editable install."""
+    """Make the command, our resolvers and sweeper known to Hydra, which finds none in an editable install."""
     JobRuntime().set("name", APPLICATION)
     register_folder_names()
     known = Plugins.instance()  # where it finds the modules, it executes them anew: import what that leaves
-    from hydra_plugins.convrag_ray_launcher import ConvragRayLauncher
     from hydra_plugins.convrag_sweeper import ConvragSweeper
 
     known.register(ConvragSweeper)
-    known.register(ConvragRayLauncher)
 
 
 def _compose(loader: ConfigLoader, command: Namespace) -> DictConfig:

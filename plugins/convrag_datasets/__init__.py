@@ -7,7 +7,7 @@ Most options stand on file_dataset (what files say, once; the corpus of a domain
 * conversations: rows that become conversations; corpus: passages, their fingerprints, and qrels
 
 The options: jsonl (sample too), beir, questions, simulated, huggingface, mtrag; and the published sets
-cast, ikat, topiocqa, qrecc, coral and chatrag.
+cast, ikat, topiocqa and chatrag.
 """
 
 from convrag import Register, hookimpl
@@ -25,7 +25,5 @@ def convrag_register(register: Register) -> None:
     register("dataset", "mtrag", "convrag_datasets.mtrag:MtragDataset")
     register("dataset", "cast", "convrag_datasets.cast:CastDataset")
     register("dataset", "chatrag", "convrag_datasets.chatrag:ChatragDataset")
-    register("dataset", "coral", "convrag_datasets.coral:CoralDataset")
     register("dataset", "ikat", "convrag_datasets.ikat:IkatDataset")
-    register("dataset", "qrecc", "convrag_datasets.qrecc:QreccDataset")
     register("dataset", "topiocqa", "convrag_datasets.topiocqa:TopiocqaDataset")

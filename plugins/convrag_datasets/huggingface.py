@@ -1,4 +1,4 @@
-"""dataset=huggingface: a data set of the Hugging Face hub, or a folder of its files."""
+"""dataset=huggingface: a copy of a data set of the Hugging Face hub."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError, DataError, Dataset, Passage, UnknownName
-from convrag.sdk.errors import MissingExtra
 from convrag.sdk.jsonl import data_suffix
 from convrag_datasets.conversations import make_conversations
 from convrag_datasets.corpus import make_passages
 from convrag_datasets.file_dataset import Contents, FileDataset
-from convrag_datasets.row_files import SUFFIXES, Columns, read_rows, rename_fields
+from convrag_datasets.row_files import SUFFIXES, Columns, read_rows
 from convrag_datasets.rows import Row
 
 _RELEVANT = "relevant"
@@ -21,25 +20,26 @@ _FIELDS = ("id", "conversation_id", "turn", "question", "answer", "role", "conte
 
 
 class HuggingfaceDataset(FileDataset):
-    """A data set of the Hugging Face hub, or a folder of its Parquet, JSONL or CSV files.
+    """A copy of a data set of the Hugging Face hub: a folder of Parquet, JSONL or CSV files.
+
+        hf download BeIR/scifact --repo-type dataset --local-dir scifact
 
     A row is a conversation (`id` and `messages` or `turns`), a turn (`conversation_id`, `question`, maybe `turn` and
     `answer`), or a question that stands alone (`question`, maybe `id` and `answer`). `relevant`, a list of passage ids,
     are the qrels of its question. A row of the corpus has `id`, `text`, and maybe `title` and `url`.
 
-    A folder is read with pyarrow alone. A name of the hub needs `datasets`, which downloads it once.
+    Parquet is read with pyarrow.
 
     Args:
-        name: the name on the hub (BeIR/scifact), or a folder or file.
+        name: a folder or a file.
         split: which split; the names of a folder's files tell theirs (data/test-00000-of-00001.parquet).
-        subset: a configuration of the hub's data set, or a folder in the folder.
+        subset: a folder in the folder.
         columns: fields whose columns have other names, as {question: prompt, answer: response}.
         labels: columns of turns that are labels, by which scores are broken down.
-        corpus: the name, folder or file of the passages; without it there is no retrieval.
+        corpus: the folder or file of the passages; without it there is no retrieval.
         corpus_subset: as `subset`, for the corpus.
         corpus_split: as `split`, for the corpus; by default all of it.
         corpus_columns: fields of the corpus whose columns have other names, as {id: _id}.
-        revision: the commit or tag of the hub's data set.
     """
 
     def __init__(
@@ -54,23 +54,17 @@ class HuggingfaceDataset(FileDataset):
         corpus_subset: str = "",
         corpus_split: str = "",
         corpus_columns: dict[str, str] | None = None,
-        revision: str = "",
     ) -> None:
         if not name.strip():
-            raise ConfigError("dataset.name is empty: give a name of the Hugging Face hub, or a folder")
+            raise ConfigError("dataset.name is empty: give a folder")
         super().__init__(corpus=None, domain="default")
-        self._table = HubTable(name, split, subset, columns or {}, revision)
-        self._passages = (
-            HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}, revision) if corpus else None
-        )
+        self._table = HubTable(name, split, subset, columns or {})
+        self._passages = HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}) if corpus else None
         self._fields = {*_FIELDS, *labels}
 
     def list_files(self) -> Iterable[Path]:
-        """All files of folders; none where a part is the hub's, which its name and revision identify."""
-        tables = [table for table in (self._table, self._passages) if table]
-        if not all(table.is_local for table in tables):
-            return []
-        return [path for table in tables for path in table.list_files()]
+        """All files of the folders."""
+        return [path for table in (self._table, self._passages) if table for path in table.list_files()]
 
     def find_corpus(self, domain: str) -> Path | None:
         """The folder of the passages, or their name on the hub; None where no corpus was given."""
@@ -131,42 +125,35 @@ def _zip_columns(value: Any) -> Any:
 
 _SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test"}
 _SPLITS |= dict.fromkeys(("dev", "valid", "validation", "val"), "validation")
-_PATIENCE = 4.0  # seconds until the hub must answer
 _NO_TABLE = re.compile(r"dataset_infos?|dataset_dict|state|dataset_config")  # descriptions beside the tables
 
 
 class HubTable:
-    """A table of the hub, or of a folder.
+    """A table in a folder.
 
     Args:
-        name: a name of the hub, or a folder or file.
+        name: a folder or a file.
         split: which rows; all if empty.
-        subset: a configuration of the hub's data set, or a folder in the folder.
+        subset: a folder in the folder.
         columns: fields whose columns have other names.
-        revision: the commit or tag of the hub's data set.
     """
 
-    def __init__(self, name: str, split: str, subset: str, columns: Columns, revision: str) -> None:
+    def __init__(self, name: str, split: str, subset: str, columns: Columns) -> None:
         self.name = name
         self.path = Path(name).expanduser()
-        self.is_local = self.path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1
         self._split = split
         self._subset = subset
         self._columns = columns
-        self._revision = revision
 
     def rows(self) -> Iterator[Row]:
         """Stream the rows.
 
         Raises:
             DataError: a file cannot be read.
-            ConfigError: the hub cannot be reached, or has no such data set.
             MissingExtra: a library is not installed.
             UnknownName: there is no such split.
         """
-        if self.is_local:
-            return chain.from_iterable(read_rows(path, self._columns) for path in self.list_files())
-        return self._read_hub()
+        return chain.from_iterable(read_rows(path, self._columns) for path in self.list_files())
 
     def list_files(self) -> list[Path]:
         """The files of the split, in the order of their names. Raises DataError, UnknownName."""
@@ -174,7 +161,9 @@ class HubTable:
             return [self.path]
         folder = self.path / self._subset if self._subset else self.path
         if not folder.is_dir():
-            raise DataError("there is no such file or folder", path=folder)
+            raise DataError(
+                f"there is no such folder; of the hub: hf download {self.name} --repo-type dataset", path=folder
+            )
         files = sorted(path for path in folder.rglob("*") if _is_table(path.relative_to(folder)) and path.is_file())
         if not files:
             raise DataError(f"this folder holds no file of rows ({', '.join(SUFFIXES)})", path=folder)
@@ -185,26 +174,6 @@ class HubTable:
         if chosen := [path for path, split in splits.items() if wanted == split]:
             return chosen
         raise UnknownName("dataset.split", self._split, {split for split in splits.values() if split})
-
-    def _read_hub(self) -> Iterator[Row]:
-        try:
-            import datasets
-            from huggingface_hub import HfApi, constants
-        except ImportError as error:
-            raise MissingExtra("datasets", "convrag[huggingface]", f"reading {self.name!r} from the hub") from error
-        given: dict[str, Any] = {"revision": self._revision or None, "split": self._split or "all"}
-        try:
-            if not constants.HF_HUB_OFFLINE:  # load_dataset asks five times in 20 s where the hub does not answer
-                HfApi().dataset_info(self.name, revision=given["revision"], timeout=_PATIENCE)
-            rows = datasets.load_dataset(self.name, self._subset or None, **given)
-        except Exception as error:  # it raises what each of its parts raises; all of them concern this name
-            reason = " ".join(str(error.__cause__ or error).split())[:300]
-            raise ConfigError(
-                f"dataset=huggingface: {self.name!r} is no folder here, and cannot be loaded from the hub: {reason}. "
-                "Give dataset.name a folder of Parquet, JSONL or CSV files, or set HF_HUB_OFFLINE=1 if the cache has it"
-            ) from error
-        for number, data in enumerate(rows, 1):
-            yield rename_fields(Row(dict(data), self.path, place=f"row {number}"), self._columns)
 
 
 def _is_table(path: Path) -> bool:

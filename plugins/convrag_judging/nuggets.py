@@ -154,15 +154,9 @@ class NuggetMetrics(Metrics):
         return digest(list(map(file_hash, self.files)))
 
     def note(self) -> str:
-        """Warns where scores are no judgements of a language model, or must not be compared between systems."""
-        if self._labels:
-            return ""
-        notes = []
-        if lexical := [each.name for each in self.judges if each.llm.tasks is not None]:
-            notes.append(f"nuggets are judged by the words in common, not by a language model ({', '.join(lexical)})")
-        if self.passages == "evidence" and not self._nuggets:
-            notes.append("nuggets are made from what this system showed its model: do not compare systems by them")
-        return "; ".join(notes)
+        """Warns where scores must not be compared between systems."""
+        own = self.passages == "evidence" and not self._nuggets and not self._labels
+        return "nuggets are made from what this system showed its model: do not compare systems by them" if own else ""
 
     def list_measures(self) -> Sequence[str]:
         return (*(f"nuggets_{name}" for name in SCORES), "nuggets_count", "nuggets_words")

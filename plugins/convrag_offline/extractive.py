@@ -16,7 +16,7 @@ from convrag.sdk.lazy import Lazy
 from convrag.sdk.sentences import shorten_by_clauses, split_sentences
 from convrag.sdk.words import find_stems
 from convrag_offline.answering import History, answer, find_missing_words, rewrite
-from convrag_offline.nuggets import assign_support, nuggetise, rate_importance, tag_nuggets
+from convrag_offline.nuggets import tag_nuggets
 from convrag_offline.question_writing import find_prose, write_question
 
 log = logging.getLogger(__name__)
@@ -30,8 +30,7 @@ class ExtractiveLLM(LLM):
     It reads the named inputs of a prompt, not its messages. A rewrite is the question and the words of the history that
     it lacks. An answer quotes sentences of the evidence with their citations, or says that it found nothing; hints at
     passages of earlier messages (context=dedup) are followed. Nuggets are the sentences of a passage that match the
-    question, and a summary quotes one of them. Nuggets of answers are judged by the words in common, which tests the
-    pipeline but is no judgement; other judgements it does not make. It suggests titles of passages that are questions.
+    question, and a summary quotes one of them. It judges no answers. It suggests titles of passages that are questions.
     Words that are rare in the run's corpus weigh more. It knows English stop words only. Sampling has no effect.
 
     Args:
@@ -168,9 +167,6 @@ _TASKS: dict[str, Callable[..., str]] = {
     "nuggets": tag_nuggets,
     "summarize": summarize,
     "fluency": keep_wording,
-    "nuggetise": nuggetise,
-    "importance": rate_importance,
-    "assign": assign_support,
     "suggest": suggest,
     "question": write_question,
     "solve": solve,

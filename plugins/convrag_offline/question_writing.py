@@ -42,18 +42,11 @@ _PREPOSITIONS = (
     "about above according after among at before below between by during for from in of on over since to under"
 )
 _OBJECTS = {"he": "him", "she": "her", "they": "them"}
-_PRONOUN_FORMS = {"he": "he his him", "she": "she her hers", "they": "they their them", "it": "it its"}
 
 BREAKS = frozenset(_BREAKS.split())
 """A subject with one of these is a clause, or something else that cannot be asked about."""
 PREPOSITIONS = frozenset((*_PREPOSITIONS.split(), "until", "when", "with", "within", "without"))
 """A sentence that begins with one of these does not begin with its subject."""
-
-PRONOUN_PATTERNS = {
-    pronoun: re.compile(rf"\b(?:{forms.replace(' ', '|')})\b", re.IGNORECASE)
-    for pronoun, forms in _PRONOUN_FORMS.items()
-}
-"""A pronoun -> where a text has it, in any of its forms."""
 
 TIME = re.compile(
     r"\b(?:within|before|after|until|by|since|every|from|on|in|at) (?:the )?(?:\d|one\b|two\b|three\b|ten\b"
@@ -216,7 +209,7 @@ def _find_candidates(kind: str, title: str, passage: str, history: History) -> I
             continue
         name = subject if parsed.has_pronoun else parsed.subject
         if name and len(name.split()) <= LONGEST_SUBJECT and name.split()[0].lower() not in POSSESSIVES:
-            pronoun = _choose_pronoun(parsed, name, passage)
+            pronoun = _choose_pronoun(parsed)
             yield from _vary(kind, parsed, _Subject(name, topic, pronoun), known)
         subject = name
     if sentences and topic and len(parts) > 1 and _is_topic(parts[-2]) and kind != "follow_up":
@@ -242,8 +235,6 @@ def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: frozenset
     stems = find_stems(subject.name)
     is_known = bool(stems) and stems <= known
     for rank, question in enumerate(ask(parsed)):
-        if subject.pronoun in ("he", "she"):
-            question = re.sub(r"^What (?=(?:is|was) \{\}\?)", "Who ", question)
         full = question.format(subject.name)
         if kind != "follow_up":
             opening = full if _says_enough(subject.name) else _add_topic(full, subject)
@@ -268,17 +259,14 @@ def _add_topic(question: str, subject: _Subject) -> str:
     return f"About {subject.topic}: {question[0].lower()}{question[1:]}"
 
 
-def _choose_pronoun(parsed: ParsedSentence, name: str, passage: str) -> str:
-    """The pronoun that stands for the subject of a sentence; for a name, the one that its passage has most often."""
+def _choose_pronoun(parsed: ParsedSentence) -> str:
+    """The pronoun that stands for the subject of a sentence."""
     if parsed.has_pronoun:
         return parsed.subject.lower()
     head = _AFTER_HEAD.split(parsed.subject)[0]
     if parsed.verb in PLURAL_VERBS or (parsed.verb in MODALS and re.search("[^s]s$", head)):
         return "they"
-    if not name[0].isupper():
-        return "it"
-    counts = {pronoun: len(PRONOUN_PATTERNS[pronoun].findall(passage)) for pronoun in ("it", "he", "she")}
-    return max(counts, key=lambda pronoun: counts[pronoun])
+    return "it"
 
 
 def _normalise(text: str) -> str:

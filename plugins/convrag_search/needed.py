@@ -50,10 +50,8 @@ class NeverNeededSearch(JsonStage, Search):
 
         if steps:
             return SearchStep()
-        if is_courtesy(question.text):
-            return SearchStep(trace={"why": "nothing is asked"})
-        if question.history and speaks_of_answer(question.text):
-            return SearchStep(trace={"why": "it speaks of the last answer"})
+        if is_courtesy(question.text) or (question.history and speaks_of_answer(question.text)):
+            return SearchStep(trace={"why": "nothing is asked that is not answered"})
         if not question.history or self.llm.tasks is not None:
             return SearchStep(question.queries)
         try:

@@ -1,9 +1,9 @@
 """`search=iterative` and `search=agent`: a language model reads what was found, and searches for what is missing."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt
 
@@ -13,23 +13,41 @@ from convrag.sdk.prompts import add_profile
 
 
 class StepwiseSearch(JsonStage, Search):
-    """A search in steps: how many, for how long, and what a language model reads of them.
+    """A search in steps, of which a language model reads the first passages.
 
     Args:
-        llm: a language model.
-        template: the prompt.
-        steps: the most searches of a turn.
+        llm: a language model; `search=agent` wants one whose server has function calling.
+        steps: the most searches of a turn; each costs a request (search=iterative: but for the first).
         seconds: since the turn began, after which no search is begun.
         passages: of each search that the model reads.
-        sampling: parameters of the call; for None, the llm's own value is used.
+        prompt: a Jinja file to use instead of this package's missing.jinja or agent.jinja; it is given `question`,
+            `history` (a list of `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
     """
 
     without = "search=once"
+    wording: ClassVar[str]
+    """The name of the prompt's file."""
+    tools: ClassVar[Sequence[Mapping[str, Any]] | None] = None
+    """That the model may call."""
 
     def __init__(
-        self, llm: LLM, template: PromptTemplate, steps: int, seconds: float, passages: int, **sampling: Any
+        self,
+        *,
+        llm: LLM,
+        steps: Annotated[int, Ge(1)] = 3,
+        seconds: Annotated[float, Gt(0)] = 60.0,
+        passages: Annotated[int, Ge(1)] = 5,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: Annotated[int | None, Ge(1)] = 200,
     ) -> None:
-        super().__init__(llm, template, **sampling)
+        template = PromptTemplate(self.wording, package="convrag_search", path=prompt)
+        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens, tools=self.tools)
         self.steps = steps
         self.seconds = seconds
         self.passages = passages
@@ -57,35 +75,9 @@ class IterativeSearch(StepwiseSearch):
 
     Source: IRCoT (Trivedi et al. 2023), which takes each sentence of a chain of thought as the next query; here the
     query is written as one.
-
-    Args:
-        llm: a language model.
-        steps: the most searches of a turn; each but the first costs a request.
-        seconds: since the turn began, after which no search is begun.
-        passages: of each search that the model reads.
-        prompt: a Jinja file to use instead of this package's missing.jinja; it is given `question`, `history` (a list
-            of `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        steps: Annotated[int, Ge(1)] = 3,
-        seconds: Annotated[float, Gt(0)] = 60.0,
-        passages: Annotated[int, Ge(1)] = 5,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: Annotated[int | None, Ge(1)] = 200,
-    ) -> None:
-        template = PromptTemplate("missing", package="convrag_search", path=prompt)
-        sampling = {"temperature": temperature, "max_tokens": max_tokens}
-        super().__init__(llm, template, steps, seconds, passages, **sampling)
+    wording = "missing"
 
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
         """The rewrite's queries first; then a request to the model before each further search."""
@@ -130,35 +122,10 @@ class AgentSearch(StepwiseSearch):
     later, or searches for the same again, the searching ends. The record says so.
 
     Source: ReAct (Yao et al. 2023), with one tool. The server must take `tools` (OpenAI's protocol).
-
-    Args:
-        llm: a language model whose server has function calling.
-        steps: the most searches of a turn; each costs a request, and so does the end.
-        seconds: since the turn began, after which no search is begun.
-        passages: of each search that the model reads.
-        prompt: a Jinja file to use instead of this package's agent.jinja; it is given `question`, `history` (a list of
-            `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        steps: Annotated[int, Ge(1)] = 4,
-        seconds: Annotated[float, Gt(0)] = 60.0,
-        passages: Annotated[int, Ge(1)] = 5,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: Annotated[int | None, Ge(1)] = 200,
-    ) -> None:
-        template = PromptTemplate("agent", package="convrag_search", path=prompt)
-        sampling = {"temperature": temperature, "max_tokens": max_tokens, "tools": [_TOOL]}
-        super().__init__(llm, template, steps, seconds, passages, **sampling)
+    wording = "agent"
+    tools = (_TOOL,)
 
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
         """A request to the model before each search, and one that ends them."""
@@ -189,9 +156,10 @@ def read_calls(reply: str) -> tuple[Query, ...]:
     queries = []
     for name, arguments in asked:
         try:
-            queries.append(Query(str(json.loads(arguments)["query"]).strip()))
+            text = str(json.loads(arguments)["query"]).strip()
         except (ValueError, TypeError, KeyError):
-            raise LLMError(f"the model called {name} with {arguments!r:.100}, which holds no query") from None
-        if name != "search" or not queries[-1].text:
+            text = ""
+        if name != "search" or not text:
             raise LLMError(f"the model called {name} with {arguments!r:.100}: only search can be called, with a query")
+        queries.append(Query(text))
     return tuple(queries)

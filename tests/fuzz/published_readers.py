@@ -8,9 +8,7 @@ from typing import Any
 from convrag.api.stages import Dataset
 from convrag_datasets.cast import CastDataset
 from convrag_datasets.chatrag import ChatragDataset
-from convrag_datasets.coral import CoralDataset
 from convrag_datasets.ikat import IkatDataset
-from convrag_datasets.qrecc import QreccDataset
 from convrag_datasets.topiocqa import TopiocqaDataset
 
 Make = Callable[[Path], Dataset]
@@ -38,23 +36,6 @@ _TOPIOCQA = {
     "Topic": "Moon",
     "Topic_section": "Orbit",
     "Gold_passage": {"id": "wiki:71", "title": "Moon [SEP] Orbit", "text": "The Moon is far."},
-}
-_QRECC = {
-    "Context": ["Is it near?", "No."],
-    "Question": "How far?",
-    "Rewrite": "How far is the Moon?",
-    "Answer": "Far.",
-    "Conversation_no": 74,
-    "Turn_no": 2,
-    "Conversation_source": "trec",
-}
-_CORAL_TURN = {
-    "turn_id": 1,
-    "question": "What is tea?",
-    "response": "A drink.",
-    "golden_rewrite": "What is tea?",
-    "golden_docs_pids": [6],
-    "golden_docs_text": ["Tea is a drink."],
 }
 _CHATRAG = {
     "messages": [{"role": "user", "content": "I moved."}],
@@ -103,16 +84,6 @@ _SETS: dict[str, tuple[str, Make, dict[str, str], Any]] = {
         [{"number": "9-1", "title": "Diet", "ptkb": {"1": "I'm vegetarian."}, "turns": [_IKAT_TURN]}],
     ),
     "topiocqa": ("data/topiocqa_valid.jsonl", lambda folder: TopiocqaDataset(path=folder), {}, _TOPIOCQA),
-    "qrecc": ("qrecc_test.json", lambda folder: QreccDataset(path=folder), {}, [_QRECC]),
-    "coral": (
-        "test/new_test_conversation.json",
-        lambda folder: CoralDataset(path=folder),
-        {
-            "passage_corpus.json": '{"ref_id": 6, "ref_string": "Tea is a drink."}\n',
-            "test/new_test_qrel.trec": "Test_1 0 6 1\n",
-        },
-        [{"conv_id": "Test", "turns": [_CORAL_TURN]}],
-    ),
     "chatrag": ("data/doc2dial/test.json", lambda folder: ChatragDataset(path=folder, part="doc2dial"), {}, [_CHATRAG]),
 }
 

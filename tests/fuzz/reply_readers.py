@@ -180,14 +180,11 @@ def _split(text: str) -> None:
 
 _NUGGETS = """Copper conducts <IN>heat better than steel</IN>, so a copper kettle boils <IN>sooner</IN>."""
 _QUOTED = '{"answered": "full", "spans": [{"passage": 1, "quote": "steam"}, {"passage": 2, "quote": "Green tea"}]}'
-_COT = "1. Pieces: heat [3]\n2. Groups: copper\n3. Order: one\n\n**4. Answer:** Copper is better [3]."
 
 REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "detector": (_detect, [_NUGGETS, "<IN>Green tea</IN> <IN><IN>nested</IN></IN>"]),
     "summarizer": (_summarize, ["Copper conducts heat better, which is why it boils sooner; steel does not."]),
     "ginger": (_answer("ginger"), [_NUGGETS, "yes", '{"supported": false}']),
-    "baseline": (_answer("baseline"), ["Copper is better [3]. Tea [1, 2] is hot."]),
-    "cot": (_answer("cot"), [_COT, "Final answer: Copper."]),
     "direct": (_answer("direct"), ["Copper is better [3], [9]. `items[0]`"]),
     "chat": (_answer("chat"), ["I'm ready to help!", "Copper is better [3]."]),
     "condense": (_rewrite("condense"), ["Standalone question: Is copper better than steel?", '"Is it?"']),

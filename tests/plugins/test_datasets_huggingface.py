@@ -1,13 +1,10 @@
-import re
 import sys
-import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError, DataError, MissingExtra, UnknownName
+from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.types import Passage, Turn
 from convrag.config.compose import compose
 from convrag.testing import DatasetContract
@@ -108,41 +105,3 @@ def test_what_is_wrong_is_said(tmp_path: Path, folder: Path) -> None:
         list(HuggingfaceDataset(name=str(tmp_path / "c.jsonl")).conversations())
     with pytest.raises(DataError, match=r"test-00000-of-00002\.parquet: row 1: there is no 'question'"):
         list(HuggingfaceDataset(name=str(folder / "data")).conversations())
-
-
-def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(
-        MissingExtra, match=r"reading 'BeIR/scifact' from the hub needs datasets.*convrag\[huggingface\]"
-    ):
-        list(HuggingfaceDataset(name="BeIR/scifact").conversations())
-
-
-def test_a_hub_that_cannot_be_reached_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = pytest.importorskip("huggingface_hub.constants")
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace())  # it is not asked; importing it takes seconds
-    monkeypatch.setattr(hub, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(hub, "ENDPOINT", "http://127.0.0.1:9")
-    start = time.monotonic()
-    (problem,) = HuggingfaceDataset(name="BeIR/scifact").check()
-    assert time.monotonic() - start < 30
-    assert re.search("'BeIR/scifact' is no folder here, and cannot be loaded from the hub: .*refused", problem)
-
-
-@pytest.mark.integration
-def test_the_real_library_reads_a_folder_as_we_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`datasets` opens a folder of files as it opens a name of the hub."""
-    datasets = pytest.importorskip("datasets")
-    for split in ("test", "train"):
-        rows = [{"conversation_id": n, "prompt": f"{split} {n}?", "relevant": ["p"], "kind": "easy"} for n in (1, 2)]
-        parquet(tmp_path / "talks" / f"{split}-00000-of-00001.parquet", *rows)
-    given = {"columns": {"question": "prompt"}, "labels": ["kind"]}
-    expected = HuggingfaceDataset(name=str(tmp_path / "talks"), **given)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    monkeypatch.chdir(tmp_path)
-    read = HuggingfaceDataset(name="talks", **given)
-    read._table.is_local = False
-    assert list(read.conversations()) == list(expected.conversations())
-    assert [turn.question for each in read.conversations() for turn in each.turns] == ["test 1?", "test 2?"]
-    assert read.qrels() == expected.qrels() == {"1<::>1": {"p": 1}, "2<::>1": {"p": 1}}

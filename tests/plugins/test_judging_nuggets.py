@@ -12,6 +12,7 @@ from convrag import LLM, ConfigError, Dataset, LLMError, Measurement, Report, St
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose
 from convrag.testing import MetricsContract
+from convrag_datasets.jsonl import SampleDataset
 from convrag_judging.nuggets import NuggetMetrics
 from tasks import run_task
 
@@ -327,8 +328,6 @@ def test_a_rule_based_model_must_have_rules_for_the_tasks(store: Store) -> None:
 
     (problem,) = metric(store, Rules()).check()
     assert "no rule for nuggetise, importance" in problem
-    assert "words in common" in metric(store, Rules()).note()
-    assert metric(store, model()).note() == ""
 
 
 def test_a_custom_prompt_is_used_and_fingerprinted(store: Store, tmp_path: Path) -> None:
@@ -349,23 +348,15 @@ def run_sample(here: Path, *overrides: str) -> Any:
     return summary
 
 
-def test_a_run_with_a_rule_based_model(here: Path) -> None:
-    summary = run_sample(here, "+llm@metrics.nuggets.second_llm=extractive")
-    assert 0 < summary.overall["nuggets_all"] <= 1
-    assert summary.overall["nuggets_words"] > 10
-    assert summary.usage["metrics.nuggets"].calls > 0
-    assert summary.usage["metrics.nuggets"].tokens == 0
-    assert set(summary.reports["judging"]["nuggets"]["assessors"]) == {"llm", "second_llm"}
-    page = (here / "run" / "summary.md").read_text(encoding="utf-8")
-    assert "judged by the words in common, not by a language model" in page
-    assert "V_strict" in page
-    assert (here / "run" / "nuggets.jsonl").read_text(encoding="utf-8").count("\n") == 2 * summary.scored["overall"]
-    again = run_sample(here)
-    assert again.usage["metrics.nuggets"].calls == 0, "everything is remembered"
-
-
 def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
-    run_sample(here, "+llm@metrics.nuggets.second_llm=extractive")
+    turns = [turn.id for each in SampleDataset().conversations() for turn in each.turns]
+    labels = [{"importance": ["vital", "okay"], "assignment": ["support", "partial"], "assessor": who} for who in "ab"]
+    rows = [{"turn_id": turn, **row} for turn in turns for row in labels]
+    (here / "given.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    summary = run_sample(here, "metrics.nuggets.judgements=[given.jsonl]")
+    assert summary.overall["nuggets_strict_vital"] == 1
+    assert set(summary.reports["judging"]["nuggets"]["assessors"]) == {"a", "b"}
+    assert "V_strict" in (here / "run" / "summary.md").read_text(encoding="utf-8")
     given = "judgements=[run/nuggets.jsonl]"
     evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]
     for name, arguments in {"evaluated": evaluating, "alone": ["task=score_nuggets", f"task.{given}"]}.items():

@@ -150,7 +150,7 @@ def test_an_agent_calls_the_tool_until_it_calls_none() -> None:
         ("I know it.", "the model called for no search"),
         ("[1, 2]", "the model called for no search"),
         (call("x", name="rm"), "only search can be called"),
-        ('[{"name": "search", "arguments": "tea"}]', "which holds no query"),
+        ('[{"name": "search", "arguments": "tea"}]', "only search can be called, with a query"),
         (call(" "), "with a query"),
         (LLMError("tools are not supported"), "tools are not supported"),
     ],
