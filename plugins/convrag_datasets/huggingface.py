@@ -161,9 +161,7 @@ class HubTable:
             return [self.path]
         folder = self.path / self._subset if self._subset else self.path
         if not folder.is_dir():
-            raise DataError(
-                f"there is no such folder; of the hub: hf download {self.name} --repo-type dataset", path=folder
-            )
+            raise DataError("there is no such folder (of the hub: hf download NAME --repo-type dataset)", path=folder)
         files = sorted(path for path in folder.rglob("*") if _is_table(path.relative_to(folder)) and path.is_file())
         if not files:
             raise DataError(f"this folder holds no file of rows ({', '.join(SUFFIXES)})", path=folder)

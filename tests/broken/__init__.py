@@ -5,7 +5,7 @@
 * `processes`: stages whose results another process, or the store, does not give again.
 * `fingerprints`: stages whose fingerprint does not cover what they depend on.
 * `rewriters`: rewriters that break a promise of theirs.
-* `choosing`: memories and selectors that break a promise of theirs.
+* `choosing`: memories, searches and selectors that break a promise of theirs.
 * `searching`: retrievers and rankers that break a promise of theirs.
 * `vectors`: embedders and clusterers that break a promise of theirs.
 * `chunking`: chunkers that break a promise of theirs.

@@ -1,12 +1,12 @@
-"""Memories and selectors that break a promise of theirs."""
+"""Memories, searches and selectors that break a promise of theirs."""
 
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from broken.noting import ascii_only, breaks
-from convrag import Hit, MemoryView, Passage, Selection, Turn
-from sound import SoundMemory, SoundSelector
+from convrag import Hit, MemoryView, Passage, Query, SearchStep, Selection, Turn
+from sound import SoundMemory, SoundSearch, SoundSelector
 
 
 @breaks("test_its_results_are_right")
@@ -139,3 +139,11 @@ class AsciiSelector(SoundSelector):
 
     def select(self, question: Any, hits: Any, n: int) -> Selection:
         return Selection(tuple(hit for hit in hits[:n] if ascii_only(question.text)))
+
+
+@breaks("test_it_ends_and_joins_what_was_found")
+class Endless(SoundSearch):
+    """Always has something to search for."""
+
+    def plan(self, question: Any, steps: Any, seconds: float) -> SearchStep:
+        return SearchStep((Query(f"kettle {len(steps)}"),))

@@ -95,7 +95,7 @@ def test_splits(folder: Path, tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"dataset\.name is empty"):
         HuggingfaceDataset(name=" ")
-    with pytest.raises(DataError, match=r"nowhere: there is no such file or folder"):
+    with pytest.raises(DataError, match=r"nowhere: there is no such folder"):
         list(HuggingfaceDataset(name=str(tmp_path / "nowhere")).conversations())
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"this folder holds no file of rows \(.jsonl, .json, .csv, .tsv, .parquet\)"):
