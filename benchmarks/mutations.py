@@ -130,7 +130,7 @@ def find_tests(fault: Fault, layer: str) -> list[str]:
     if not any(reached) or _runs_once(tree, fault):
         own = (context for context in data.measured_contexts() if room in context.partition("::")[0])
         reached = [*chain.from_iterable(by_line.values()), *own, *READERS]
-    names = {context.partition("|")[0] for context in reached if ".py" in context}
+    names = {context.rpartition("|")[0] or context for context in reached if ".py" in context}
 
     def rank(name: str) -> tuple[bool, int, str]:
         path = name.partition("::")[0]
@@ -165,24 +165,15 @@ def is_caught(fault: Fault, tests: list[str], copy: Path, layer: str) -> bool:
     line = lines[fault.line - 1].encode()
     lines[fault.line - 1] = (line[: fault.start] + fault.text.encode() + line[fault.end :]).decode()
     place.write_text("".join(lines), encoding="utf-8")
+    workers = 2 if len(tests) > 20 else 0
     paths = os.pathsep.join([str(copy), str(copy / "plugins")])
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "--maxfail=20",
-        "-p",
-        "no:cacheprovider",
-        "-n",
-        "2" if len(tests) > 20 else "0",
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "--maxfail=20", "-p", "no:cacheprovider"]
     if layer == "slow":
         command += ["-m", "slow"]
 
-    def find_failed(chosen: list[str]) -> list[str]:
+    def find_failed(chosen: list[str], workers: int) -> list[str]:
         run = subprocess.run(
-            [*command, *chosen],
+            [*command, "-n", str(workers), *chosen],
             cwd=copy,
             env={**os.environ, "PYTHONPATH": paths},
             capture_output=True,
@@ -190,16 +181,20 @@ def is_caught(fault: Fault, tests: list[str], copy: Path, layer: str) -> bool:
             timeout=240,
             check=False,
         )
+        if run.returncode == 5 and workers:  # with a name that is no test's, xdist runs none
+            return find_failed(chosen, 0)
         failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", run.stdout, re.MULTILINE)
         return failed or (chosen if run.returncode not in (0, 5) else [])  # 5: no test was there
 
     try:
-        failed = find_failed(tests)
+        failed = find_failed(tests, workers)
     except subprocess.TimeoutExpired:
         return True
     finally:
         place.write_text(source, encoding="utf-8")
-    return bool(failed) and len(find_failed(failed)) < len(failed)  # one that fails without the fault notices nothing
+    return bool(failed) and len(find_failed(failed, workers)) < len(
+        failed
+    )  # one that fails without the fault notices nothing
 
 
 def main() -> None:

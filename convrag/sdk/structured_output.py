@@ -125,11 +125,8 @@ def _repair_values(parts: Iterable[str]) -> Iterator[Any]:
             yield value
 
 
-def _describe_error(error: ValueError) -> str:
+def _describe_error(error: Any) -> str:
     """Describe the errors that pydantic found in a value, in one line."""
-    errors = getattr(error, "errors", None)
-    if errors is None:
-        return str(error)
-    details = errors(include_url=False, include_input=False)
+    details = error.errors(include_url=False, include_input=False)
     places = (f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in details[:3])
     return "; ".join(places)
