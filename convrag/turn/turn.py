@@ -203,9 +203,9 @@ class TurnInProgress:
         if not self.planned.queries:
             self.hits = check_result(search, "join", search.join(self.question, self.steps, k), [Hit])
             self.queries = tuple(dict.fromkeys(q for step in self.steps for q in step.queries)) or self.queries
-        steps = [{"queries": [q.text for q in each.queries], "found": len(each.hits)} for each in self.steps]
-        told = [{**row, **each.trace} for row, each in zip(steps, self.steps, strict=True)]
-        self.trace["search"] = {**self.trace.get("search", {}), "steps": told}
+        rows = [{"queries": [q.text for q in s.queries], "found": len(s.hits), **s.trace} for s in self.steps]
+        rows += [{"queries": [q.text for q in self.planned.queries]}] if self.planned.queries else []
+        self.trace["search"] = {**self.trace.get("search", {}), "steps": rows}
 
     def retrieve(self) -> None:
         """Retrieve passages for the queries of the rewrite, or of the planned search."""
@@ -297,8 +297,7 @@ class TurnInProgress:
         yield "rewriter", self.rewrite_question
         if self.queries:
             search = self.stages.search
-            plans = search is not None and search.several and self.options.query is None
-            plan = [("search", self.plan_search)] if plans else []
+            plan = [("search", self.plan_search)] if search and search.several and self.options.query is None else []
             yield from plan
             while self.planned.queries:
                 yield from [("retriever", self.retrieve), *plan]

@@ -69,10 +69,8 @@ class DecomposeSearch(JsonStage, Search):
         else:
             parts = steps[0].trace.get("parts", [])
         parts = parts[: self.parts]
-        if len(parts) < 2:
+        if len(parts) < 2 or len(steps) == len(parts):
             return SearchStep(() if steps else question.queries)
-        if len(steps) == len(parts):
-            return SearchStep()
         own = [Query(parts[len(steps)])]
         if by_rules and question.queries:  # the others are what the rewriter adds of the conversation
             own = [replace(question.queries[0], text=own[0].text), *question.queries[1:]]
@@ -89,6 +87,6 @@ class DecomposeSearch(JsonStage, Search):
 def split_question(text: str) -> list[str]:
     """Split a question into its parts; a part that refers to another is followed by the first."""
     parts = [part.strip() for part in _BREAK.split(text) if part and part.strip()]
-    if len(parts) < 2 or not all(map(find_content_words, parts)):
+    if not all(find_content_words(part) or (place and refers_back(part)) for place, part in enumerate(parts)):
         return [text]
     return [parts[0], *(f"{part} ({parts[0]})" if refers_back(part) else part for part in parts[1:])]

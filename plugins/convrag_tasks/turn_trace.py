@@ -101,8 +101,9 @@ def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _explain_searches(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What was searched for one after the other, and why no more."""
     for number, step in enumerate(trace.get("steps", ()), 1):
-        missing = f" (missing: {step['missing']})" if step.get("missing") else ""
-        yield f"Search {number}", f"{'; '.join(step['queries'])}: {count(step['found'], 'passage')}{missing}"
+        first, *others = dict.fromkeys(step["queries"])
+        more = f" and {len(others)} more" * bool(others) + f" (missing: {step.get('missing')})" * ("missing" in step)
+        yield f"Search {number}", f"{first}{more}: {count(step.get('found', 0), 'passage')}"
     if trace.get("why"):
         yield ("No more" if trace.get("steps") else "No search"), str(trace["why"])
 

@@ -106,6 +106,8 @@ def test_rules_split_questions_and_keep_what_the_rewriter_adds() -> None:
     tower = "How tall is the tower"
     assert queries == [tower, "kettle", f"who built it? ({tower})", "kettle"]
     assert split_question("What is Rust and what is Java?") == ["What is Rust", "what is Java?"]
+    moon, made = split_question("How far is the Moon, and what is it made of?")
+    assert made == f"what is it made of? ({moon})"
     for one in ("What do salt and pepper cost?", "Is it? And why?", "Who wrote War and Peace?"):
         assert split_question(one) == [one]
 

@@ -109,15 +109,21 @@ class ChatConversation:
             display.add_piece(event)
             return
         stage, record = event
-        if stage == "rewriter" and record.queries:
-            display.print_line(_announce(record.queries), "cyan")
+        if told := self._tell(stage, record):
+            display.print_line(told, "cyan")
         following = Stages._fields[Stages._fields.index(stage) + 1 :]
         display.show_doing(DOING.get(following[0], following[0]) if following else "")
 
-
-def _announce(queries: Sequence[Query]) -> str:
-    text = summarise_queries(queries)
-    return f"Searching for: {text}" + (", /why" if len(queries) > 1 else "")
+    def _tell(self, stage: str, record: TurnRecord) -> str:
+        """What is searched for, once it is known: by the rewriter, or where searches are planned, before each."""
+        search, queries = self.pipeline.stages.search, record.queries
+        plans = search and search.several and "edited" not in record.trace.get("rewriter", {})
+        if plans:
+            rows = record.trace.get("search", {}).get("steps", [])
+            queries = tuple(Query(text) for row in rows if "found" not in row for text in row["queries"])
+        if not queries or stage != ("search" if plans else "rewriter"):
+            return ""
+        return f"Searching for: {summarise_queries(queries)}" + (", /why" if len(queries) > 1 else "")
 
 
 def make_conversation_id() -> str:

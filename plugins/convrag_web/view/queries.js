@@ -26,8 +26,8 @@ export function renderQueries(record, changed = new Set()) {
 export function renderSteps(record) {
   const { steps = [], why = "" } = record.trace?.search ?? {};
   if (!steps.length && !why) return null;
-  const rows = steps.map((step) => make("li", {}, `${step.queries.join("; ")} `,
-    make("span", { class: "note" }, `${step.found} found${step.missing ? `; missing: ${step.missing}` : ""}`)));
+  const rows = steps.map((step) => make("li", {}, `${[...new Set(step.queries)].join("; ")} `,
+    make("span", { class: "note" }, `${step.found ?? "none"} found${step.missing ? `; missing: ${step.missing}` : ""}`)));
   return make("div", {}, make("ol", { class: "queries" }, rows),
     why && make("p", { class: "note" }, `${steps.length ? "No further search" : "No search"}: ${why}`));
 }
