@@ -76,11 +76,17 @@ def run_here(arguments: Sequence[str], folder: Path, *, stdin: str = "") -> Comp
     return CompletedProcess(["convrag", *arguments], int(status or 0), out.getvalue(), drop_progress(err.getvalue()))
 
 
+def _list_loggers() -> list[logging.Logger]:
+    known = logging.root.manager.loggerDict.values()
+    return [logging.root, *(each for each in known if isinstance(each, logging.Logger))]
+
+
 @contextmanager
 def _left_as_it_is() -> Iterator[None]:
-    """Take back what a command sets in its process, Hydra's singletons and the handlers of the log included."""
+    """Take back what a command sets in its process, Hydra's singletons, handlers and levels of the log included."""
     root, last = logging.getLogger(), logging.lastResort
     handlers, shown = root.handlers[:], last and last.formatter
+    levels = {each: (each.level, each.disabled, each.propagate) for each in _list_loggers()}
     with (
         patch.dict(os.environ),
         patch.dict(vars(user_folder)),
@@ -95,5 +101,8 @@ def _left_as_it_is() -> Iterator[None]:
             for handler in {*root.handlers} - {*handlers}:
                 handler.close()
             root.handlers[:] = handlers
+            for each in _list_loggers():
+                level, each.disabled, each.propagate = levels.get(each, (logging.NOTSET, False, True))
+                each.setLevel(level)
             if last:
                 last.setFormatter(shown)

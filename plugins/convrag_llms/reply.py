@@ -96,7 +96,7 @@ def _read_text(choice: Mapping[str, Any], part: str) -> Any:
     told = choice.get(part)
     if not isinstance(told, dict):
         return None
-    return told.get("content") or _format_calls(told.get("tool_calls"))
+    return told.get("content") or (_format_calls(told.get("tool_calls")) if part == "message" else None)
 
 
 def _format_calls(calls: Any) -> str | None:

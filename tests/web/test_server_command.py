@@ -16,13 +16,15 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
+from commands import run_convrag
 from convrag import Conversations
 from convrag.api.errors import MissingExtra
 from convrag.testing import TaskContract
 from convrag_web.server.task import ServeTask
 from llm_server import Server, Step, make_reply
 from served import QUESTION, serve_command
-from tasks import run_here
+
+pytestmark = pytest.mark.slow
 
 
 class TestContract(TaskContract):
@@ -30,7 +32,6 @@ class TestContract(TaskContract):
         return ServeTask(port=0)
 
 
-@pytest.mark.slow
 def test_it_serves_the_sample_with_nothing_else(tmp_path: Path) -> None:
     with serve_command(tmp_path, "hydra.run.dir=run") as command:
         assert "<html" in httpx.get(command.address).text.lower()
@@ -46,7 +47,6 @@ def test_it_serves_the_sample_with_nothing_else(tmp_path: Path) -> None:
     assert (tmp_path / "outputs/store/conversations.db").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it")
 def test_a_signal_lets_turns_finish(tmp_path: Path) -> None:
     pytest.importorskip("litellm")
@@ -80,7 +80,6 @@ def test_a_signal_lets_turns_finish(tmp_path: Path) -> None:
         llm.close()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it")
 @pytest.mark.parametrize(("grace", "signals"), [(0.5, 1), (60, 2)])
 def test_turns_have_only_so_long_to_finish(tmp_path: Path, grace: float, signals: int) -> None:
@@ -125,12 +124,9 @@ def test_turns_have_only_so_long_to_finish(tmp_path: Path, grace: float, signals
         (["task.models={a: 'llm=claude'}"], "task.models: a: "),
     ],
 )
-def test_a_mistake_is_one_message(
-    tmp_path: Path, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in os.environ if name.endswith(("_KEY", "_TOKEN"))]:
-        monkeypatch.delenv(name)
-    done = run_here(["task=serve", "task.port=0", *arguments], tmp_path)
+def test_a_mistake_is_one_message(tmp_path: Path, arguments: list[str], said: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.endswith(("_KEY", "_TOKEN"))}
+    done = run_convrag(["task=serve", "task.port=0", *arguments], tmp_path, environment=environment, timeout=60)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -141,14 +137,13 @@ def test_a_mistake_is_one_message(
 def test_a_taken_port_is_one_message(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run_here(["task=serve", f"task.port={port}"], tmp_path)
+        done = run_convrag(["task=serve", f"task.port={port}"], tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"convrag: task.host=127.0.0.1 task.port={port}: this address cannot be used: ")
     assert done.stderr.endswith("; task.port=0 takes a free port\n")
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_a_folder_of_presets_is_a_model_for_each(tmp_path: Path) -> None:
     (tmp_path / "mine/short").mkdir(parents=True)
     for name, rewriter in (("one", "none"), ("two", "last_n")):
@@ -166,7 +161,6 @@ def test_a_folder_of_presets_is_a_model_for_each(tmp_path: Path) -> None:
         assert command.stop()[0] == 0
 
 
-@pytest.mark.slow
 def test_with_a_token_another_address_is_served(tmp_path: Path) -> None:
     token = "a-token-that-is-long-enough"
     with serve_command(
