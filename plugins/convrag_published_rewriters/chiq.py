@@ -15,7 +15,7 @@ class CHIQRewriter(JsonRewriter):
 
     The model makes the question unambiguous, expands the last answer, guesses an answer, says whether the topic has
     changed, and summarises the history, each by a request of its own. After a change of topic the last exchange is
-    shown alone. Of the enhanced history come a rewrite ("rewrite") and a query with the words of likely passages ("search");
+    shown alone. Of the enhanced history come a rewrite ("rewrite") and the words of likely passages ("search");
     "fusion" searches for both, each by itself with retriever=fused. What fails is left out and named in the trace;
     where no query comes of it, the question is searched for as it stands, and the record says why. So is the first
     question of a conversation, for which nothing is asked.

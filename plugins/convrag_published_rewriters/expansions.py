@@ -20,7 +20,7 @@ class ExpansionRewriter(JsonRewriter):
     it stands, and the record says why.
 
     Source: Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels"; Wang et al. 2023,
-    "Query2doc". Both have single questions: of a follow-up the question that stands alone is asked for first. The prompts are ours.
+    "Query2doc". Both have single questions: a follow-up is rewritten first. The prompts are ours.
 
     Args:
         llm: a language model.

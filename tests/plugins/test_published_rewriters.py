@@ -1,0 +1,203 @@
+"""Rewriters of papers: LLM4CS, CHIQ, HyDE, Query2doc, RAG-Fusion and best of n, with scripted replies."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from convrag import Query, Question, Rewrite, Rewriter, Store, Turn
+from convrag.api.errors import LLMError, RunStopped
+from convrag.api.types import Completion, Prompt
+from convrag.config.compose import compose
+from convrag.testing import LetterEmbedder, RecordedLLM, RewriterContract, TinyDataset
+from convrag.turn.wiring import Wiring
+from convrag_fusion.retriever import group_queries
+from convrag_published_rewriters.best_of_n import BestOfNRewriter
+from convrag_published_rewriters.chiq import ENHANCEMENTS, CHIQRewriter
+from convrag_published_rewriters.expansions import ExpansionRewriter, RAGFusionRewriter
+from convrag_published_rewriters.llm4cs import LLM4CSRewriter
+from convrag_retrieval.bm25 import BM25Retriever
+
+HISTORY = (
+    Turn("c<::>1", "What is green tea?", "It is unoxidised tea."),
+    Turn("c<::>2", "How do I heat a kettle?", "On a stove."),
+)
+ASKED = Question("Is copper better for it?", "c", "c<::>3", number=3, history=HISTORY)
+FULL = json.dumps({"question": "Is copper better for kettles?", "text": "Copper heats a kettle evenly.", "switched": True,
+                   "queries": ["copper kettle heat", "kettle materials", "kettle materials"]})  # fmt: skip
+
+
+class Scripted(RecordedLLM):
+    """Replies by the step of the prompt and the attempt; what is no text is raised."""
+
+    def __init__(self, script: Callable[[str, int], Any] = lambda step, attempt: FULL) -> None:
+        super().__init__(replies={})
+        self.script = script
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.prompts.append(prompt)
+        reply = self.script(prompt.inputs.get("step", ""), prompt.attempt)
+        if isinstance(reply, Exception):
+            raise reply
+        return Completion(reply)
+
+
+def say(**fields: object) -> str:
+    return json.dumps(fields)
+
+
+def numbered(step: str, attempt: int) -> str:
+    return say(question=f"question {attempt}", text=f"text {attempt}")
+
+
+def llm4cs(script: Callable[[str, int], Any] = numbered, **parameters: Any) -> LLM4CSRewriter:
+    return LLM4CSRewriter(llm=Scripted(script), embedder=LetterEmbedder(), **parameters)
+
+
+class TestLLM4CS(RewriterContract):
+    def make(self) -> LLM4CSRewriter:
+        return LLM4CSRewriter(llm=RecordedLLM(replies={"": FULL}), embedder=LetterEmbedder())
+
+
+class TestCHIQ(RewriterContract):
+    def make(self) -> CHIQRewriter:
+        return CHIQRewriter(llm=RecordedLLM(replies={"": FULL}))
+
+
+class TestHyDE(RewriterContract):
+    def make(self) -> ExpansionRewriter:
+        return ExpansionRewriter(llm=RecordedLLM(replies={"": FULL}))
+
+
+class TestRAGFusion(RewriterContract):
+    def make(self) -> RAGFusionRewriter:
+        return RAGFusionRewriter(llm=RecordedLLM(replies={"": FULL}))
+
+
+class TestBestOfN(RewriterContract):
+    @pytest.fixture(autouse=True)
+    def _take_store(self, convrag_store: Store) -> None:
+        self.store = convrag_store
+
+    def make(self) -> BestOfNRewriter:
+        retriever = BM25Retriever(dataset=TinyDataset(), store=self.store)
+        return BestOfNRewriter(base=TestRAGFusion().make(), retriever=retriever)
+
+
+def test_llm4cs_gives_rewrites_and_answers_of_equal_weight_as_a_source_each() -> None:
+    rewrite = llm4cs(n=2).rewrite(ASKED)
+    assert rewrite.queries == tuple(
+        Query(f"{kind} {n}", 0.25, search=search, source=f"sample{n + 1}")
+        for n in range(2)
+        for kind, search in (("question", "any"), ("text", "dense"))
+    )
+    assert len(group_queries(rewrite.queries)) == 2
+
+
+def test_an_answer_is_asked_for_by_the_rewrite_and_each_sample_is_an_attempt() -> None:
+    rewriter = llm4cs(prompting="rewrite_then_response", n=2)
+    rewriter.rewrite(ASKED)
+    prompts = [(each.inputs["step"], each.attempt, each.sampling["temperature"]) for each in rewriter.llm.prompts]  # type: ignore[attr-defined]
+    assert sorted(prompts) == [(step, n, 0.7) for step in ("response", "rewrite") for n in range(2)]
+    asked = {each.messages[-1].content.splitlines()[-1] for each in rewriter.llm.prompts}  # type: ignore[attr-defined]
+    assert asked == {"The question: question 0", "The question: question 1", "The question: Is copper better for it?"}
+
+
+def test_self_consistency_keeps_the_sample_in_the_middle_and_max_asks_once() -> None:
+    texts = ["zzz", "kettle", "kettles"]
+    central = llm4cs(lambda step, n: say(question=texts[n], text=str(n)), aggregation="self_consistency", n=3)
+    assert [(query.text, query.weight) for query in central.rewrite(ASKED).queries] == [("kettle", 0.5), ("1", 0.5)]
+    likeliest = llm4cs(aggregation="max", prompting="rewrite")
+    assert likeliest.rewrite(ASKED).queries == (Query("question 0", source="sample1"),)
+    assert [each.sampling["temperature"] for each in likeliest.llm.prompts] == [0.0]  # type: ignore[attr-defined]
+
+
+def test_a_sample_that_fails_is_left_out() -> None:
+    rewrite = llm4cs(lambda step, n: LLMError("busy") if n == 0 else numbered(step, n), n=2).rewrite(ASKED)
+    assert [query.text for query in rewrite.queries] == ["question 1", "text 1"]
+    assert rewrite.trace["failures"] == ["busy"]
+    assert not rewrite.fallback
+
+
+def test_hyde_averages_the_question_with_passages_and_query2doc_adds_their_words() -> None:
+    hyde = ExpansionRewriter(llm=Scripted(numbered), n=3).rewrite(ASKED)
+    dense = [Query(f"text {n}", 0.25, search="dense", source="hyde") for n in range(3)]
+    assert hyde.queries == (Query("question 0", 0.25, source="hyde"), *dense)
+    doc = ExpansionRewriter(llm=Scripted(numbered), form="query2doc", n=1).rewrite(replace(ASKED, history=()))
+    kinds = [(query.text, query.weight, query.search) for query in doc.queries]
+    question = ASKED.text
+    assert kinds == [(question, 5, "lexical"), ("text 0", 1, "lexical"), (f"{question} text 0", 1, "dense")]
+
+
+def test_rag_fusion_searches_for_each_different_query_by_itself() -> None:
+    rewrite = RAGFusionRewriter(llm=Scripted()).rewrite(ASKED)
+    wanted = ["Is copper better for kettles?", "copper kettle heat", "kettle materials"]
+    assert rewrite.queries == tuple(Query(text, source=f"query{n}") for n, text in enumerate(wanted))
+    assert len(group_queries(rewrite.queries)) == 3
+
+
+def test_chiq_rewrites_from_what_it_found_out() -> None:
+    llm = Scripted(lambda step, n: say(question=f"<{step}>", text=f"<{step}>", switched=True))
+    rewrite = CHIQRewriter(llm=llm).rewrite(ASKED)
+    assert rewrite.queries == (Query("<rewrite>", source="rewrite"), Query("<search>", source="search"))
+    shown = next(each for each in llm.prompts if each.inputs["step"] == "rewrite").messages[-1].content
+    assert all(f"<{step}>" in shown for step in set(ENHANCEMENTS) - {"switch"})
+    assert "green tea" not in shown, "after a change of topic the last exchange alone is shown"
+    assert "On a stove." not in shown, "the last answer is expanded"
+
+
+def test_chiq_does_without_what_fails() -> None:
+    llm = Scripted(lambda step, n: LLMError("busy") if step in ("switch", "search") else FULL)
+    rewrite = CHIQRewriter(llm=llm).rewrite(ASKED)
+    assert [query.source for query in rewrite.queries] == ["rewrite"]
+    assert rewrite.trace["failures"] == {"switch": "busy", "search": "busy"}
+    assert "green tea" in llm.prompts[-1].messages[-1].content
+
+
+class Given(Rewriter):
+    def __init__(self, *queries: Query) -> None:
+        self.queries = queries
+
+    def rewrite(self, question: Question) -> Rewrite:
+        return Rewrite(self.queries, {"made": 1})
+
+
+def test_the_best_of_n_finds_what_the_others_find(convrag_store: Store) -> None:
+    retriever = BM25Retriever(dataset=TinyDataset(), store=convrag_store)
+    stray, good, same = (
+        Query("zebra", source="a"),
+        Query("copper kettle", source="b"),
+        Query("kettle copper", source="c"),
+    )
+    rewrite = BestOfNRewriter(base=Given(stray, good, same), retriever=retriever).rewrite(ASKED)
+    assert rewrite.queries == (Query("copper kettle", turn_id="c<::>3"),)
+    assert [row["agreement"] for row in rewrite.trace["candidates"]] == [0.0, 0.5, 0.5]
+    alone = BestOfNRewriter(base=Given(stray), retriever=retriever).rewrite(ASKED)
+    assert alone.queries == (stray,)
+
+
+MAKERS: list[Callable[[Any], Rewriter]] = [
+    lambda llm: LLM4CSRewriter(llm=llm, embedder=LetterEmbedder()),
+    lambda llm: CHIQRewriter(llm=llm),
+    lambda llm: ExpansionRewriter(llm=llm),
+    lambda llm: RAGFusionRewriter(llm=llm),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("reply", ["I cannot.", "[]", say(question=" ", text="", queries=[]), LLMError("no reply")])
+def test_what_cannot_be_used_leaves_the_question(make: Callable[[Any], Rewriter], reply: Any) -> None:
+    rewrite = make(Scripted(lambda step, attempt: reply)).rewrite(ASKED)
+    assert rewrite.queries == (Query(ASKED.text),)
+    assert rewrite.fallback
+    with pytest.raises(RunStopped):
+        make(Scripted(lambda step, attempt: RunStopped("too dear"))).rewrite(ASKED)
+
+
+@pytest.mark.parametrize("option", ["llm4cs", "chiq", "hyde", "query2doc", "rag_fusion", "best_of_n"])
+def test_without_a_language_model_each_says_so(option: str) -> None:
+    rewriter = Wiring(compose(f"rewriter={option}", "tracker=none")).get("rewriter")
+    (problem,) = (rewriter.base if option == "best_of_n" else rewriter).check()
+    assert "it asks a language model, and the llm is none" in problem
