@@ -34,7 +34,7 @@ class BestOfNRewriter(Rewriter):
         self.depth = depth
 
     def rewrite(self, question: Question) -> Rewrite:
-        """What the base asks, and a search for each different rewrite; none where there is one rewrite."""
+        """What the base asks, and a search for each rewrite; none where there is one rewrite."""
         rewrite = self.base.rewrite(question)
         candidates: dict[object, list[Query]] = {}
         for number, query in enumerate(rewrite.queries):
@@ -42,12 +42,9 @@ class BestOfNRewriter(Rewriter):
             candidates.setdefault(query.source or number, []).append(placed)
         if len(candidates) == 1:
             return rewrite
-        found: dict[tuple[Query, ...], list[str]] = {}
-        for unit in map(tuple, candidates.values()):
-            if unit not in found:
-                found[unit] = [hit.passage.id for hit in self.retriever.retrieve(unit, self.depth)]
         units = [tuple(queries) for queries in candidates.values()]
-        scores = [round(score, 6) for score in measure_agreement([found[unit] for unit in units], self.depth)]
+        rankings = [[hit.passage.id for hit in self.retriever.retrieve(unit, self.depth)] for unit in units]
+        scores = [round(score, 6) for score in measure_agreement(rankings, self.depth)]
         kept = scores.index(max(scores))
         rows = [{"query": unit[0].text, "agreement": score} for unit, score in zip(units, scores, strict=True)]
         trace: dict[str, Any] = {**rewrite.trace, "candidates": rows, "kept": kept}

@@ -1,7 +1,7 @@
 """`rewriter=chiq`: the history is enhanced in five ways before the question is rewritten (CHIQ)."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite
 from convrag.sdk.llm_rewriter import JsonRewriter
@@ -56,9 +56,7 @@ class CHIQRewriter(JsonRewriter):
         failures: dict[str, str] = {}
         enhanced = self._ask_all(question, ENHANCEMENTS, {}, failures)
         texts = self._ask_all(question, self.wanted, enhanced, failures)
-        trace: dict[str, Any] = {"prompt": self.template.hash, "enhanced": enhanced}
-        if failures:
-            trace["failures"] = failures
+        trace = {"prompt": self.template.hash, "enhanced": enhanced, "failures": failures}
         if not texts:
             return Rewrite.of(question.text, fallback=failures[self.wanted[0]], **trace)
         return Rewrite(tuple(Query(str(text), source=name) for name, text in texts.items()), trace)
@@ -67,15 +65,17 @@ class CHIQRewriter(JsonRewriter):
         self, question: Question, steps: tuple[str, ...], enhanced: dict[str, str | bool], failures: dict[str, str]
     ) -> dict[str, str | bool]:
         """Step -> the model's reply. Steps that fail are left out, and added to the failures."""
+        from pydantic import BaseModel
+
         from convrag_published_rewriters.replies import QuestionReply, SwitchReply, TextReply
+
+        forms: dict[str, type[BaseModel]] = dict.fromkeys(("expansion", "response", "summary"), TextReply)
+        forms["switch"] = SwitchReply
 
         def ask(step: str) -> str | bool | LLMError:
             try:
-                if step == "switch":
-                    return self.ask(question, SwitchReply, step=step, enhanced=enhanced).switched
-                if step in ("expansion", "response", "summary"):
-                    return self.ask(question, TextReply, step=step, enhanced=enhanced).text
-                return self.ask(question, QuestionReply, step=step, enhanced=enhanced).question
+                reply = self.ask(question, forms.get(step, QuestionReply), step=step, enhanced=enhanced)
+                return next(value for _, value in reply)
             except LLMError as error:
                 return error
 

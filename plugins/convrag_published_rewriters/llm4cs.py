@@ -1,6 +1,6 @@
 """`rewriter=llm4cs`: several sampled rewrites and answers of a language model, made one search (LLM4CS)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -80,13 +80,13 @@ class LLM4CSRewriter(JsonRewriter):
         drawn = list(map_parallel(lambda attempt: self._draw(question, attempt), range(self.n)))
         samples = [sample for sample in drawn if sample.question]
         failures = [sample.failure for sample in drawn if sample.failure]
-        trace: dict[str, Any] = {"prompt": self.template.hash, "samples": [list(sample[:2]) for sample in samples]}
-        if failures:
-            trace["failures"] = failures
+        texts = [list(sample[:2]) for sample in samples]
+        trace: dict[str, Any] = {"prompt": self.template.hash, "samples": texts, "failures": failures}
         if not samples:
             return Rewrite.of(question.text, fallback=failures[0], **trace)
         if self.aggregation == "self_consistency":
-            trace["kept"] = kept = find_most_central(self.embedder, [sample.question for sample in samples])
+            rows = self.embedder.embed([sample.question for sample in samples], query=True)
+            trace["kept"] = kept = int((rows @ rows.mean(axis=0)).round(6).argmax())  # the first of equal ones
             samples = [samples[kept]]
         weight = 1 / sum(1 + bool(sample.answer) for sample in samples)
         queries = []
@@ -112,9 +112,3 @@ class LLM4CSRewriter(JsonRewriter):
             return Sample(text, self.ask(question, TextReply, attempt, step="response", standalone=text).text)
         except LLMError as error:
             return Sample(text, failure=str(error))
-
-
-def find_most_central(embedder: Embedder, texts: Sequence[str]) -> int:
-    """Find the text whose vector is nearest to the mean of all, by cosine; the first of several."""
-    rows = embedder.embed(texts, query=True)
-    return int((rows @ rows.mean(axis=0)).round(6).argmax())

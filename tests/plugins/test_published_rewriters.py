@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from convrag import Query, Question, Rewrite, Rewriter, Store, Turn
+from convrag import Pipeline, Query, Question, Rewrite, Rewriter, Store, Turn
 from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Completion, Prompt
 from convrag.config.compose import compose
 from convrag.testing import LetterEmbedder, RecordedLLM, RewriterContract, TinyDataset
 from convrag.turn.wiring import Wiring
-from convrag_fusion.retriever import group_queries
+from convrag_basics.contexts import FullContext
+from convrag_basics.stages import NoGenerator, NoRanker
+from convrag_datasets.jsonl import SampleDataset
+from convrag_fusion.retriever import FusedRetriever, group_queries
 from convrag_published_rewriters.best_of_n import BestOfNRewriter
 from convrag_published_rewriters.chiq import ENHANCEMENTS, CHIQRewriter
 from convrag_published_rewriters.expansions import ExpansionRewriter, RAGFusionRewriter
@@ -25,8 +28,8 @@ HISTORY = (
     Turn("c<::>2", "How do I heat a kettle?", "On a stove."),
 )
 ASKED = Question("Is copper better for it?", "c", "c<::>3", number=3, history=HISTORY)
-FULL = json.dumps({"question": "Is copper better for kettles?", "text": "Copper heats a kettle evenly.", "switched": True,
-                   "queries": ["copper kettle heat", "kettle materials", "kettle materials"]})  # fmt: skip
+REPLY = {"question": "Is copper better for kettles?", "text": "Copper heats evenly.", "switched": True}
+FULL = json.dumps(REPLY | {"queries": ["copper kettle heat", "kettle materials", "kettle materials"]})
 
 
 class Scripted(RecordedLLM):
@@ -117,8 +120,7 @@ def test_self_consistency_keeps_the_sample_in_the_middle_and_max_asks_once() -> 
 def test_a_sample_that_fails_is_left_out() -> None:
     rewrite = llm4cs(lambda step, n: LLMError("busy") if n == 0 else numbered(step, n), n=2).rewrite(ASKED)
     assert [query.text for query in rewrite.queries] == ["question 1", "text 1"]
-    assert rewrite.trace["failures"] == ["busy"]
-    assert not rewrite.fallback
+    assert (rewrite.trace["failures"], rewrite.fallback) == (["busy"], "")
 
 
 def test_hyde_averages_the_question_with_passages_and_query2doc_adds_their_words() -> None:
@@ -201,3 +203,15 @@ def test_without_a_language_model_each_says_so(option: str) -> None:
     rewriter = Wiring(compose(f"rewriter={option}", "tracker=none")).get("rewriter")
     (problem,) = (rewriter.base if option == "best_of_n" else rewriter).check()
     assert "it asks a language model, and the llm is none" in problem
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_turn_of_the_sample_is_searched_by_all_queries(make: Callable[[Any], Rewriter], convrag_store: Store) -> None:
+    dataset = SampleDataset()
+    retriever = FusedRetriever(base=BM25Retriever(dataset=dataset, store=convrag_store))
+    stages = {"reranker": NoRanker(), "context": FullContext(), "generator": NoGenerator()}
+    pipeline = Pipeline(rewriter=make(Scripted()), retriever=retriever, domains=dataset.domains(), **stages)  # type: ignore[arg-type]
+    question = next(iter(dataset.conversations())).turns[0].question
+    records = [pipeline.turn("c", each) for each in (question, "Is copper better for it?")]
+    assert [record.error for record in records] == ["", ""]
+    assert records[1].rewritten_query == "Is copper better for kettles?"
