@@ -106,8 +106,7 @@ class JsonRewriter(Rewriter):
 
         history = format_exchanges(question.history)
         prompt = self.template.render(self.sampling, question=question.text, history=history, **inputs)
-        prompt = replace(prompt, attempt=attempt)
-        return ask_json(self.llm, add_profile(prompt, question.profile), form)
+        return ask_json(self.llm, add_profile(replace(prompt, attempt=attempt), question.profile), form)
 
 
 def format_exchanges(turns: Iterable[Turn]) -> list[dict[str, str]]:

@@ -1,7 +1,7 @@
 """`rewriter=chiq`: the history is enhanced in five ways before the question is rewritten (CHIQ)."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite
 from convrag.sdk.llm_rewriter import JsonRewriter
@@ -65,17 +65,14 @@ class CHIQRewriter(JsonRewriter):
         self, question: Question, steps: tuple[str, ...], enhanced: dict[str, str | bool], failures: dict[str, str]
     ) -> dict[str, str | bool]:
         """Step -> the model's reply. Steps that fail are left out, and added to the failures."""
-        from pydantic import BaseModel
-
         from convrag_published_rewriters.replies import QuestionReply, SwitchReply, TextReply
 
-        forms: dict[str, type[BaseModel]] = dict.fromkeys(("expansion", "response", "summary"), TextReply)
-        forms["switch"] = SwitchReply
+        forms: dict[str, Any] = {"switch": SwitchReply} | dict.fromkeys(("expansion", "response", "summary"), TextReply)
 
         def ask(step: str) -> str | bool | LLMError:
             try:
                 reply = self.ask(question, forms.get(step, QuestionReply), step=step, enhanced=enhanced)
-                return next(value for _, value in reply)
+                return cast(str | bool, next(value for _, value in reply))
             except LLMError as error:
                 return error
 

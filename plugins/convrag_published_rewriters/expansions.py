@@ -67,8 +67,8 @@ class ExpansionRewriter(JsonRewriter):
             share = 1 / (1 + self.n)
             queries = [Query(text, share), *(Query(each, share, search="dense") for each in passages)]
         else:
-            words = [Query(each, 1 / self.n, search="lexical") for each in passages]
-            queries = [Query(text, 5.0, search="lexical"), *words, Query(" ".join([text, *passages]), search="dense")]
+            queries = [Query(each, 1 / self.n, search="lexical") for each in passages]
+            queries = [Query(text, 5.0, search="lexical"), *queries, Query(" ".join([text, *passages]), search="dense")]
         group = tuple(replace(query, source=self.form) for query in queries)  # retriever=fused searches for it at once
         return Rewrite(group, {"prompt": self.template.hash, "passages": passages})
 

@@ -80,8 +80,11 @@ class LLM4CSRewriter(JsonRewriter):
         drawn = list(map_parallel(lambda attempt: self._draw(question, attempt), range(self.n)))
         samples = [sample for sample in drawn if sample.question]
         failures = [sample.failure for sample in drawn if sample.failure]
-        texts = [list(sample[:2]) for sample in samples]
-        trace: dict[str, Any] = {"prompt": self.template.hash, "samples": texts, "failures": failures}
+        trace: dict[str, Any] = {
+            "prompt": self.template.hash,
+            "samples": [each[:2] for each in samples],
+            "failures": failures,
+        }
         if not samples:
             return Rewrite.of(question.text, fallback=failures[0], **trace)
         if self.aggregation == "self_consistency":

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convrag import Pipeline, Query, Question, Rewrite, Rewriter, Store, Turn
+from convrag import Pipeline, Query, Question, Rewriter, Store, Turn
 from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Completion, Prompt
 from convrag.config.compose import compose
@@ -91,12 +91,9 @@ class TestBestOfN(RewriterContract):
 
 def test_llm4cs_gives_rewrites_and_answers_of_equal_weight_as_a_source_each() -> None:
     rewrite = llm4cs(n=2).rewrite(ASKED)
-    assert rewrite.queries == tuple(
-        Query(f"{kind} {n}", 0.25, search=search, source=f"sample{n + 1}")
-        for n in range(2)
-        for kind, search in (("question", "any"), ("text", "dense"))
-    )
-    assert len(group_queries(rewrite.queries)) == 2
+    first = (Query("question 0", 0.25, source="sample1"), Query("text 0", 0.25, search="dense", source="sample1"))
+    assert rewrite.queries[:2] == first
+    assert [group.weight for group in group_queries(rewrite.queries)] == [0.25, 0.25]
 
 
 def test_an_answer_is_asked_for_by_the_rewrite_and_each_sample_is_an_attempt() -> None:
@@ -129,15 +126,13 @@ def test_hyde_averages_the_question_with_passages_and_query2doc_adds_their_words
     assert hyde.queries == (Query("question 0", 0.25, source="hyde"), *dense)
     doc = ExpansionRewriter(llm=Scripted(numbered), form="query2doc", n=1).rewrite(replace(ASKED, history=()))
     kinds = [(query.text, query.weight, query.search) for query in doc.queries]
-    question = ASKED.text
-    assert kinds == [(question, 5, "lexical"), ("text 0", 1, "lexical"), (f"{question} text 0", 1, "dense")]
+    assert kinds == [(ASKED.text, 5, "lexical"), ("text 0", 1, "lexical"), (f"{ASKED.text} text 0", 1, "dense")]
 
 
 def test_rag_fusion_searches_for_each_different_query_by_itself() -> None:
     rewrite = RAGFusionRewriter(llm=Scripted()).rewrite(ASKED)
     wanted = ["Is copper better for kettles?", "copper kettle heat", "kettle materials"]
     assert rewrite.queries == tuple(Query(text, source=f"query{n}") for n, text in enumerate(wanted))
-    assert len(group_queries(rewrite.queries)) == 3
 
 
 def test_chiq_rewrites_from_what_it_found_out() -> None:
@@ -158,26 +153,12 @@ def test_chiq_does_without_what_fails() -> None:
     assert "green tea" in llm.prompts[-1].messages[-1].content
 
 
-class Given(Rewriter):
-    def __init__(self, *queries: Query) -> None:
-        self.queries = queries
-
-    def rewrite(self, question: Question) -> Rewrite:
-        return Rewrite(self.queries, {"made": 1})
-
-
 def test_the_best_of_n_finds_what_the_others_find(convrag_store: Store) -> None:
+    base = RAGFusionRewriter(llm=Scripted(lambda *_: say(question="zebra", queries=["copper kettle", "kettle copper"])))
     retriever = BM25Retriever(dataset=TinyDataset(), store=convrag_store)
-    stray, good, same = (
-        Query("zebra", source="a"),
-        Query("copper kettle", source="b"),
-        Query("kettle copper", source="c"),
-    )
-    rewrite = BestOfNRewriter(base=Given(stray, good, same), retriever=retriever).rewrite(ASKED)
+    rewrite = BestOfNRewriter(base=base, retriever=retriever).rewrite(ASKED)
     assert rewrite.queries == (Query("copper kettle", turn_id="c<::>3"),)
     assert [row["agreement"] for row in rewrite.trace["candidates"]] == [0.0, 0.5, 0.5]
-    alone = BestOfNRewriter(base=Given(stray), retriever=retriever).rewrite(ASKED)
-    assert alone.queries == (stray,)
 
 
 MAKERS: list[Callable[[Any], Rewriter]] = [
@@ -192,8 +173,7 @@ MAKERS: list[Callable[[Any], Rewriter]] = [
 @pytest.mark.parametrize("reply", ["I cannot.", "[]", say(question=" ", text="", queries=[]), LLMError("no reply")])
 def test_what_cannot_be_used_leaves_the_question(make: Callable[[Any], Rewriter], reply: Any) -> None:
     rewrite = make(Scripted(lambda step, attempt: reply)).rewrite(ASKED)
-    assert rewrite.queries == (Query(ASKED.text),)
-    assert rewrite.fallback
+    assert (rewrite.queries, bool(rewrite.fallback)) == ((Query(ASKED.text),), True)
     with pytest.raises(RunStopped):
         make(Scripted(lambda step, attempt: RunStopped("too dear"))).rewrite(ASKED)
 
