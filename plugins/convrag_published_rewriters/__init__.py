@@ -1,9 +1,8 @@
-"""Rewriters of papers, under the names that people search for: LLM4CS, CHIQ, HyDE, Query2doc, RAG-Fusion, best of n."""
+"""Rewriters of papers, under the names that people search for: LLM4CS, CHIQ, HyDE, RAG-Fusion, best of n."""
 
 from convrag import Register, hookimpl
 
 _LLM4CS = "convrag_published_rewriters.llm4cs:LLM4CSRewriter"
-_EXPANSION = "convrag_published_rewriters.expansions:ExpansionRewriter"
 
 
 @hookimpl
@@ -12,7 +11,6 @@ def convrag_register(register: Register) -> None:
     register("rewriter", "llm4cs", _LLM4CS)
     register("rewriter", "llm4cs_rewrites", _LLM4CS, prompting="rewrite")
     register("rewriter", "chiq", "convrag_published_rewriters.chiq:CHIQRewriter")
-    register("rewriter", "hyde", _EXPANSION)
-    register("rewriter", "query2doc", _EXPANSION, form="query2doc", n=1)
+    register("rewriter", "hyde", "convrag_published_rewriters.expansions:HyDERewriter")
     register("rewriter", "rag_fusion", "convrag_published_rewriters.expansions:RAGFusionRewriter")
     register("rewriter", "best_of_n", "convrag_published_rewriters.best_of_n:BestOfNRewriter")

@@ -1,8 +1,7 @@
-"""`rewriter=hyde`, `rewriter=query2doc`: invented passages; `rewriter=rag_fusion`: several queries for one question."""
+"""`rewriter=hyde`: invented passages; `rewriter=rag_fusion`: several queries for one question."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from annotated_types import Ge
 
@@ -11,23 +10,20 @@ from convrag.sdk.llm_rewriter import JsonRewriter
 from convrag.sdk.parallel import map_parallel
 
 
-class ExpansionRewriter(JsonRewriter):
+class HyDERewriter(JsonRewriter):
     """Search for the question that stands alone, and for passages that a language model invents for it (HyDE).
 
-    "hyde" searches by vectors for the mean of the question and of n passages, and by words for the question. In
-    "query2doc" the passages are words to search for, too: by words, the question counts five times as much as they do
-    together, and by vectors, question and passages are one text. Where the model fails, the question is searched for as
-    it stands, and the record says why.
+    A search by vectors takes the mean of the question and of n passages, a search by words the question. Where the
+    model fails, the question is searched for as it stands, and the record says why.
 
-    Source: Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels"; Wang et al. 2023,
-    "Query2doc". Both have single questions: a follow-up is rewritten first. The prompts are ours.
+    Source: Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels". It has single questions: a
+    follow-up is rewritten first. The prompts are ours.
 
     Args:
         llm: a language model.
-        form: "hyde" or "query2doc".
-        n: passages, a request for each. Default: eight, as the authors of HyDE sampled; one for query2doc.
+        n: passages, a request for each. Default: eight, as its authors sampled.
         prompt: a Jinja file to use instead of this package's samples.jinja; see rewriter=llm4cs.
-        temperature: above 0, so that passages differ; None leaves it to the llm. Default: as in HyDE.
+        temperature: above 0, so that passages differ; None leaves it to the llm. Default: as its authors did.
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
     Raises:
@@ -38,7 +34,6 @@ class ExpansionRewriter(JsonRewriter):
         self,
         *,
         llm: LLM,
-        form: Literal["hyde", "query2doc"] = "hyde",
         n: Annotated[int, Ge(1)] = 8,
         prompt: Path | None = None,
         temperature: float | None = 0.7,
@@ -46,7 +41,6 @@ class ExpansionRewriter(JsonRewriter):
     ) -> None:
         template = PromptTemplate("samples", package="convrag_published_rewriters", path=prompt)
         super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
-        self.form = form
         self.n = n
 
     def rewrite(self, question: Question) -> Rewrite:
@@ -63,14 +57,10 @@ class ExpansionRewriter(JsonRewriter):
             passages = list(map_parallel(invent, range(self.n)))
         except LLMError as error:
             return Rewrite.of(question.text, fallback=str(error), prompt=self.template.hash)
-        if self.form == "hyde":
-            share = 1 / (1 + self.n)
-            queries = [Query(text, share), *(Query(each, share, search="dense") for each in passages)]
-        else:
-            queries = [Query(each, 1 / self.n, search="lexical") for each in passages]
-            queries = [Query(text, 5.0, search="lexical"), *queries, Query(" ".join([text, *passages]), search="dense")]
-        group = tuple(replace(query, source=self.form) for query in queries)  # retriever=fused searches for it at once
-        return Rewrite(group, {"prompt": self.template.hash, "passages": passages})
+        share = 1 / (1 + self.n)
+        dense = (Query(each, share, search="dense", source="hyde") for each in passages)
+        queries = (Query(text, share, source="hyde"), *dense)  # one source: retriever=fused searches for them at once
+        return Rewrite(queries, {"prompt": self.template.hash, "passages": passages})
 
 
 class RAGFusionRewriter(JsonRewriter):

@@ -1,8 +1,7 @@
-"""Rewriters of papers: LLM4CS, CHIQ, HyDE, Query2doc, RAG-Fusion and best of n, with scripted replies."""
+"""Rewriters of papers: LLM4CS, CHIQ, HyDE, RAG-Fusion and best of n, with scripted replies."""
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from convrag_datasets.jsonl import SampleDataset
 from convrag_fusion.retriever import FusedRetriever, group_queries
 from convrag_published_rewriters.best_of_n import BestOfNRewriter
 from convrag_published_rewriters.chiq import ENHANCEMENTS, CHIQRewriter
-from convrag_published_rewriters.expansions import ExpansionRewriter, RAGFusionRewriter
+from convrag_published_rewriters.expansions import HyDERewriter, RAGFusionRewriter
 from convrag_published_rewriters.llm4cs import LLM4CSRewriter
 from convrag_retrieval.bm25 import BM25Retriever
 
@@ -70,8 +69,8 @@ class TestCHIQ(RewriterContract):
 
 
 class TestHyDE(RewriterContract):
-    def make(self) -> ExpansionRewriter:
-        return ExpansionRewriter(llm=RecordedLLM(replies={"": FULL}))
+    def make(self) -> HyDERewriter:
+        return HyDERewriter(llm=RecordedLLM(replies={"": FULL}))
 
 
 class TestRAGFusion(RewriterContract):
@@ -120,13 +119,10 @@ def test_a_sample_that_fails_is_left_out() -> None:
     assert (rewrite.trace["failures"], rewrite.fallback) == (["busy"], "")
 
 
-def test_hyde_averages_the_question_with_passages_and_query2doc_adds_their_words() -> None:
-    hyde = ExpansionRewriter(llm=Scripted(numbered), n=3).rewrite(ASKED)
+def test_hyde_averages_the_question_with_passages() -> None:
+    hyde = HyDERewriter(llm=Scripted(numbered), n=3).rewrite(ASKED)
     dense = [Query(f"text {n}", 0.25, search="dense", source="hyde") for n in range(3)]
     assert hyde.queries == (Query("question 0", 0.25, source="hyde"), *dense)
-    doc = ExpansionRewriter(llm=Scripted(numbered), form="query2doc", n=1).rewrite(replace(ASKED, history=()))
-    kinds = [(query.text, query.weight, query.search) for query in doc.queries]
-    assert kinds == [(ASKED.text, 5, "lexical"), ("text 0", 1, "lexical"), (f"{ASKED.text} text 0", 1, "dense")]
 
 
 def test_rag_fusion_searches_for_each_different_query_by_itself() -> None:
@@ -164,7 +160,7 @@ def test_the_best_of_n_finds_what_the_others_find(convrag_store: Store) -> None:
 MAKERS: list[Callable[[Any], Rewriter]] = [
     lambda llm: LLM4CSRewriter(llm=llm, embedder=LetterEmbedder()),
     lambda llm: CHIQRewriter(llm=llm),
-    lambda llm: ExpansionRewriter(llm=llm),
+    lambda llm: HyDERewriter(llm=llm),
     lambda llm: RAGFusionRewriter(llm=llm),
 ]
 
@@ -178,7 +174,7 @@ def test_what_cannot_be_used_leaves_the_question(make: Callable[[Any], Rewriter]
         make(Scripted(lambda step, attempt: RunStopped("too dear"))).rewrite(ASKED)
 
 
-@pytest.mark.parametrize("option", ["llm4cs", "chiq", "hyde", "query2doc", "rag_fusion", "best_of_n"])
+@pytest.mark.parametrize("option", ["llm4cs", "chiq", "hyde", "rag_fusion", "best_of_n"])
 def test_without_a_language_model_each_says_so(option: str) -> None:
     rewriter = Wiring(compose(f"rewriter={option}", "tracker=none")).get("rewriter")
     (problem,) = (rewriter.base if option == "best_of_n" else rewriter).check()
