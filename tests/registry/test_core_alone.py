@@ -19,6 +19,9 @@ EXTRAS = dict.fromkeys(NEURAL, "neural") | {
     "retriever=elasticsearch": "elasticsearch",
     "retriever=elser": "elasticsearch",
     "retriever=opensearch": "opensearch",
+    "retriever=pgvector": "pgvector",
+    "retriever=qdrant": "qdrant",
+    "retriever=sparse": "neural",
     "task=mcp": "mcp",
     "task=serve": "serve",
 }
