@@ -181,6 +181,7 @@ def test_mlflow_is_not_imported_for_nothing(arguments: tuple[str, ...], tmp_path
     assert "MLflow is imported" not in watch(*arguments, folder=tmp_path)
 
 
+@pytest.mark.slow
 @IGNORED
 def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path) -> None:
     done = run_here([*QUICK, "tracker=none"], here)

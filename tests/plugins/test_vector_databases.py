@@ -79,6 +79,10 @@ class TestContract(RetrieverContract):
     def make(self) -> Retriever:
         return QdrantRetriever(dataset=Corpora(default=passages()), embedder=Words(), store=self.store)
 
+    @pytest.mark.slow  # qdrant-client takes long to be imported
+    def test_a_new_process_gives_the_same(self) -> None:
+        super().test_a_new_process_gives_the_same()
+
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("vectors", ["exact", "hnsw"])
