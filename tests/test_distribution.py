@@ -157,6 +157,7 @@ def test_each_file_that_says_a_version_says_this_one() -> None:
         assert needed.specifier.contains(convrag.__version__), example
 
 
+@pytest.mark.slow
 def test_it_runs_where_nothing_else_of_ours_is(python: Path, tmp_path: Path) -> None:
     where = run(
         python, "-c", "import convrag, convrag_kit; print(convrag.__file__, convrag_kit.__file__)", folder=tmp_path

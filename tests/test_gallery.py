@@ -61,6 +61,7 @@ def test_each_is_a_small_whole_package(name: str) -> None:
     assert made_for[0].specifier.contains(convrag_version("convrag"), prereleases=True)
 
 
+@pytest.mark.slow
 def test_each_passes_its_own_tests(environment: Environment) -> None:
     """All but one of maxsim's, which is run beside the other tests that import torch: in test_neural_rankers.py."""
     folders = [str(FOLDER / name / "tests") for name in GALLERY]
