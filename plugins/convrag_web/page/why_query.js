@@ -1,7 +1,7 @@
 /** Says why a query was searched for: what the rewriter decided, what of the conversation it used, and the weights. */
 
 import { make } from "../view/dom.js";
-import { describeSearch, renderSteps } from "../view/queries.js";
+import { describeSearch, renderSearches } from "../view/queries.js";
 
 const REASONS = {
   pronoun: "it has a pronoun",
@@ -25,7 +25,7 @@ export function explainQuery(record, earlier) {
     ...sayDecision(record, trace).map((sentence) => make("p", {}, sentence)),
     ...Object.entries(record.trace?.retriever?.read_as ?? {}).map(([word, near]) =>
       make("p", {}, `No passage has the word ${word}: ${near} was searched for.`)),
-    ...[renderSteps(record)].filter(Boolean),
+    ...[renderSearches(record)].filter(Boolean),
     ...showQueries(record.queries ?? []),
     ...showLinks(trace, earlier),
     ...showSelected(trace, earlier),

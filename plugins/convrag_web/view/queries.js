@@ -23,10 +23,10 @@ export function renderQueries(record, changed = new Set()) {
 }
 
 /** Show the searches of a turn one after the other, and why there was no further one; null where one was enough. */
-export function renderSteps(record) {
+export function renderSearches(record) {
   const { steps = [], why = "" } = record.trace?.search ?? {};
-  if (!steps.length && !why) return null;
-  const rows = steps.map((step) => make("li", {}, `${[...new Set(step.queries)].join("; ")} `,
+  if (steps.length < 2 && !why) return null;
+  const rows = steps.map((step, n) => make("li", {}, `${n + 1}. ${[...new Set(step.queries)].join("; ")} `,
     make("span", { class: "note" }, `${step.found ?? "none"} found${step.missing ? `; missing: ${step.missing}` : ""}`)));
   return make("div", {}, make("ol", { class: "queries" }, rows),
     why && make("p", { class: "note" }, `${steps.length ? "No further search" : "No search"}: ${why}`));

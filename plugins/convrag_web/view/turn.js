@@ -9,7 +9,7 @@ import { countOf, formatCost, formatSeconds } from "./format.js";
 import { getName } from "./names.js";
 import { numberPassages } from "./numbering.js";
 import { renderPassages } from "./passages.js";
-import { renderQueries, renderSteps, renderWhy } from "./queries.js";
+import { renderQueries, renderSearches, renderWhy } from "./queries.js";
 import { renderScores } from "./scores.js";
 import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
 
@@ -55,7 +55,7 @@ export function renderTurn(record, options = {}) {
     marks,
     section("Whether to answer", renderDecision(record)),
     renderAllScores(scores, measures, { others: otherScores, shares }),
-    section("Queries", renderQueries(record, changes.queries), renderSteps(record), record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record))),
+    section("Queries", renderSearches(record) ?? renderQueries(record, changes.queries), record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record))),
     (record.contexts || record.evidence) && section("Passages", passages.element),
     section("Sent to the model",
       record.evidence?.length > 0 && makeFold(`Evidence: ${countOf(record.evidence.length, "passage")}`, {}, renderEvidence(record)),
