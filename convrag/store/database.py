@@ -125,6 +125,11 @@ class SqliteEntries(ForkAware):
                     self._set_aside(file, damage)
                 with self._guard:
                     file = identify(self._file)
+                    if self._connection is not None and self._opened == file:
+                        return self._connection.execute(sql, values).fetchall()
+                # SQLite opens the log by its name: while a file is renamed, that would be another file's.
+                with self._locks.lock_keys([FILE]), self._guard:
+                    file = identify(self._file)
                     return self._connect(file).execute(sql, values).fetchall()
             except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if damage or not _is_damage(error):
@@ -137,9 +142,8 @@ class SqliteEntries(ForkAware):
 
         It is a new one where the database was deleted, or another process has renamed it aside.
         """
-        if self._connection is not None and self._opened != file:
+        if self._connection is None or self._opened != file:
             self._disconnect()
-        if self._connection is None:
             self.path.mkdir(parents=True, exist_ok=True)
             self._connection = _open_database(self._file)
             self._opened = identify(self._file)
