@@ -95,11 +95,6 @@ def format_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Ht
     return Html(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
 
 
-def format_details(summary: object, content: str) -> Html:
-    """Format a part that is opened by a click; `content` is HTML."""
-    return Html(f"<details><summary>{format_text(summary)}</summary>{content}</details>")
-
-
 def format_record_html(record: Any) -> str:
     """Format a record: question, answer, queries, the passages that the model saw, and what went wrong.
 
@@ -111,19 +106,16 @@ def format_record_html(record: Any) -> str:
     about += [(stage, f"{seconds:.3f} s") for stage, seconds in record.timings.items()]
     relevant = {passage_id for passage_id, grade in record.gold.items() if grade > 0}
     passages = _format_passages(record.evidence.items, record.answer, relevant)
-    title = f"{_count(record.evidence.items)}; {len(record.hits)} retrieved"
-    return f"<div>{format_table((), about)}{_format_queries(record.queries)}{format_details(title, passages)}</div>"
+    number = len(record.evidence.items)
+    shown = f"{number} passage{'s' * (number != 1)}" + f", the first {_SHOWN}" * (number > _SHOWN)
+    details = f"<details><summary>{shown}; {len(record.hits)} retrieved</summary>{passages}</details>"
+    return f"<div>{format_table((), about)}{_format_queries(record.queries)}{details}</div>"
 
 
 def _format_queries(queries: Iterable[Any]) -> Html:
     """Format queries as a table: the text, which search it is for, which rewriter made it, and the weight."""
     rows = [(query.text, query.search, query.source, f"{query.weight:.3g}") for query in queries]
     return format_table(("Query", "Search", "Rewriter", "Weight"), rows)
-
-
-def _count(items: Sequence[Any]) -> str:
-    more = f", the first {_SHOWN}" if len(items) > _SHOWN else ""
-    return f"{len(items)} passage{'s' * (len(items) != 1)}{more}"
 
 
 def _format_passages(items: Sequence[Any], answer: Any = None, relevant: Collection[str] = ()) -> Html:

@@ -149,7 +149,7 @@ class Search(Stage):
         Args:
             question: the question of the turn; `question.standalone` is its rewrite.
             steps: that were made in this turn, with what they found.
-            seconds: since the turn began.
+            seconds: that the stages of the turn have taken so far.
         """
 
     def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
@@ -173,6 +173,9 @@ class Search(Stage):
 class Retriever(Stage):
     """Finds passages for queries."""
 
+    reads_conversation: bool = False
+    """Whether `retrieve_for` reads more of a turn than its queries; one that searches with others asks them so then."""
+
     @abstractmethod
     @remembered()
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
@@ -190,7 +193,8 @@ class Retriever(Stage):
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
         """Return passages as `retrieve` does, for the question of a turn. By default, for its queries alone.
 
-        Override it where the encoder of queries reads the whole conversation: make a query of `retrieve`, which is
+        Override it, and set `reads_conversation`, where the encoder of queries reads the whole conversation: make a
+        query of `retrieve`, which is
         remembered, of what it reads: `retriever=sparse retriever.query=conversation` joins the question and the history
         as its model was trained, and calls `retrieve` with this text as the only query.
         """

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from convrag.api.types import Passage, Question, Turn
 from convrag.sdk.frequencies import find_source
@@ -155,12 +156,13 @@ def is_courtesy(utterance: str) -> bool:
     return bool(words & _WORDS["courtesies"]) and words <= _WORDS["courtesies"] | _WORDS["beside courtesies"]
 
 
-def speaks_of_answer(utterance: str) -> bool:
-    """Whether an English utterance speaks of nothing but the form of an answer: "Make it shorter, please."."""
+def speaks_of_answer(utterance: str) -> Literal["", "length", "form"]:
+    """Tell whether an English utterance speaks of nothing but an answer's length ("Make it shorter"), or its form."""
     words = set(re.findall(r"[\w']+", utterance.lower()))
-    return bool(words & (form := _WORDS["about the form of an answer"])) and (
-        words <= form | _WORDS["beside the form of an answer"]
-    )
+    length, form = _WORDS["about the length of an answer"], _WORDS["about the form of an answer"]
+    if not words <= length | form | _WORDS["beside the form of an answer"]:
+        return ""
+    return "form" if words & form else "length" if words & length else ""
 
 
 def understand(question: Question) -> Question:

@@ -33,7 +33,7 @@ from convrag.sdk.matching import (
     read_question,
 )
 from convrag.sdk.printable import format_line
-from convrag.sdk.sentences import find_sentence_spans, remove_citations
+from convrag.sdk.sentences import get_first_sentence, remove_citations
 from convrag.sdk.transcript import name_passage
 from convrag.sdk.words import UNSPACED, find_content_words, find_stems, tell_language
 from convrag.store.store import Store
@@ -54,7 +54,7 @@ PARTLY = 0.7
 """The share of the question's words that a passage must have: with less, it is answered in part."""
 
 WITHOUT_MODEL = "Without a language model I can only quote the documents."
-"""What is said where a question asks for an answer in another form, and the last turn has none."""
+"""What is said where an answer is asked for in another form, or no answer can be made shorter."""
 
 UNCLEAR = 0.5
 """Of the signal `unclear`: with more, ask=always asks."""
@@ -227,10 +227,9 @@ class Decider:
         if self._may_decline and is_courtesy(text):
             thanked = re.search(r"\b(?:thank|thx|cheers)", text.lower())
             return Decision("conversational", {}, self.level, reply=COURTESIES[0 if thanked else 1])
-        if self.by_rules and self.level and question.history and speaks_of_answer(text):
-            last = remove_citations(question.history[-1].answer)
-            start, end = next(iter(find_sentence_spans(last)), (0, 0))
-            return Decision("conversational", {}, self.level, reply=last[start:end] or WITHOUT_MODEL)
+        if self.by_rules and self.level and question.history and (about := speaks_of_answer(text)):
+            first = get_first_sentence(remove_citations(question.history[-1].answer)) if about == "length" else ""
+            return Decision("conversational", {}, self.level, reply=first or WITHOUT_MODEL)
         frequencies = DocumentFrequencies()
         if self.by_rules and self.dataset is not None and self.store is not None:
             frequencies = count_document_frequencies(self.dataset, self.store)

@@ -81,7 +81,7 @@ class JsonStage(Stage):
     """
 
     libraries = ("json-repair", "pydantic")
-    without: ClassVar[str] = "rewriter=auto"
+    without: ClassVar[str] = ""
     """What to choose where there is no language model; empty for a stage that does without."""
 
     def __init__(self, llm: LLM, template: PromptTemplate, **sampling: Any) -> None:
@@ -109,6 +109,8 @@ class JsonStage(Stage):
 
 class JsonRewriter(JsonStage, Rewriter):
     """The base of rewriters that ask a language model for JSON."""
+
+    without = "rewriter=auto"
 
 
 def format_exchanges(turns: Iterable[Turn]) -> list[dict[str, str]]:

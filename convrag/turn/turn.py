@@ -1,6 +1,5 @@
 """One turn: memory -> rewriter -> search, retriever -> reranker -> selector -> context -> generator -> answer."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -97,7 +96,6 @@ class TurnInProgress:
     queries: tuple[Query, ...] = ()
     planned: SearchStep = SearchStep()
     steps: list[SearchStep] = field(default_factory=list)
-    begun: float = field(default_factory=time.perf_counter)
     hits: tuple[Hit, ...] = ()
     selected: tuple[Hit, ...] | None = None
     evidence: Evidence = Evidence()
@@ -193,7 +191,7 @@ class TurnInProgress:
         search, k = self.stages.search, self.options.top_k or self.settings.top_k
         assert search
         with self._falling_back("search"):
-            plan = search.plan(self.question, self.steps, time.perf_counter() - self.begun)
+            plan = search.plan(self.question, self.steps, sum(self.meter.timings.values()))
             step: SearchStep = check_result(search, "plan", plan, SearchStep)
             step = replace(step, queries=self._complete(step.queries))
             if step.queries and any(step.queries == made.queries for made in self.steps):  # a model in circles
@@ -214,7 +212,7 @@ class TurnInProgress:
         self.hits = check_result(retriever, "retrieve", hits, [Hit])
         self.steps.append(replace(step, hits=self.hits))
         self.planned = SearchStep()
-        if trace := retriever.explain(self.queries):
+        if trace := retriever.explain(step.queries):
             self.trace["retriever"] = dict(trace)
 
     def rerank(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import Hit, Query, Retriever, use
+from convrag import Hit, Query, Question, Retriever, use
 from convrag.sdk.fusion import (
     add_scores,
     measure_agreement,
@@ -67,14 +68,23 @@ class FusedRetriever(Retriever):
         self.normalise = normalise
         self.rrf_k = rrf_k
         self.depth = depth
+        self.reads_conversation = base.reads_conversation
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        return self._search(queries, k, self.base.retrieve)
+
+    def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
+        if not self.reads_conversation:
+            return self.retrieve(queries, k)
+        return self._search(queries, k, partial(self.base.retrieve_for, question))
+
+    def _search(self, queries: Sequence[Query], k: int, find: Callable[..., list[Hit]]) -> list[Hit]:
         groups = group_queries(queries, apart=self.fusion == "nested_rrf")
         if not groups or k < 1:
             return []
         depth = max(self.depth, k)
         distinct = dict.fromkeys(unit for group in groups for unit in group.units)
-        found = {unit: self.base.retrieve(unit, depth) for unit in distinct}
+        found = {unit: find(unit, depth) for unit in distinct}
         passages = {hit.passage.id: hit.passage for hits in found.values() for hit in hits}
         if self.fusion == "linear":
             fused = self._fuse_scores(groups, found, list(passages), depth)

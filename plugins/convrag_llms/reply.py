@@ -81,7 +81,8 @@ def read_reply(data: Mapping[str, Any], model: str, compute_cost: Callable[[Toke
         EmptyReply: the text is none, or shows nothing.
     """
     choice = next(iter(list_choices(data)), {"finish_reason": "no choices"})
-    text, tokens = _read_text(choice, "message"), TokenCounts.read(data.get("usage"))
+    text = _read_text(choice, "message") or _format_calls(choice.get("message"))
+    tokens = TokenCounts.read(data.get("usage"))
     cost, model = compute_cost(tokens, text), data.get("model") or model
     return make_reply(text, choice.get("finish_reason"), tokens, cost, model, choice.get("logprobs"))
 
@@ -94,13 +95,12 @@ def list_choices(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _read_text(choice: Mapping[str, Any], part: str) -> Any:
     told = choice.get(part)
-    if not isinstance(told, dict):
-        return None
-    return told.get("content") or (_format_calls(told.get("tool_calls")) if part == "message" else None)
+    return told.get("content") if isinstance(told, dict) else None
 
 
-def _format_calls(calls: Any) -> str | None:
-    """The calls of tools as JSON, see `convrag.Completion`; None where there are none."""
+def _format_calls(message: Any) -> str | None:
+    """The calls of tools in a whole message as JSON, see `convrag.Completion`; None where there are none."""
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
     asked = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     rows = [{name: each.get(name) for name in ("name", "arguments")} for each in asked if isinstance(each, dict)]
     return json.dumps(rows, ensure_ascii=False) if rows else None

@@ -83,6 +83,7 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         self.dataset = dataset
         self.store = store
         self.query = query
+        self.reads_conversation = query == "conversation"
         self.order = order
         self.separator = separator
         self.batch_size = batch_size
@@ -118,7 +119,7 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
-        if self.query == "rewrite":
+        if not self.reads_conversation:
             return self.retrieve(queries, k)
         texts = [text for turn in question.history for text in (turn.question, turn.answer)] + [question.text]
         ordered = texts[::-1] if self.order == "newest_first" else texts

@@ -1,11 +1,12 @@
 """`retriever=hybrid`: lexical and dense search, fused into one ranking."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import Hit, Query, Retriever, use
+from convrag import Hit, Query, Question, Retriever, use
 from convrag.sdk.fusion import add_scores, normalise_scores, reciprocal_rank_fusion, score_candidates
 
 
@@ -45,10 +46,19 @@ class HybridRetriever(Retriever):
         self.weight = weight
         self.rrf_k = rrf_k
         self.depth = depth
+        self.reads_conversation = lexical.reads_conversation or dense.reads_conversation
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        return self._fuse(queries, k, (self.lexical.retrieve, self.dense.retrieve))
+
+    def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
+        if not self.reads_conversation:
+            return self.retrieve(queries, k)
+        return self._fuse(queries, k, [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)])
+
+    def _fuse(self, queries: Sequence[Query], k: int, sides: Iterable[Callable[..., list[Hit]]]) -> list[Hit]:
         depth = max(self.depth, k)
-        found = [retriever.retrieve(queries, depth) for retriever in (self.lexical, self.dense)]
+        found = [find(queries, depth) for find in sides]
         passages = {hit.passage.id: hit.passage for hits in found for hit in hits}
         if self.fusion == "rrf":
             fused = reciprocal_rank_fusion([[hit.passage.id for hit in hits] for hits in found], self.rrf_k)

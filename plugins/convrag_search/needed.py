@@ -31,8 +31,6 @@ class NeverNeededSearch(JsonStage, Search):
         DataError: the prompt's file is missing or is no template.
     """
 
-    without = ""
-
     def __init__(
         self,
         *,
@@ -46,21 +44,20 @@ class NeverNeededSearch(JsonStage, Search):
 
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
         """One search, or none; at most one request to the model."""
-        from convrag_search.replies import Need
-
         if steps:
             return SearchStep()
         if is_courtesy(question.text) or (question.history and speaks_of_answer(question.text)):
-            return SearchStep(trace={"why": "nothing is asked that is not answered"})
+            return SearchStep(trace={"why": "nothing new is asked"})
         if not question.history or self.llm.tasks is not None:
             return SearchStep(question.queries)
+        from convrag_search.replies import Need
+
         try:
             need = self.ask(question, Need)
         except LLMError as error:
             return SearchStep(question.queries, fallback=str(error))
-        return (
-            SearchStep(question.queries) if need.search else SearchStep(trace={"why": need.why or "the model says so"})
-        )
+        why = {"why": need.why or "the model says so"}
+        return SearchStep(question.queries) if need.search else SearchStep(trace=why)
 
     def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
         """What was found; without a search, the passages that the last answer cites."""

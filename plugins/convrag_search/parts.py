@@ -43,8 +43,6 @@ class DecomposeSearch(JsonStage, Search):
         DataError: the prompt's file is missing or is no template.
     """
 
-    without = ""
-
     def __init__(
         self,
         *,
@@ -71,10 +69,11 @@ class DecomposeSearch(JsonStage, Search):
         parts = parts[: self.parts]
         if len(parts) < 2 or len(steps) == len(parts):
             return SearchStep(() if steps else question.queries)
-        own = [Query(parts[len(steps)])]
-        if by_rules and question.queries:  # the others are what the rewriter adds of the conversation
-            own = [replace(question.queries[0], text=own[0].text), *question.queries[1:]]
-        return SearchStep(tuple(own), {} if steps else {"parts": parts})
+        queries: tuple[Query, ...] = (Query(parts[len(steps)]),)
+        if by_rules:  # the other queries are what the rewriter adds of the conversation
+            first, *others = question.queries
+            queries = (replace(first, text=parts[len(steps)]), *others)
+        return SearchStep(queries, {} if steps else {"parts": parts})
 
     def _ask_for_parts(self, question: Question) -> list[str]:
         """The different parts, as the model writes them. Raises LLMError."""
@@ -87,6 +86,8 @@ class DecomposeSearch(JsonStage, Search):
 def split_question(text: str) -> list[str]:
     """Split a question into its parts; a part that refers to another is followed by the first."""
     parts = [part.strip() for part in _BREAK.split(text) if part and part.strip()]
-    if not all(find_content_words(part) or (place and refers_back(part)) for place, part in enumerate(parts)):
+    if len(parts) < 2 or not all(
+        find_content_words(part) or (place and refers_back(part)) for place, part in enumerate(parts)
+    ):
         return [text]
     return [parts[0], *(f"{part} ({parts[0]})" if refers_back(part) else part for part in parts[1:])]

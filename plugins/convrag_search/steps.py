@@ -18,7 +18,7 @@ class StepwiseSearch(JsonStage, Search):
     Args:
         llm: a language model; `search=agent` wants one whose server has function calling.
         steps: the most searches of a turn; each costs a request (search=iterative: but for the first).
-        seconds: since the turn began, after which no search is begun.
+        seconds: that a turn may have taken where another search begins.
         passages: of each search that the model reads.
         prompt: a Jinja file to use instead of this package's missing.jinja or agent.jinja; it is given `question`,
             `history` (a list of `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).

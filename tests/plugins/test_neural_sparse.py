@@ -17,8 +17,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 library = pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.integration
 
+from convrag_fusion.retriever import FusedRetriever  # noqa: E402
 from convrag_neural import sparse  # noqa: E402
 from convrag_neural.sparse import SparseRetriever  # noqa: E402
+from convrag_retrieval.bm25 import BM25Retriever  # noqa: E402
+from convrag_retrieval.hybrid import HybridRetriever  # noqa: E402
 
 
 def save_model(folder: Path, *, inference_free: bool) -> str:
@@ -119,3 +122,11 @@ def test_an_encoder_that_reads_the_conversation_gets_it_flat(model: str, tmp_pat
 
     assert show(found) == show(retriever.retrieve([Query("and tea [SEP] brown [SEP] what fox")], 6))
     assert show(found) != show(retriever.retrieve([Query("rewritten")], 6))
+
+    lexical = BM25Retriever(**options)
+    hybrid = HybridRetriever(lexical=lexical, dense=retriever, weight=0.0)
+    for side in (hybrid, FusedRetriever(base=retriever, fusion="rrf"), FusedRetriever(base=hybrid)):
+        ranked = [hit.passage.id for hit in side.retrieve_for(question, [Query("rewritten")], 6)]
+        assert ranked == [passage for passage, _ in show(found)]
+    rewritten = SparseRetriever(**options, model=model, device="cpu")
+    assert not HybridRetriever(lexical=lexical, dense=rewritten).reads_conversation

@@ -7,6 +7,7 @@ import pytest
 
 from convrag import LLMError, Pipeline, Query, Question, SearchStep
 from convrag.api.types import Hit, Passage
+from convrag.sdk.deciding import WITHOUT_MODEL
 from convrag.testing import RecordedLLM, SearchContract
 from convrag.testing.samples import conversation, make_hits, question
 from convrag_basics.stages import OnceSearch
@@ -108,7 +109,7 @@ def test_rules_split_questions_and_keep_what_the_rewriter_adds() -> None:
     assert split_question("What is Rust and what is Java?") == ["What is Rust", "what is Java?"]
     moon, made = split_question("How far is the Moon, and what is it made of?")
     assert made == f"what is it made of? ({moon})"
-    for one in ("What do salt and pepper cost?", "Is it? And why?", "Who wrote War and Peace?"):
+    for one in ("", "?", "What do salt and pepper cost?", "Is it? And why?", "Who wrote War and Peace?"):
         assert split_question(one) == [one]
 
 
@@ -210,4 +211,5 @@ def test_thanks_and_make_it_shorter_without_a_model() -> None:
     assert "384,400 km" in first.answer.text
     assert shorter.answer.text == "The Moon is 384,400 km away."
     assert [hit.passage.id for hit in shorter.hits] == ["m"]
+    assert chat.turn("c", "Translate it into German.").answer.text == WITHOUT_MODEL
     assert chat.turn("c", "Thanks!").answer.text == "You're welcome."
