@@ -127,6 +127,7 @@ class SqliteEntries(ForkAware):
                     file = identify(self._file)
                     if self._connection is not None and self._opened == file:
                         return self._connection.execute(sql, values).fetchall()
+                self.path.mkdir(parents=True, exist_ok=True)
                 # SQLite opens the log by its name: while a file is renamed, that would be another file's.
                 with self._locks.lock_keys([FILE]), self._guard:
                     file = identify(self._file)
@@ -144,7 +145,6 @@ class SqliteEntries(ForkAware):
         """
         if self._connection is None or self._opened != file:
             self._disconnect()
-            self.path.mkdir(parents=True, exist_ok=True)
             self._connection = _open_database(self._file)
             self._opened = identify(self._file)
         return self._connection
