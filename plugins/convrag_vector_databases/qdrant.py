@@ -96,8 +96,8 @@ class Qdrant(VectorDatabase):
     def __init__(self, folder: Path, graph: dict[str, Any], search: dict[str, Any], timeout: int) -> None:
         from qdrant_client import QdrantClient
 
-        self._graph, self._search = graph, search
         url = os.environ.get("QDRANT_URL")
+        self._graph, self._search = graph, search if url else {}  # a folder is searched exactly, and says so otherwise
         self._name = f"QDRANT_URL={redact_address(url)}" if url else str(folder)
         self._advice = "See that it runs, and that QDRANT_API_KEY is its key" if url else "See what the folder holds"
         with self._explain():

@@ -62,6 +62,7 @@ MAKERS = [
 @pytest.fixture(autouse=True)
 def _address(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("QDRANT_URL", raising=False)
+    monkeypatch.setattr("qdrant_client.common.client_warnings.SEEN_MESSAGES", set())  # what it says once, in each test
     if "pgvector" in request.node.name:
         server: PostgresServer = request.getfixturevalue("vector_postgres")
         monkeypatch.setenv("PGVECTOR_URL", server.make_database())
