@@ -5,6 +5,7 @@ Follow-up questions that an LLM suggests are read in the same way.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from convrag.api.errors import LLMError
@@ -98,13 +99,16 @@ class JsonStage(Stage):
                 f"or {self.without}, which needs none"
             )
 
-    def ask(self, question: Question, form: type[M], **inputs: Any) -> M:
-        """Ask about a question with its history, once, or twice where the reply cannot be read. Raises LLMError."""
+    def ask(self, question: Question, form: type[M], attempt: int = 0, **inputs: Any) -> M:
+        """Ask about a question with its history, once, or twice where the reply cannot be read. Raises LLMError.
+
+        Each `attempt` is another sample of the reply, which the store remembers by itself.
+        """
         from convrag.sdk.structured_output import ask_json
 
         history = format_exchanges(question.history)
         prompt = self.template.render(self.sampling, question=question.text, history=history, **inputs)
-        return ask_json(self.llm, add_profile(prompt, question.profile), form)
+        return ask_json(self.llm, add_profile(replace(prompt, attempt=attempt), question.profile), form)
 
 
 class JsonRewriter(JsonStage, Rewriter):

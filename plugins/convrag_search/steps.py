@@ -58,7 +58,7 @@ class StepwiseSearch(JsonStage, Search):
             return f"{self.steps} searches are the most"
         return f"{self.seconds:g} seconds have passed" if seconds >= self.seconds else ""
 
-    def describe(self, steps: Sequence[SearchStep]) -> dict[str, list[str]]:
+    def describe(self, steps: Sequence[SearchStep]) -> dict[str, Any]:
         """The inputs of a prompt: what was searched for, and the first passages of each search, each once."""
         found = (hit.passage for step in steps for hit in step.hits[: self.passages])
         searched = [query.text for step in steps for query in step.queries]

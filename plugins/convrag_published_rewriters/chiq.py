@@ -1,0 +1,77 @@
+"""`rewriter=chiq`: the history is enhanced in five ways before the question is rewritten (CHIQ)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from convrag import LLM, PromptTemplate, Query, Question, Rewrite
+from convrag.sdk.llm_rewriter import JsonRewriter
+from convrag_published_rewriters.asking import ask_all
+
+ENHANCEMENTS = ("disambiguation", "expansion", "response", "switch", "summary")
+
+
+class CHIQRewriter(JsonRewriter):
+    """Enhance the history in five ways by a language model, and rewrite the question from the enhanced one (CHIQ).
+
+    The model makes the question unambiguous, expands the last answer, guesses an answer, says whether the topic has
+    changed, and summarises the history, each by a request of its own. After a change of topic the last exchange is
+    shown alone. Of the enhanced history come a rewrite ("rewrite") and the words of likely passages ("search");
+    "fusion" searches for both, each by itself with retriever=fused. What fails is left out and named in the trace;
+    where no query comes of it, the question is searched for as it stands, and the record says why. So is the first
+    question of a conversation, for which nothing is asked.
+
+    Source: Mo et al. 2024, "CHIQ: Contextual History Enhancement for Improving Query Rewriting in Conversational
+    Search", EMNLP. Its second query comes of a model that was trained on pseudo queries; here a prompt asks for it.
+
+    Args:
+        llm: a language model.
+        queries: "fusion", "rewrite" (the paper's CHIQ-AD) or "search" (in the place of CHIQ-FT).
+        prompt: a Jinja file to use instead of this package's chiq.jinja; it is given `step` (the five enhancements:
+            "disambiguation", "expansion", "response", "switch", "summary"; then "rewrite" or "search"), `question`,
+            `history` (a list of `user` and `assistant`, oldest first) and `enhanced` (enhancement -> its text).
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        queries: Literal["fusion", "rewrite", "search"] = "fusion",
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 400,
+    ) -> None:
+        template = PromptTemplate("chiq", package="convrag_published_rewriters", path=prompt)
+        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.wanted = ("rewrite", "search") if queries == "fusion" else (queries,)
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """Five requests at once, then one or two; none for a first question."""
+        if not question.history and not question.profile:
+            return Rewrite.of(question.text)
+        enhanced, failures = self._ask_all(question, ENHANCEMENTS, {})
+        texts, failed = self._ask_all(question, self.wanted, enhanced)
+        trace = {"prompt": self.template.hash, "enhanced": enhanced, "failures": failures | failed}
+        if not texts:
+            return Rewrite.of(question.text, fallback=failed[self.wanted[0]], **trace)
+        return Rewrite(tuple(Query(text, source=name) for name, text in texts.items()), trace)
+
+    def _ask_all(
+        self, question: Question, steps: Sequence[str], enhanced: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Step -> the model's reply, and step -> what failed."""
+        from convrag_published_rewriters.replies import QuestionReply, SwitchReply, TextReply
+
+        forms: dict[str, type[Any]] = {"switch": SwitchReply}
+        forms |= dict.fromkeys(("expansion", "response", "summary"), TextReply)
+
+        def ask(step: str) -> Any:
+            reply = self.ask(question, forms.get(step, QuestionReply), step=step, enhanced=enhanced)
+            return next(value for _, value in reply)  # of its one field
+
+        return ask_all(steps, ask)
