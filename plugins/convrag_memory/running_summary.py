@@ -10,7 +10,6 @@ from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.sentences import split_sentences
 from convrag.sdk.storage import answer_again
 from convrag.sdk.words import find_stems
-from convrag_memory.facts import Facts, list_missing
 
 SENTENCES = 3
 """The most sentences of one turn: a few say what a long answer is about."""
@@ -87,15 +86,12 @@ MOST_TIMES = 2
 
 
 class SummarySoFar(NamedTuple):
-    """The summary of all turns until the end of a block, with the facts that had to be added to its end.
+    """The summary of all turns until the end of a block.
 
-    `asked_again` says whether the language model had left out facts in its first reply. `extracts` are the sentences
-    that the summary consists of, where no language model wrote it.
+    `extracts` are the sentences that it consists of, where no language model wrote it.
     """
 
     text: str
-    added: tuple[str, ...] = ()
-    asked_again: bool = False
     extracts: tuple[Extract, ...] = ()
 
 
@@ -109,27 +105,25 @@ class ExtractingSentences:
 
     words: int
 
-    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
-        """Continue the summary with a block of turns: the best sentences until now, and the facts that they lack.
+    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int) -> SummarySoFar:
+        """Continue the summary with a block of turns: the best sentences until now.
 
         Args:
             before: that of all turns before the block.
             block: the turns, oldest first.
             first: the number of the first of them in the conversation, from 0.
-            facts: names and numbers of all turns until now that the summary must have.
         """
         kept = tuple(keep_best([*before.extracts, *extract_sentences(block, first)], self.words))
-        text, added = _add_missing(" ".join(each.text for each in kept), facts)
-        return SummarySoFar(text, added, extracts=kept)
+        return SummarySoFar(" ".join(each.text for each in kept), kept)
 
 
 @dataclass
 class AskingModel:
-    """Asks a language model for a new summary; a second time, where the first reply lacks facts.
+    """Asks a language model for a new summary.
 
     Args:
         llm: the language model.
-        template: the prompt; it is given `summary`, `history`, `words`, `facts`, `missing` and `draft`.
+        template: the prompt; it is given `summary`, `history` and `words`.
         sampling: of the calls.
         words: that the summary may have.
     """
@@ -139,42 +133,16 @@ class AskingModel:
     sampling: dict[str, Any]
     words: int
 
-    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
-        """As ExtractingSentences.write, by one call of the LLM, or two. Raises LLMError.
-
-        Of two replies the second counts, unless it lacks more.
-        """
-        draft = self._ask(before, block, facts)
-        missing = list_missing(facts, draft)
-        asked_again = bool(missing)
-        if missing:
-            second = self._ask(before, block, facts, missing, draft)
-            if len(list_missing(facts, second)) <= len(missing):
-                draft = second
-        return SummarySoFar(*_add_missing(draft, facts), asked_again)
-
-    def _ask(
-        self,
-        before: SummarySoFar,
-        block: Sequence[Turn],
-        facts: list[str],
-        missing: Sequence[str] = (),
-        draft: str = "",
-    ) -> str:
+    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int) -> SummarySoFar:
+        """As ExtractingSentences.write, by one call of the LLM. Raises LLMError."""
         prompt = self.template.render(
-            self.sampling,
-            summary=before.text,
-            history=format_exchanges(block),
-            words=self.words,
-            facts=facts,
-            missing=list(missing),
-            draft=draft,
+            self.sampling, summary=before.text, history=format_exchanges(block), words=self.words
         )
         with answer_again(0):  # a question that is answered again has the same history, and the same summary of it
             reply = self.llm.complete(prompt)
         if not (text := _cut(reply.text.strip(), MOST_TIMES * self.words)):
             raise LLMError("the reply with the summary is empty", model=reply.model)
-        return text
+        return SummarySoFar(text)
 
 
 class RunningSummary:
@@ -183,39 +151,27 @@ class RunningSummary:
     Args:
         summarising: writes the summaries.
         block: the turns of a block.
-        facts: how many names and numbers a summary must have.
     """
 
-    def __init__(self, summarising: ExtractingSentences | AskingModel, block: int, facts: int) -> None:
+    def __init__(self, summarising: ExtractingSentences | AskingModel, block: int) -> None:
         self.summaries: list[SummarySoFar] = []
         """After each block, oldest first."""
         self._summarising = summarising
         self._block = block
-        self._most_facts = facts
-        self._facts = Facts()
-        self._read: tuple[Turn, ...] = ()  # the turns whose facts are known; a block may have failed after them
+        self._read: tuple[Turn, ...] = ()
 
     def continues(self, turns: tuple[Turn, ...]) -> bool:
-        """Whether turns begin with those that were read, or are the beginning of those."""
+        """Whether turns begin with those that were summarised, or are the beginning of those."""
         n = min(len(turns), len(self._read))
         return turns[:n] == self._read[:n]
 
     def summarise(self, turns: tuple[Turn, ...]) -> None:
         """Summarise whole blocks of turns that are new, oldest first. Raises LLMError; the blocks before it stay."""
         for start in range(len(self.summaries) * self._block, len(turns), self._block):
-            end = start + self._block
-            for turn in turns[len(self._read) : end]:
-                self._facts.add(turn)
-            self._read = turns[: max(end, len(self._read))]
             before = self.summaries[-1] if self.summaries else SummarySoFar("")
-            facts = self._facts.choose(self._most_facts)
-            self.summaries.append(self._summarising.write(before, turns[start:end], start, facts))
-
-
-def _add_missing(text: str, facts: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """A summary with the facts that it lacks in a sentence at its end, and these facts."""
-    missing = tuple(list_missing(facts, text))
-    return (f"{text} Also named: {'; '.join(missing)}.".strip() if missing else text), missing
+            block = turns[start : start + self._block]
+            self.summaries.append(self._summarising.write(before, block, start))
+            self._read = (*self._read, *block)
 
 
 def _cut(text: str, words: int) -> str:

@@ -23,10 +23,8 @@ class SummaryMemory(ReportingMemory):
     store has all replies. A language model writes them; without one they are the sentences of the answers that say
     most (Luhn 1958).
 
-    The names and numbers that matter most are checked: those of the user's questions first, then those that were named
-    most often. Where a reply lacks some, the model is asked once more; what is still missing is added in a sentence
-    "Also named: ...". Where the model fails, the turns that it should have summarised are seen as they are, the record
-    says so, and the next turn tries again.
+    Where the model fails, the turns that it should have summarised are seen as they are, the record says so, and the
+    next turn tries again.
 
     Args:
         llm: the language model that summarises; it also counts tokens.
@@ -34,12 +32,10 @@ class SummaryMemory(ReportingMemory):
             blend read).
         block: how many turns are summarised at once: from `recent` to `recent + block - 1` turns are seen as they are.
         words: that the summary may have (200: about as many as two of MTRAG's answers).
-        facts: how many names and numbers it must have; 0 checks none.
         method: auto asks the llm if it is a language model, and extracts sentences otherwise; llm and extractive decide
             it.
         prompt: a Jinja file to use instead of this package's summary.jinja; it is given `summary` (of the turns before,
-            maybe empty), `history` (the turns to add, a list of `user` and `assistant`), `words`, `facts` (a list),
-            `missing` (a list, empty at first) and `draft` (the reply that lacks them).
+            maybe empty), `history` (the turns to add, a list of `user` and `assistant`) and `words`.
         temperature: 0 gives the likeliest summary; None leaves it to the llm.
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
@@ -56,7 +52,6 @@ class SummaryMemory(ReportingMemory):
         recent: Annotated[int, Ge(1)] = 4,
         block: Annotated[int, Ge(1)] = 4,
         words: Annotated[int, Ge(1)] = 200,
-        facts: Annotated[int, Ge(0)] = 20,
         method: Literal["auto", "llm", "extractive"] = "auto",
         prompt: Path | None = None,
         temperature: float | None = 0.0,
@@ -65,7 +60,6 @@ class SummaryMemory(ReportingMemory):
         self.llm = llm
         self.recent = recent
         self.block = block
-        self.facts = facts
         self.method = method
         self.asks_model = method == "llm" or (method == "auto" and llm.tasks is None)
         template = PromptTemplate("summary", package="convrag_memory", path=prompt)
@@ -93,14 +87,14 @@ class SummaryMemory(ReportingMemory):
         return "the llm is no language model: the summary of older turns is extracted (memory.method=extractive)"
 
     def view(self, question: Question) -> MemoryView:
-        """The summary as a turn, and the newest turns; at most two calls of the LLM in one of `block` turns."""
+        """The summary as a turn, and the newest turns; at most one call of the LLM in one of `block` turns."""
         history, state = question.history, question.state(self)
         if not history:
             return MemoryView(())
         n = max(len(history) - self.recent, 0) // self.block * self.block
         running: RunningSummary | None = state.get("running")
         if running is None or not running.continues(history[:n]):
-            running = state["running"] = RunningSummary(self.summarising, self.block, self.facts)
+            running = state["running"] = RunningSummary(self.summarising, self.block)
         failure = ""
         try:
             running.summarise(history[:n])
@@ -120,12 +114,7 @@ class SummaryMemory(ReportingMemory):
             "tokens_of_all": tokens.sum(history),
         }
         if summary and summarised:
-            trace |= {
-                "by": "language model" if self.asks_model else "rules",
-                "summary": summary.text,
-                "asked_again": summary.asked_again,
-                "added": list(summary.added),
-            }
+            trace |= {"by": "language model" if self.asks_model else "rules", "summary": summary.text}
         return MemoryView(seen, trace, failure)
 
 

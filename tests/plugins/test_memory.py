@@ -12,7 +12,6 @@ from convrag.api.errors import ConfigError, LLMError
 from convrag.sdk.words import is_stop_word
 from convrag.store.remember import find_attempt
 from convrag.testing import MemoryContract
-from convrag_memory.facts import Facts, list_facts, list_missing
 from convrag_memory.forgetting import ForgettingMemory
 from convrag_memory.recent import RecentMemory, RelevantMemory
 from convrag_memory.summary import QUESTION, SummaryMemory
@@ -22,8 +21,7 @@ from toys import LetterEmbedder, pipeline
 class SummarisingLLM(LLM):
     """Says back which turns it was given, and keeps its prompts; fails while `down`."""
 
-    def __init__(self, *, keeps: bool = True, rules: bool = False) -> None:
-        self.keeps = keeps
+    def __init__(self, *, rules: bool = False) -> None:
         self.rules = rules
         self.down = False
         self.prompts: list[Prompt] = []
@@ -40,8 +38,7 @@ class SummarisingLLM(LLM):
         self.prompts.append(prompt)
         self.attempts.append(find_attempt(self))
         said = "; ".join(turn["user"] for turn in prompt.inputs["history"])
-        named = " ".join(prompt.inputs["facts"] if self.keeps else ())
-        return Completion(f"{prompt.inputs['summary']} They spoke of: {said} {named}".strip(), model="summarising")
+        return Completion(f"{prompt.inputs['summary']} They spoke of: {said}".strip(), model="summarising")
 
     def count_tokens(self, text: str) -> int:
         self.counted += 1
@@ -76,7 +73,7 @@ def make_all() -> list[Memory]:
         RecentMemory(llm=SummarisingLLM(), turns=3),
         RelevantMemory(embedder=LetterEmbedder(), turns=3),
         SummaryMemory(llm=SummarisingLLM(), recent=2, block=2),
-        SummaryMemory(llm=SummarisingLLM(rules=True), recent=2, block=3, words=30, facts=4),
+        SummaryMemory(llm=SummarisingLLM(rules=True), recent=2, block=3, words=30),
         ForgettingMemory(llm=SummarisingLLM(), tokens=20),
     ]
 
@@ -171,7 +168,7 @@ def test_relevant_turns_come_with_their_similarities() -> None:
 
 def test_older_turns_are_summarised_in_blocks_once_each() -> None:
     llm, history = SummarisingLLM(), talk(11)
-    views = ask_all(SummaryMemory(llm=llm, recent=4, block=3, facts=0), history, {})
+    views = ask_all(SummaryMemory(llm=llm, recent=4, block=3), history, {})
     assert [len(view.history) for view in views] == [0, 1, 2, 3, 4, 5, 6, 5, 6, 7, 5, 6]
     given = [[turn["user"] for turn in prompt.inputs["history"]] for prompt in llm.prompts]
     assert given == [[turn.question for turn in history[:3]], [turn.question for turn in history[3:6]]]
@@ -192,24 +189,6 @@ def test_the_question_of_a_summary_adds_nothing_to_a_search_by_words() -> None:
     assert all(is_stop_word(word.strip("?")) for word in QUESTION.split())
 
 
-def test_missing_names_and_numbers_are_asked_for_again_and_then_added() -> None:
-    history = (
-        Turn("c<::>1", "Who is Ada Lovelace?", "She wrote for the Analytical Engine in 1843."),
-        Turn("c<::>2", "And then?", "She died."),
-    )
-    keeping, losing = SummarisingLLM(), SummarisingLLM(keeps=False)
-    view = ask(SummaryMemory(llm=keeping, recent=1, block=1), history)
-    assert view.trace["asked_again"] is False
-    assert len(keeping.prompts) == 1
-    assert keeping.prompts[0].inputs["facts"] == ["Ada Lovelace", "Analytical Engine", "1843"]
-    view = ask(SummaryMemory(llm=losing, recent=1, block=1), history)
-    assert losing.prompts[1].inputs["missing"] == ["Analytical Engine", "1843"]
-    assert "Analytical Engine; 1843" in losing.prompts[1].messages[-1].content
-    assert view.trace["asked_again"] is True
-    assert view.trace["added"] == ["Analytical Engine", "1843"]
-    assert view.history[0].answer.endswith("Also named: Analytical Engine; 1843.")
-
-
 def test_a_model_that_fails_leaves_the_turns_as_they_are_and_is_asked_at_the_next_turn() -> None:
     llm, history, state = SummarisingLLM(), talk(9), dict[object, dict[str, Any]]()
     memory = SummaryMemory(llm=llm, recent=2, block=2)
@@ -228,7 +207,7 @@ def test_a_long_reply_is_cut_behind_a_sentence() -> None:
         def complete(self, prompt: Prompt) -> Completion:
             return Completion("One two three four. " * 50, model="talkative")
 
-    view = ask(SummaryMemory(llm=Talkative(), recent=1, block=1, words=7, facts=0), talk(2))
+    view = ask(SummaryMemory(llm=Talkative(), recent=1, block=1, words=7), talk(2))
     assert view.history[0].answer == "One two three four. One two three four. One two three four."
 
 
@@ -268,9 +247,9 @@ def test_a_summary_by_rules_does_not_grow() -> None:
     )
     sizes = [
         len(view.history[0].answer.split())
-        for view in ask_all(SummaryMemory(llm=SummarisingLLM(rules=True), words=50, facts=10), history, {})[10:]
+        for view in ask_all(SummaryMemory(llm=SummarisingLLM(rules=True), words=50), history, {})[10:]
     ]
-    assert max(sizes) <= 50 + 2 + 2 * 10
+    assert max(sizes) <= 50
 
 
 def test_the_method_may_be_chosen() -> None:
@@ -279,40 +258,6 @@ def test_the_method_may_be_chosen() -> None:
     assert not list(SummaryMemory(llm=rules).check())
     assert "extracted" in SummaryMemory(llm=rules).note()
     assert ask(SummaryMemory(llm=SummarisingLLM(), method="extractive"), talk(12, words=8)).trace["by"] == "rules"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("Where did Johann Sebastian Bach live?", ["Johann Sebastian Bach"]),
-        (
-            "The University of Leipzig, founded in 1409, has 30,000 students.",
-            ["University of Leipzig", "1409", "30,000"],
-        ),
-        ("Steam escapes. Kettles whistle.", []),
-        ("IBM says so. It costs $3.5 or 12 %.", ["IBM", "$3.5", "12 %"]),
-        ("1. Open it\n2. Close it [3][12]", []),
-        ("I asked Ann and Bob; However, no.", ["Ann", "Bob"]),
-        ("Node.js runs it in iOS.", ["Node.js", "iOS"]),
-        ("茶は八十度で入れる。", []),
-        ("", []),
-    ],
-)
-def test_names_and_numbers(text: str, found: list[str]) -> None:
-    assert list(list_facts(text)) == found
-
-
-def test_a_fact_is_found_in_any_case_and_as_a_whole() -> None:
-    assert list_missing(["IBM Cloud", "1,000", "12 %", "Ann"], "ibm  cloud has 1000 and 12%. Anna too.") == ["Ann"]
-    assert list_missing(["19", "3.5"], "1984 or 3.52 or 19.5") == ["19", "3.5"]
-
-
-def test_a_users_names_matter_most_then_frequent_ones() -> None:
-    facts = Facts()
-    facts.add(Turn("1", "Who is Ann?", "A friend of Bob and of Cid."))
-    facts.add(Turn("2", "Why?", "She met Bob in 1990."))
-    assert facts.choose(2) == ["Ann", "Bob"]
-    assert facts.choose(3) == ["Ann", "Bob", "1990"]
 
 
 # forgetting
