@@ -192,7 +192,7 @@ def test_a_summary_is_the_first_exchange_of_a_chat() -> None:
     messages = llm.prompts[-1].messages
     assert [message.role for message in messages] == ["system", *["user", "assistant"] * 2, "user"]
     assert messages[1].content == "What was said before this?"
-    assert messages[2].content == "Towns were spoken of. Town"
+    assert messages[2].content == "Towns were spoken of."
     assert messages[3].content.startswith("Where is Town 4?")
 
 
