@@ -212,22 +212,14 @@ def has_costs(board: Leaderboard) -> bool:
 
 
 def draw_cost(board: Leaderboard, measure: str) -> Figure:
-    """Draw a measure against dollars per 1,000 turns, or against tokens where no run cost anything."""
-    if any(row.result.usage.cost_usd for row in board.rows):
-        return _draw_scatter(board, measure, "cost", "$ per 1,000 turns", _get_cost)
-    return _draw_scatter(board, measure, "tokens", "prompt and completion tokens per turn", _get_tokens)
+    """Draw a measure against dollars, or tokens where no run cost anything, per 1,000 turns."""
+    paid = any(row.result.usage.cost_usd for row in board.rows)
 
+    def spend(row: Row) -> float:
+        return row.result.per_thousand_turns(row.result.usage.cost_usd if paid else row.result.usage.tokens)
 
-def _get_cost(row: Row) -> float:
-    return 1000 * row.result.usage.cost_usd / _count_turns(row)
-
-
-def _get_tokens(row: Row) -> float:
-    return row.result.usage.tokens / _count_turns(row)
-
-
-def _count_turns(row: Row) -> int:
-    return max(row.result.summary.turns, 1) if row.result.summary else 1
+    meaning = "$" if paid else "prompt and completion tokens"
+    return _draw_scatter(board, measure, "cost" if paid else "tokens", f"{meaning} per 1,000 turns", spend)
 
 
 def draw_latency(board: Leaderboard, measure: str) -> Figure:

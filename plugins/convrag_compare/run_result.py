@@ -92,15 +92,16 @@ class RunResult:
     @property
     def latency(self) -> float:
         """Milliseconds per turn in all stages, as measured; calls whose results were reused took almost none."""
-        return self._per_turn(sum(self.summary.timings.values())) if self.summary else nan
+        return self.per_thousand_turns(sum(self.summary.timings.values())) if self.summary else nan
 
     @property
     def full_latency(self) -> float:
         """Milliseconds per turn; a reused call counts with the time that it took when it was made, if that is known."""
-        return self.latency + self._per_turn(self.usage.reused_seconds)
+        return self.latency + self.per_thousand_turns(self.usage.reused_seconds)
 
-    def _per_turn(self, seconds: float) -> float:
-        return 1000 * seconds / self.summary.turns if self.summary and self.summary.turns else nan
+    def per_thousand_turns(self, amount: float) -> float:
+        """An amount of the whole run per 1,000 turns, as seconds are milliseconds per turn; nan without a turn."""
+        return 1000 * amount / self.summary.turns if self.summary and self.summary.turns else nan
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, str]:

@@ -1,22 +1,13 @@
-"""Whether a question depends on the history: by its words alone (`rewriter.gate=heuristic`), or by vectors.
+"""Whether a question depends on the history: by its words alone (`rewriter.gate=heuristic`).
 
 The heuristic gate errs towards asking the LLM, whose prompt says to leave a standalone question as it is: a needless
 call costs a second, a missing one sends the search to the wrong place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Any
 
-from convrag import Embedder, Question, Rewrite, Turn
-from convrag.sdk.vectors import embed_new
+from convrag import Question, Rewrite, Turn
 from convrag.sdk.words import find_stems, split_compounds, split_words
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 _PRONOUNS = """
 it its it's itself they they're them their theirs themselves this that that's these those he he's him his she she's her
@@ -75,18 +66,6 @@ def _is_elliptical(words: Sequence[str]) -> bool:
         or any(f" {phrase} " in line for phrase in ELLIPSIS_PHRASES)
         or (bool(words) and words[0] in ELLIPSIS_OPENERS)
     )
-
-
-def read_vectors(history: tuple[Turn, ...], memory: dict[str, Any], embedder: Embedder) -> NDArray[np.float32] | None:
-    """The (n, d) float32 unit rows of all questions and answers that are not blank; None if there are none.
-
-    Args:
-        history: the turns, oldest first.
-        memory: the stage's of this conversation, which keeps the vectors.
-        embedder: embeds each text once.
-    """
-    texts = [text for turn in history for text in (turn.question, turn.answer) if text.strip()]
-    return embed_new(embedder, texts, memory.setdefault("vectors", {})) if texts else None
 
 
 _EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『』-–—"

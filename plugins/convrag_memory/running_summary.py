@@ -38,7 +38,8 @@ def extract_sentences(turns: Sequence[Turn], first: int) -> list[Extract]:
         turns: oldest first.
         first: the number of the first of them in the conversation.
     """
-    said = [[(text, find_stems(text)) for text in dict.fromkeys(split_sentences(_find_source(turn)))] for turn in turns]
+    sources = [turn.answer if turn.answer.strip() else turn.question for turn in turns]
+    said = [[(text, find_stems(text)) for text in dict.fromkeys(split_sentences(source))] for source in sources]
     common = Counter(stem for sentences in said for _, stems in sentences for stem in stems)
     repeated = {stem for stem, count in common.items() if count > 1}
     found: list[Extract] = []
@@ -74,11 +75,6 @@ def keep_best(extracts: Iterable[Extract], words: int) -> list[Extract]:
             kept.append(each)
             words -= size
     return sorted(kept, key=lambda each: (each.turn, each.place))
-
-
-def _find_source(turn: Turn) -> str:
-    """The text of which sentences are taken: the answer, and the question where there is none."""
-    return turn.answer if turn.answer.strip() else turn.question
 
 
 MOST_TIMES = 2

@@ -103,7 +103,8 @@ class SummaryMemory(ReportingMemory):
         blocks = min(len(running.summaries), n // self.block)
         summary = running.summaries[blocks - 1] if blocks else None
         summarised = blocks * self.block if summary and summary.text else 0  # of turns without a word there is none
-        made = (_make_turn(history[:summarised], summary.text),) if summary and summarised else ()
+        name = f"summary of {history[0].id} to {history[summarised - 1].id}"
+        made = (Turn(name, QUESTION, summary.text),) if summary and summarised else ()
         seen = (*made, *history[summarised:])
         tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
         trace: dict[str, Any] = {
@@ -116,8 +117,3 @@ class SummaryMemory(ReportingMemory):
         if summary and summarised:
             trace |= {"by": "language model" if self.asks_model else "rules", "summary": summary.text}
         return MemoryView(seen, trace, failure)
-
-
-def _make_turn(turns: tuple[Turn, ...], summary: str) -> Turn:
-    """The summary of turns as a turn of its own."""
-    return Turn(f"summary of {turns[0].id} to {turns[-1].id}", QUESTION, summary)

@@ -15,16 +15,13 @@ REASONS = {
     "comparison": "it compares, perhaps with what was said",
     "short": "it is short",
     "standalone": "nothing in it refers to what was said",
-    "continues": "it is similar to what was said",
-    "new_topic": "it is about something new",
-    "wordless": "it has no words to search for",
     "always": "the gate always says so",
     "never": "the gate always says so",
 }
 """Code of a reason in the trace of rewriter=condense -> the reason."""
 
 _TOLD = {"prompt", "system", "edited", "condense", "gate", "exchanges", "known_share"} | {
-    *("extracted_sentences", "representative_sentences", "cluster_sizes", "searched_ahead", "read_as")
+    *("extracted_sentences", "representative_sentences", "cluster_sizes", "read_as")
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 
@@ -111,8 +108,6 @@ def _explain_searches(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
     if "condense" in trace:
         yield "Gate", _explain_gate(trace)
-    if trace.get("searched_ahead"):
-        yield "Ahead", "the question itself was searched for while it was rewritten"
     if "exchanges" in trace:
         seen = "exchange" if trace["exchanges"] == 1 else f"{trace['exchanges']} exchanges"
         yield "History", f"the rewriter saw the last {seen}"

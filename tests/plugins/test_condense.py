@@ -1,48 +1,15 @@
 import logging
-import threading
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from convrag import LLM, Completion, Embedder, Hit, LLMError, Passage, Prompt, Query, Question, Retriever, Store, Turn
+from convrag import LLM, LLMError, Question, Turn
 from convrag.sdk.sentences import truncate_text
 from convrag.testing import RewriterContract
 from convrag_condense.gate import compute_known_share, find_part_stems, find_reasons, normalise_question, read_stems
 from convrag_condense.rewriter import CondenseRewriter, select_newest_exchanges
 from toys import Says
-
-
-class Angles(Embedder):
-    """A text that says cos=.5 has that cosine with every text that says nothing of the kind."""
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        cosines = [float(text.partition("cos=")[2].split()[0]) if "cos=" in text else 1.0 for text in texts]
-        return np.array([[c, (1 - c * c) ** 0.5] for c in cosines], dtype=np.float32).reshape(len(texts), 2)
-
-
-class Listens(Retriever):
-    """Notes what it is asked for, and from which thread."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[tuple[Query, ...], int]] = []
-        self.done = threading.Event()
-        self.broken = False
-
-    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
-        self.asked.append((tuple(queries), k))
-        self.done.set()
-        if self.broken:
-            raise OSError("the index is gone")
-        return [Hit(Passage("p", "text"), 1.0)]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
 
 
 def history(*exchanges: str) -> tuple[Turn, ...]:
@@ -59,12 +26,7 @@ def asked(text: str, past: tuple[Turn, ...] = TALK) -> Question:
 
 
 def condenser(llm: LLM | None = None, **options: Any) -> CondenseRewriter:
-    stages: dict[str, Any] = {
-        "llm": llm or Says("Is copper better than steel?"),
-        "embedder": Angles(),
-        "retriever": Listens(),
-    }
-    return CondenseRewriter(**(stages | options))
+    return CondenseRewriter(llm=llm or Says("Is copper better than steel?"), **options)
 
 
 class TestContract(RewriterContract):
@@ -121,9 +83,6 @@ def test_short_is_a_matter_of_words() -> None:
         ("heuristic", "Who was the first woman on board of a space station?", False, ["standalone"]),
         ("always", "Who was the first woman on board of a space station?", True, ["always"]),
         ("never", "Why?", False, ["never"]),
-        ("embedding", "What is that?", True, ["wordless"]),
-        ("embedding", "copper cos=.31 price", True, ["continues"]),
-        ("embedding", "copper cos=.29 price", False, ["new_topic"]),
     ],
 )
 def test_each_decision_is_in_the_trace(gate: Any, question: str, condensed: bool, codes: list[str]) -> None:
@@ -134,7 +93,7 @@ def test_each_decision_is_in_the_trace(gate: Any, question: str, condensed: bool
     assert rewrite.text == ("multi-task learning?" if condensed else question)
 
 
-@pytest.mark.parametrize("gate", ["heuristic", "always", "embedding"])
+@pytest.mark.parametrize("gate", ["heuristic", "always"])
 def test_a_first_turn_is_searched_for_as_it_is(gate: Any) -> None:
     llm = Says("Is copper better than steel?")
     rewrite = condenser(llm, gate=gate).rewrite(asked("How does it work?", ()))
@@ -254,40 +213,6 @@ def test_the_guard_knows_inflections_and_other_scripts() -> None:
     assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 0.8  # は何
     assert share("", "") == 1
     assert find_part_stems("What's the state-of-the-art?") == {"state", "art"}
-
-
-# Searching ahead -------------------------------------------------------------------------------------------------
-
-
-def test_speculation_searches_for_the_question_meanwhile() -> None:
-    retriever = Listens()
-
-    class Waits(Says):
-        def complete(self, prompt: Prompt) -> Completion:
-            assert retriever.done.wait(60), "the search did not run while the question was being condensed"
-            return super().complete(prompt)
-
-    rewriter = condenser(Waits("multi-task learning?"), retriever=retriever, speculate=True, passages=7)
-    rewrite = rewriter.rewrite(asked("Why?"))
-    assert retriever.asked == [((Query("Why?", turn_id="c<::>2"),), 7)]
-    assert rewrite.text == "multi-task learning?"
-    assert rewrite.trace["searched_ahead"] is True
-
-
-def test_speculation_is_off_by_default_and_idle_where_nothing_is_condensed() -> None:
-    for options, question in (({}, "Why?"), ({"speculate": True, "gate": "never"}, "Why?")):
-        retriever = Listens()
-        rewrite = condenser(retriever=retriever, **options).rewrite(asked(question))
-        assert retriever.asked == []
-        assert "searched_ahead" not in rewrite.trace
-
-
-def test_a_search_ahead_that_fails_harms_nothing() -> None:
-    retriever = Listens()
-    retriever.broken = True
-    rewriter = condenser(Says("multi-task learning?"), retriever=retriever, speculate=True)
-    assert rewriter.rewrite(asked("Why?")).text == "multi-task learning?"
-    assert retriever.done.wait(60)
 
 
 # Parameters, and the record ---------------------------------------------------------------------------------------

@@ -4,14 +4,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from convrag import LLM, Completion, Hit, Passage, Pipeline, Prompt, Query, Retriever, TurnRecord
 from convrag_basics.stages import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dedup.context import DedupContext
-from toys import LetterEmbedder
 
 NAMES = [f"talker{letter}" for letter in "abcdefghijklmnop"]
 TURNS = 12
@@ -45,11 +42,10 @@ class Own(Retriever):
         return [Hit(Passage(f"{name}-{int(number) + n}", f"{name} said {int(number) + n}."), 1.0) for n in range(3)]
 
 
-def make_pipeline(gate: Any, llm: Repeats) -> Pipeline:
-    retriever = Own()
+def make_pipeline(llm: Repeats) -> Pipeline:
     return Pipeline(
-        rewriter=CondenseRewriter(llm=llm, embedder=LetterEmbedder(), retriever=retriever, gate=gate),
-        retriever=retriever,
+        rewriter=CondenseRewriter(llm=llm, gate="always"),
+        retriever=Own(),
         reranker=NoRanker(),
         context=DedupContext(llm=llm, near_duplicate=0.9),
         generator=ChatGenerator(llm=llm),
@@ -65,12 +61,11 @@ def describe(record: TurnRecord) -> tuple[Any, ...]:
     return record.queries, record.evidence, record.answer, record.trace, record.fallbacks, record.error
 
 
-@pytest.mark.parametrize("gate", ["always", "embedding"])
-def test_nothing_of_one_conversation_reaches_another(gate: str) -> None:
+def test_nothing_of_one_conversation_reaches_another() -> None:
     by_itself, shared = Repeats(), Repeats()
-    alone = {name: make_talk(make_pipeline(gate, by_itself))(name) for name in NAMES}
+    alone = {name: make_talk(make_pipeline(by_itself))(name) for name in NAMES}
     with ThreadPoolExecutor(8) as pool:
-        together = dict(zip(NAMES, pool.map(make_talk(make_pipeline(gate, shared)), NAMES), strict=True))
+        together = dict(zip(NAMES, pool.map(make_talk(make_pipeline(shared)), NAMES), strict=True))
     assert shared.sent == by_itself.sent
     for name in NAMES:
         assert [describe(record) for record in together[name]] == [describe(record) for record in alone[name]]

@@ -92,7 +92,7 @@ def make_rewriters(embedder: Any) -> dict[str, Rewriter]:
         "threshold": ThresholdRewriter(llm=llm, embedder=embedder, threshold=-1),
         "mmr": MMRRewriter(llm=llm, embedder=embedder, clusterer=KMeansClusterer()),
         "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
-        "condense": CondenseRewriter(llm=llm, embedder=embedder, retriever=Finds(), gate="embedding", guard=0.1),
+        "condense": CondenseRewriter(llm=llm, guard=0.1),
     }
 
 

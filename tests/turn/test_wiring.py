@@ -129,7 +129,6 @@ MODEL = "llm=openai_compatible llm.model=m llm.api_base=http://h/v1"
         ("generator=ginger clusterer=kmeans", "embedder", ""),
         ("generator=ginger generator.outliers=nearest", "embedder", ""),
         ("rewriter=condense", "llm", "embedder retriever"),
-        ("rewriter=condense rewriter.gate=embedding rewriter.speculate=true", "embedder retriever", ""),
         ("detector=auto", "detector.matching", "detector.tagging"),
         (f"detector=auto {MODEL}", "detector.tagging", "detector.matching"),
         ("rewriter=auto", "rewriter.prompting rewriter.weighing rewriter.selecting.embedder", "embedder"),
