@@ -62,7 +62,7 @@ def test_a_grids_settings_are_read_as_the_command_reads_them(override: str) -> N
         ("rewriter=null", ["an option has a name", "full_history"]),
         ("=", ["="]),
         ("rewriter.nosuch=1", ["nosuch"]),
-        ("rewriter.n=3", ["rewriter=auto: parameter 'n' does not exist", "rewriter.n belongs to rewriter=last_n"]),
+        ("rewriter.n=3", ["rewriter=auto: parameter 'n' does not exist", "rewriter.n belongs to", "rewriter=last_n"]),
         ("retriever.k1=much", ["retriever.k1=much", "could not be converted to Float"]),
         ("top_n=many", ["top_n=many", "could not be converted to Integer"]),
         ("top_q=1", ["option 'top_q' does not exist", "Did you mean 'top_"]),

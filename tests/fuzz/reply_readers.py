@@ -13,12 +13,10 @@ from convrag import (
     Dataset,
     Evidence,
     EvidenceItem,
-    Hit,
     LLMError,
     Nugget,
     Prompt,
     PromptTemplate,
-    Retriever,
     Turn,
     TurnRecord,
 )
@@ -62,14 +60,6 @@ class FixedLLM(LLM):
         return len(text.split())
 
 
-class NoRetriever(Retriever):
-    """Finds the sample passages."""
-
-    def retrieve(self, queries: Any, k: int) -> list[Hit]:
-        """Each sample passage, whatever is asked for."""
-        return [Hit(passage, 1.0) for passage in passages()[:k]]
-
-
 @cache
 def _llm() -> FixedLLM:
     return FixedLLM()
@@ -95,7 +85,7 @@ def _stages() -> dict[str, Any]:
         "ginger": ginger,
         "direct": DirectGenerator(llm=llm),
         "chat": ChatGenerator(llm=llm),
-        "condense": CondenseRewriter(llm=llm, embedder=embedder, retriever=NoRetriever(), gate="always"),
+        "condense": CondenseRewriter(llm=llm, gate="always"),
         "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
         "judge": JudgeMetrics(llm=llm, dataset=_Asked(), workers=1),
         "mtrag": MtragMetrics(llm=llm, dataset=_Asked(), workers=1),
