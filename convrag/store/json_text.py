@@ -34,11 +34,6 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from error
 
 
-def make_decoder() -> json.JSONDecoder:
-    """Make a decoder that refuses what `parse_json` does; it raises RecursionError for what is nested too deeply."""
-    return json.JSONDecoder(**_RULES)
-
-
 def format_json(value: Any, *, indent: int | None = None) -> str:
     """Format plain data as JSON, in which a number that is NaN or infinite is null.
 

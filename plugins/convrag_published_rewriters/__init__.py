@@ -1,4 +1,4 @@
-"""Rewriters of papers, under the names that people search for: LLM4CS, CHIQ, HyDE, RAG-Fusion, best of n."""
+"""Rewriters of papers, under the names that people search for: LLM4CS, HyDE, CHIQ, best of n."""
 
 from convrag import Register, hookimpl
 
@@ -12,5 +12,4 @@ def convrag_register(register: Register) -> None:
     register("rewriter", "llm4cs_rewrites", _LLM4CS, prompting="rewrite")
     register("rewriter", "chiq", "convrag_published_rewriters.chiq:CHIQRewriter")
     register("rewriter", "hyde", _LLM4CS, prompting="rewrite_then_response", n=8, max_tokens=512)
-    register("rewriter", "rag_fusion", "convrag_published_rewriters.rag_fusion:RAGFusionRewriter")
     register("rewriter", "best_of_n", "convrag_published_rewriters.best_of_n:BestOfNRewriter")

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, StringConstraints
 
 from convrag.sdk.llm_rewriter import MAX_CHARACTERS, clean_reply
 
@@ -38,9 +38,3 @@ class SwitchReply(BaseModel):
     """Whether a question begins another topic."""
 
     switched: bool
-
-
-class QueriesReply(QuestionReply):
-    """A question that stands alone, and other queries for it."""
-
-    queries: list[Line] = Field(min_length=1)

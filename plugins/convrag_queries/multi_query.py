@@ -1,8 +1,8 @@
-"""`rewriter=multi_query`: an ambiguous follow-up becomes several standalone readings, with weights."""
+"""`rewriter=multi_query`: the readings of an ambiguous follow-up; `rewriter=rag_fusion`: the aspects of a question."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
@@ -14,18 +14,22 @@ class MultiQueryRewriter(JsonRewriter):
     """Search for each reading of an ambiguous follow-up, by its weight: "Is it safe?" after "aspirin or ibuprofen?".
 
     A language model decides whether a question is ambiguous and writes its readings in the same request. A question
-    with one reading gives one query. The weights of readings add up to 1. Each has a source of its own, so that
-    retriever=fused searches for it by itself. Where the model's reply cannot be used, the question is searched for as
-    it stands, and the record says why. So is the first question of a conversation, for which nothing is asked.
+    with one reading gives one query. With kind=aspects (RAG-Fusion) it writes the question so that it stands alone, and
+    queries that look at it from other sides. The weights of queries add up to 1. Each has a source of its own, so that
+    retriever=fused searches for it by itself; fusion=rrf fuses the ranks, as RAG-Fusion does. Where the model's reply
+    cannot be used, the question is searched for as it stands, and the record says why. So is the first question of a
+    conversation, of which there is one reading; nothing is asked then.
 
     Source: the wish of the seed perplexity_style_multi_turn.md; the words of ambiguity are from ClariQ (Aliannejadi et
-    al. 2021), which asks the user instead.
+    al. 2021), which asks the user instead. Aspects: Rackauckas 2024, "RAG-Fusion: a New Take on Retrieval-Augmented
+    Generation", after Raudaschl 2023, for single questions; the prompt is ours.
 
     Args:
         llm: a language model.
-        readings: the most of them.
-        prompt: a Jinja file to use instead of this package's readings.jinja; it is given `question`, `history` (a list
-            of `user` and `assistant`, oldest first) and `readings` (the most).
+        kind: "readings" or "aspects".
+        n: the most queries; of aspects, with the question itself (five, as in Raudaschl's code).
+        prompt: a Jinja file to use instead of this package's readings.jinja or aspects.jinja; it is given `question`,
+            `history` (a list of `user` and `assistant`, oldest first) and `n`.
         temperature: 0 gives the likeliest reply; None leaves it to the llm.
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
@@ -37,35 +41,38 @@ class MultiQueryRewriter(JsonRewriter):
         self,
         *,
         llm: LLM,
-        readings: Annotated[int, Ge(1)] = 3,
+        kind: Literal["readings", "aspects"] = "readings",
+        n: Annotated[int, Ge(1)] = 3,
         prompt: Path | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = 400,
     ) -> None:
-        template = PromptTemplate("readings", package="convrag_queries", path=prompt)
+        template = PromptTemplate(kind, package="convrag_queries", path=prompt)
         super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
-        self.readings = readings
+        self.n = n
+        self.ambiguous: dict[str, Any] = {"ambiguous": False} if kind == "readings" else {}
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One request to the model (two where its reply cannot be read); none for a first question."""
+        """One request to the model (two where its reply cannot be read); none for the reading of a first question."""
         from convrag_queries.reply import ReadingsReply
 
-        if not question.history and not question.profile:
-            return Rewrite.of(question.text, ambiguous=False)
-        trace: dict[str, Any] = {"prompt": self.template.hash}
+        if self.ambiguous and not question.history and not question.profile:
+            return Rewrite.of(question.text, **self.ambiguous)
+        trace: dict[str, Any] = {**self.ambiguous, "prompt": self.template.hash}
         try:
-            reply = self.ask(question, ReadingsReply, readings=self.readings)
+            reply = self.ask(question, ReadingsReply, n=self.n)
         except LLMError as error:
-            return Rewrite.of(question.text, fallback=str(error), ambiguous=False, **trace)
-        if not (readings := reply.weigh_readings(question.text, self.readings)):
-            return Rewrite.of(question.text, fallback="the reply holds no question", ambiguous=False, **trace)
+            return Rewrite.of(question.text, fallback=str(error), **trace)
+        if not (readings := reply.weigh_readings(question.text, self.n)):
+            return Rewrite.of(question.text, fallback="the reply holds no question", **trace)
         return _search(readings, trace | {"why": reply.why})
 
 
 def _search(readings: Sequence[tuple[str, float]], trace: dict[str, Any]) -> Rewrite:
     """Queries for readings, heaviest first. A single reading is one plain query."""
     if len(readings) == 1:
-        return Rewrite.of(readings[0][0], ambiguous=False, **trace)
+        return Rewrite.of(readings[0][0], **trace)
     queries = [Query(text, weight, source=f"reading{n}") for n, (text, weight) in enumerate(readings, 1)]
     listed = [{"question": text, "weight": round(weight, 4)} for text, weight in readings]
-    return Rewrite(tuple(queries), {"ambiguous": True, **trace, "readings": listed})
+    ambiguous = {"ambiguous": True} if "ambiguous" in trace else {}
+    return Rewrite(tuple(queries), {**trace, **ambiguous, "readings": listed})

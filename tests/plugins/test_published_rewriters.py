@@ -19,7 +19,7 @@ from convrag_fusion.retriever import FusedRetriever, group_queries
 from convrag_published_rewriters.best_of_n import BestOfNRewriter
 from convrag_published_rewriters.chiq import ENHANCEMENTS, CHIQRewriter
 from convrag_published_rewriters.llm4cs import LLM4CSRewriter
-from convrag_published_rewriters.rag_fusion import RAGFusionRewriter
+from convrag_queries.multi_query import MultiQueryRewriter
 from convrag_retrieval.bm25 import BM25Retriever
 
 HISTORY = (
@@ -28,7 +28,8 @@ HISTORY = (
 )
 ASKED = Question("Is copper better for it?", "c", "c<::>3", number=3, history=HISTORY)
 REPLY = {"question": "Is copper better for kettles?", "text": "Copper heats evenly.", "switched": True}
-FULL = json.dumps(REPLY | {"queries": ["copper kettle heat", "kettle materials", "kettle materials"]})
+QUERIES = ["Is copper better for kettles?", "copper kettle heat", "kettle materials"]
+FULL = json.dumps(REPLY | {"readings": [{"question": text} for text in QUERIES]})
 
 
 class Scripted(RecordedLLM):
@@ -58,6 +59,10 @@ def llm4cs(script: Callable[[str, int], Any] = numbered, **parameters: Any) -> L
     return LLM4CSRewriter(llm=Scripted(script), embedder=LetterEmbedder(), **parameters)
 
 
+def rag_fusion(llm: LLM) -> MultiQueryRewriter:
+    return MultiQueryRewriter(llm=llm, kind="aspects", n=5)
+
+
 def hyde(llm: LLM, n: int = 3) -> LLM4CSRewriter:
     return LLM4CSRewriter(llm=llm, embedder=LetterEmbedder(), prompting="rewrite_then_response", n=n)
 
@@ -78,8 +83,8 @@ class TestHyDE(RewriterContract):
 
 
 class TestRAGFusion(RewriterContract):
-    def make(self) -> RAGFusionRewriter:
-        return RAGFusionRewriter(llm=RecordedLLM(replies={"": FULL}))
+    def make(self) -> MultiQueryRewriter:
+        return rag_fusion(RecordedLLM(replies={"": FULL}))
 
 
 class TestBestOfN(RewriterContract):
@@ -128,9 +133,9 @@ def test_a_sample_that_fails_is_left_out() -> None:
 
 
 def test_rag_fusion_searches_for_each_different_query_by_itself() -> None:
-    rewrite = RAGFusionRewriter(llm=Scripted()).rewrite(ASKED)
-    wanted = ["Is copper better for kettles?", "copper kettle heat", "kettle materials"]
-    assert rewrite.queries == tuple(Query(text, source=f"query{n}") for n, text in enumerate(wanted))
+    rewrite = rag_fusion(Scripted()).rewrite(ASKED)
+    assert list(rewrite.queries) == [Query(text, 1 / 3, source=f"reading{n}") for n, text in enumerate(QUERIES, 1)]
+    assert "ambiguous" not in rewrite.trace
 
 
 def test_chiq_rewrites_from_what_it_found_out() -> None:
@@ -152,10 +157,11 @@ def test_chiq_does_without_what_fails() -> None:
 
 
 def test_the_best_of_n_finds_what_the_others_find(convrag_store: Store) -> None:
-    base = RAGFusionRewriter(llm=Scripted(lambda *_: say(question="zebra", queries=["copper kettle", "kettle copper"])))
+    questions = [{"question": text, "weight": 1} for text in ("zebra", "copper kettle", "kettle copper")]
+    base = rag_fusion(Scripted(lambda *_: say(readings=questions)))
     retriever = BM25Retriever(dataset=TinyDataset(), store=convrag_store)
     rewrite = BestOfNRewriter(base=base, retriever=retriever).rewrite(ASKED)
-    assert rewrite.queries == (Query("copper kettle", turn_id="c<::>3"),)
+    assert rewrite.queries == (Query("copper kettle", 1 / 3, turn_id="c<::>3"),)
     assert [row["agreement"] for row in rewrite.trace["candidates"]] == [0.0, 0.5, 0.5]
 
 
@@ -163,12 +169,12 @@ MAKERS: list[Callable[[Any], Rewriter]] = [
     lambda llm: LLM4CSRewriter(llm=llm, embedder=LetterEmbedder()),
     lambda llm: CHIQRewriter(llm=llm),
     hyde,
-    lambda llm: RAGFusionRewriter(llm=llm),
+    rag_fusion,
 ]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("reply", ["I cannot.", "[]", say(question=" ", text="", queries=[]), LLMError("no reply")])
+@pytest.mark.parametrize("reply", ["I cannot.", "[]", say(question=" ", text="", readings=[]), LLMError("no reply")])
 def test_what_cannot_be_used_leaves_the_question(make: Callable[[Any], Rewriter], reply: Any) -> None:
     rewrite = make(Scripted(lambda step, attempt: reply)).rewrite(ASKED)
     assert (rewrite.queries, bool(rewrite.fallback)) == ((Query(ASKED.text),), True)
