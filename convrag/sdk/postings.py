@@ -1,6 +1,6 @@
 """Posting lists: the weight of each word in the passages that have it, on disk, and the search for the best sums."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,7 +102,7 @@ class Postings:
 
     def _add_up(
         self, terms: list[_Term], rests: NDArray[np.float64], k: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64], int, float]:
+    ) -> tuple[NDArray[np.integer], NDArray[np.float64], int, float]:
         """Add up the scores of terms until no further passage can be among the best.
 
         Returns:
@@ -111,17 +111,22 @@ class Postings:
         """
         sums = np.zeros(self._size)
         least, done = 0.0, 0
-        near: list[NDArray[np.int32]] = []
+        positions: NDArray[np.integer] = np.zeros(0, dtype=np.int64)
         for done, (term, rest) in enumerate(zip(terms, rests[1:], strict=True), 1):
             sums[term.positions] += term.score()
             if term.most:
                 least = _raise_least(least, sums[term.positions], k)
             if least > rest or done == len(terms):
-                near = [term.positions[sums[term.positions] >= least - rest] for term in terms[:done] if term.most]
-                if _FEW * sum(map(len, near)) <= sum(len(term.positions) for term in terms[done:]):
+                positions = self._find_near(terms[:done], sums, least - rest)
+                if _FEW * len(positions) <= sum(len(term.positions) for term in terms[done:]):
                     break
-        positions = np.unique(np.concatenate([*near, np.zeros(0, dtype=np.int32)]))
         return positions, sums[positions], done, least
+
+    def _find_near(self, terms: Sequence[_Term], sums: NDArray[np.float64], least: float) -> NDArray[np.integer]:
+        """The passages, rising, whose sum is at least so much: among those of short lists, or among all."""
+        if sum(len(term.positions) for term in terms) > self._size // 4:
+            return np.flatnonzero(sums >= least)
+        return np.unique(np.concatenate([term.positions[sums[term.positions] >= least] for term in terms]))
 
     def _find_terms(self, words: Mapping[int, float]) -> list[_Term]:
         """Find the terms of a query in the order in which they are summed: first those that lower scores, if any."""
@@ -134,7 +139,7 @@ class Postings:
         return sorted(terms, key=lambda term: -term.most or -np.inf)
 
 
-def _look_up(term: _Term, positions: NDArray[np.int32]) -> NDArray[np.float64]:
+def _look_up(term: _Term, positions: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return the scores of a term at positions; 0 for passages that lack it."""
     places = np.minimum(np.searchsorted(term.positions, positions), len(term.positions) - 1)
     return np.where(term.positions[places] == positions, term.score(places), 0.0)
