@@ -183,7 +183,7 @@ def is_caught(fault: Fault, tests: list[str], copy: Path, layer: str) -> bool:
         )
         if run.returncode == 5 and workers:  # with a name that is no test's, xdist runs none
             return find_failed(chosen, 0)
-        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", run.stdout, re.MULTILINE)
+        failed = re.findall(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", run.stdout, re.MULTILINE)
         return failed or (chosen if run.returncode not in (0, 5) else [])  # 5: no test was there
 
     try:
