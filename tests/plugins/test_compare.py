@@ -21,7 +21,9 @@ from convrag_compare.plots import has_costs
 from convrag_compare.report import compare_runs
 from convrag_compare.run_result import FAILED, RunResult, Scores, find_baseline, format_run
 from convrag_compare.tables import Table, format_number, format_p, format_signed, make_tables, print_tables
+from convrag_web.report.reports import write_comparison_report
 from tasks import run_task
+from web.report_records import read_blocks
 
 
 @pytest.fixture(autouse=True)
@@ -215,6 +217,9 @@ def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     assert "Calls of stages and metrics: 6 made, 2 reused (costs.md)." in made.lines
     assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
     assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
+    write_comparison_report(made, {}, tmp_path)
+    head = read_blocks(tmp_path / "report.html")["head"]
+    assert (head["kind"], head["board"]["rows"][0]["name"]) == ("comparison", "id-mmr")
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)
     assert convrag_sweep_report(replace(sweep, cells=reused)).files["leaderboard.md"] == made.files["leaderboard.md"]
     partial = write(run_result("x", GOOD, failed=1), tmp_path / "id-partial", [])

@@ -109,9 +109,14 @@ def test_a_second_answer_that_breaks_off_leaves_the_first(chat: Chat, raised: Ba
         assert [(record.original_query, record.answer.text) for record in records] == [("tea?", "It is tea? [7]")]
 
 
-def test_ctrl_c_in_the_midst_of_an_answer_drops_the_turn_and_the_chat_goes_on(chat: Chat, capsys: Output) -> None:
+def test_ctrl_c_in_the_midst_of_an_answer_drops_the_turn_and_the_chat_goes_on(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    resumed: list[str] = []
+    monkeypatch.setattr("convrag_tasks.chat.loop.resume", lambda: resumed.append("the next one is the first again"))
     chat.generator.raises = KeyboardInterrupt()
     assert chat.type("tea?") == 0
+    assert len(resumed) == 1
     chat.generator.raises = None
     chat.type("why?")
     out = capsys.readouterr().out

@@ -21,6 +21,12 @@ class Unknown:
     """Its `str` says where in memory it is."""
 
 
+class Listed:
+    """It has `tolist`, and is no array."""
+
+    tolist = list
+
+
 class Colour(Enum):
     RED = 1
     BLUE = 2
@@ -69,7 +75,7 @@ def test_a_stage_state_is_no_part_of_a_question() -> None:
     assert digest(Question("Why?", stage_state={"mmr": {"turn": Unknown()}})) == digest(Question("Why?"))
 
 
-@pytest.mark.parametrize("value", [Unknown(), Unknown, print, {(1, 2): "a"}, toys.EchoLLM()])
+@pytest.mark.parametrize("value", [Unknown(), Listed(), Unknown, print, {(1, 2): "a"}, toys.EchoLLM()])
 def test_what_has_no_fixed_form_is_an_error_that_names_the_parameter(value: Any) -> None:
     with pytest.raises(UnidentifiedValue, match=r"^mine: parameter weights cannot be identified, so results"):
         compute_fingerprint(toys.EchoLLM(), "mine", {"weights": [value]})

@@ -1,5 +1,6 @@
 """Which source code a fingerprint covers. Each is computed in a process of its own, with another hash seed."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -103,6 +104,20 @@ def test_a_library_that_a_module_of_convrag_names_counts(folder: Path) -> None:
         "Metadata-Version: 2.1\nName: PyStemmer\nVersion: 99.0\n"
     )
     assert compute(folder) != before
+
+
+def test_source_files_of_a_package_count_and_others_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = []
+    for number, files in enumerate([{}, {"notes.bin": "a"}, {"deep/words.txt": "a"}, {"__pycache__/old.py": "a"}]):
+        folder = tmp_path / str(number) / "acme_files"
+        for name, text in {"__init__.py": "class Stage: ...", **files}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        monkeypatch.syspath_prepend(folder.parent)
+        monkeypatch.delitem(sys.modules, "acme_files", raising=False)
+        hashes.append(read_source(importlib.import_module("acme_files").Stage).hash)
+    bare, other, words, compiled = hashes
+    assert bare == other == compiled != words
 
 
 def test_a_class_without_a_file_is_told_by_its_code() -> None:

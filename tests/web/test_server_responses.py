@@ -30,7 +30,9 @@ def respond(server: RunningServer, input: Any = QUESTION["content"], **fields: A
 def list_questions(server: RunningServer, response: dict[str, Any]) -> list[str]:
     """The questions of the conversation of a response, as the page shows them."""
     id = response["id"].removeprefix("resp_").rpartition(".")[0]
-    return [record["original_query"] for record in server.http.get(f"/api/conversations/{id}").json()["records"]]
+    records = server.http.get(f"/api/conversations/{id}").json()["records"]
+    assert [record["turn"] for record in records] == list(range(1, len(records) + 1))
+    return [record["original_query"] for record in records]
 
 
 def test_a_response_has_the_answer_with_its_sources(server: RunningServer) -> None:
