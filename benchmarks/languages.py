@@ -16,9 +16,9 @@ from pathlib import Path
 
 DATA = Path(__file__).parent / "languages"
 READINGS = {
-    "auto": ["retriever.language=auto"],
-    "english": ["retriever.language=english"],
-    "plain": ["retriever.words=plain"],
+    "auto": "retriever.language=auto",
+    "english": "retriever.language=english",
+    "plain": "retriever.words=plain",
 }
 FIXED = ["retriever=bm25", "generator=none", "metrics=ranking", "tracker=none", "report=false"]
 
