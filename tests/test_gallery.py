@@ -17,7 +17,7 @@ from third_party import Environment
 
 FOLDER = Path(__file__).parents[1] / "docs/examples"
 GALLERY = {
-    "hyde": ["rewriter=hyde"],
+    "imagined": ["rewriter=imagined"],
     "maxsim": ["ranker=maxsim", "ranker=maxsim_words"],
     "chat_csv": ["dataset=chat_csv"],
     "csv_tracker": ["tracker=csv"],
@@ -78,7 +78,7 @@ def test_they_work_together(environment: Environment, monkeypatch: pytest.Monkey
     done = environment.run_command(
         "dataset=chat_csv",
         *data,
-        "rewriter=hyde",
+        "rewriter=imagined",
         "rewriter.first=none",
         "llm=replay",
         "llm.path=replies.jsonl",
@@ -93,7 +93,7 @@ def test_they_work_together(environment: Environment, monkeypatch: pytest.Monkey
     assert "Scores added to outputs/scores.csv" in done.stdout
     with (environment.work / "outputs/scores.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["measure"]: row for row in csv.DictReader(file)}
-    assert rows["nDCG@5"]["rewriter"] == "hyde"
+    assert rows["nDCG@5"]["rewriter"] == "imagined"
     assert 0 < float(rows["nDCG@5"]["value"]) <= 1
     assert "answer_novelty" in rows
     (plot,) = environment.work.glob("outputs/2*/*/novelty.svg")
@@ -106,11 +106,11 @@ def test_they_work_together(environment: Environment, monkeypatch: pytest.Monkey
 def _record_passages(path: Path) -> None:
     """Write a recording with a passage for each question of the chats, as task=record does of a real model."""
     from chat_csv.dataset import ChatDataset
-    from hyde.rewriter import HydeRewriter
+    from imagined.rewriter import ImaginedRewriter
 
     chats = ChatDataset(chats=FOLDER / "chat_csv/chats.csv", articles=FOLDER / "chat_csv/articles.csv")
     llm = RecordedLLM(replies={"": "Vinegar and water remove limescale from a kettle."})
-    rewriter = HydeRewriter(llm=llm, first=NoRewriter())
+    rewriter = ImaginedRewriter(llm=llm, first=NoRewriter())
     for turn in (turn for chat in chats.conversations() for turn in chat.turns):
         rewriter.rewrite(Question(turn.question))
     lines = [format_reply(prompt, llm.complete(prompt)) for prompt in list(llm.prompts)]

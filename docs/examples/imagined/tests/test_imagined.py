@@ -1,6 +1,6 @@
 """The rewriter with recorded replies: no model is asked."""
 
-from hyde.rewriter import HydeRewriter
+from imagined.rewriter import ImaginedRewriter
 
 from convrag import Question, Rewrite, Rewriter
 from convrag.testing import RecordedLLM, RewriterContract, question
@@ -15,13 +15,13 @@ class AsAsked(Rewriter):
         return Rewrite.of(question.text)
 
 
-def make(reply: str = PASSAGE, passages: int = 1, weight: float = 1.0) -> HydeRewriter:
-    return HydeRewriter(llm=RecordedLLM(replies={"copper": reply}), first=AsAsked(), passages=passages, weight=weight)
+def make(reply: str = PASSAGE, passages: int = 1, weight: float = 1.0) -> ImaginedRewriter:
+    return ImaginedRewriter(llm=RecordedLLM(replies={"copper": reply}), first=AsAsked(), passages=passages, weight=weight)
 
 
-class TestHydeRewriter(RewriterContract):
-    def make(self) -> HydeRewriter:
-        return HydeRewriter(llm=RecordedLLM(replies={"": PASSAGE}), first=AsAsked())
+class TestImaginedRewriter(RewriterContract):
+    def make(self) -> ImaginedRewriter:
+        return ImaginedRewriter(llm=RecordedLLM(replies={"": PASSAGE}), first=AsAsked())
 
 
 def test_the_question_and_the_passages_are_queries() -> None:

@@ -1,4 +1,4 @@
-"""`rewriter=hyde`: what another rewriter searches for, and made-up passages that answer it."""
+"""`rewriter=imagined`: what another rewriter searches for, and made-up passages that answer it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rew
 from convrag.sdk.prompts import add_profile
 
 
-class HydeRewriter(Rewriter):
+class ImaginedRewriter(Rewriter):
     """Search also with passages that a language model makes up as answers to the question (HyDE).
 
     They need not be true: they have the words that true passages have. If the model fails, the other rewriter's queries
@@ -36,7 +36,7 @@ class HydeRewriter(Rewriter):
         self.passages = passages
         self.weight = weight
         self.temperature = temperature
-        self.template = PromptTemplate("hyde", package="hyde")
+        self.template = PromptTemplate("imagined", package="imagined")
         self.prompt_templates = (self.template,)
 
     def rewrite(self, question: Question) -> Rewrite:
