@@ -88,10 +88,8 @@ def _load() -> Any:
         quieten("httpx", "openai", "openai._base_client")
         for name in [name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM")]:
             quieten(name)
-            if owns_logs():
-                logging.getLogger(
-                    name
-                ).handlers.clear()  # its lines reach the root's anyway: here they would be doubled
+            if owns_logs():  # its lines reach the root's anyway: here they would be doubled
+                logging.getLogger(name).handlers.clear()
         litellm.ModelResponseStream()
         # The first call imports half of litellm, which would count as the call's time: this one asks nobody.
         litellm.completion("openai/none", [{"role": "user", "content": "x"}], mock_response="x", **{"no-log": True})

@@ -218,6 +218,11 @@ def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
     assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
     write_comparison_report(made, {}, tmp_path)
+    written = (tmp_path / "report.html").stat().st_mtime_ns
+    write_comparison_report(made, {}, tmp_path)
+    assert (tmp_path / "report.html").stat().st_mtime_ns == written, "nothing has changed"
+    (tmp_path / "report.html").unlink()
+    write_comparison_report(made, {}, tmp_path)
     head = read_blocks(tmp_path / "report.html")["head"]
     assert (head["kind"], head["board"]["rows"][0]["name"]) == ("comparison", "id-mmr")
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)

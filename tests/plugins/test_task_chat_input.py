@@ -109,6 +109,5 @@ def test_the_history_survives_what_is_no_text(tmp_path: Path) -> None:
     path.chmod(0o644)
     history = QuestionHistory(path)
     history.store_string("half a pair \ud800")
-    history.store_string("x" * 100_000)
     assert history.load_history_strings() == ["half a pair ?", "old\ufffd"]
     assert sys.platform == "win32" or path.stat().st_mode & 0o777 == 0o600

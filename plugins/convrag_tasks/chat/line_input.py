@@ -27,9 +27,6 @@ from convrag.sdk.tasks.signals import keep_watching, resume
 
 PROMPT = "> "
 
-LONGEST_LINE = 10_000
-"""Characters of a line that is kept: a longer one was pasted."""
-
 
 def make_reader(history: Path, list_commands: Callable[[], Mapping[str, Command]], *, plain: bool) -> PlainReader:
     """Make the reader for standard input.
@@ -184,9 +181,8 @@ class QuestionHistory(FileHistory):
 
     def store_string(self, string: str) -> None:
         """Append a line to the file."""
-        if len(string) <= LONGEST_LINE:
-            with suppress(OSError):
-                super().store_string(string.encode("utf-8", "replace").decode())
+        with suppress(OSError):
+            super().store_string(string.encode("utf-8", "replace").decode())
 
 
 class Later(NamedTuple):

@@ -13,20 +13,25 @@ from urllib.parse import quote
 from omegaconf import OmegaConf
 
 from convrag import ConvragError, Report, Run, RunSummary, TurnRecord
+from convrag.sdk.files import write_atomically
 from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.identity import digest, hash_package
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.printable import count
 from convrag.sdk.tasks.grids import find_cell_name
 from convrag.sdk.tasks.runs import PassageLookup, read_hydra_config, read_records
 from convrag.sdk.tasks.scores import describe_ending, list_remarks, make_score_rows, make_usage_rows, read_summary
 from convrag.sdk.tasks.turns import Wiring
-from convrag_web.report.page import LIMIT, REPORT, Need, RunTurns, TurnBlocks, pack_turns, write_page
+from convrag_web.report.page import LIMIT, REPORT, Need, RunTurns, TurnBlocks, bundle_modules, pack_turns, write_page
 from convrag_web.report.turn_rows import FindPassages
 
 log = logging.getLogger(__name__)
 
 ROOM = LIMIT - 500_000
 """What turns may take; the rest is for the page itself and the scores of the run."""
+
+_WRITTEN = ".report"
+"""The file that says from what a comparison's report was written."""
 
 Scores = Mapping[str, Mapping[str, float]]
 
@@ -121,7 +126,7 @@ MOST_TURNS = 20_000
 def write_comparison_report(
     report: Report, runs: Mapping[str, Path], folder: Path, most_turns: int = MOST_TURNS, room: int = ROOM
 ) -> None:
-    """Write the report of a comparison into its folder; see the hook `convrag_runs_compared`.
+    """Write the report of a comparison into its folder, unless it stands there; see the hook `convrag_runs_compared`.
 
     Raises:
         DataError: a file of a run is broken.
@@ -129,6 +134,12 @@ def write_comparison_report(
     """
     board = dict(report.numbers)
     names = [row["name"] for row in board.get("rows", ()) if row["name"] in runs]
+    files = [path for name in names for path in sorted(runs[name].rglob("*.jsonl"))]
+    stated = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
+    code = [hash_package(__name__), bundle_modules("report.js")]
+    source, written = digest([repr(board), report.lines, stated, code]), folder / _WRITTEN
+    if (folder / REPORT).exists() and written.exists() and written.read_text("utf-8", "replace") == source:
+        return
     summaries = {name: read_summary(runs[name] / "metrics.json") for name in names}
     shown = choose_runs(names, summaries, _find_baseline(board), most_turns)
     plots = {
@@ -162,6 +173,7 @@ def write_comparison_report(
     }
     blocks = packed.blocks | {f"plot-{number}": plot for number, plot in enumerate(plots.values())}
     write_page(folder / REPORT, f"{folder.name}: runs of convrag compared", head, blocks)
+    write_atomically(written, source)
 
 
 def list_plots(folder: Path, measures: Sequence[str]) -> list[Path]:
