@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from convrag import ConfigError, Run, RunSummary
 from convrag.config.compose import compose
 from convrag.run.manifest import MANIFEST, compute_identity, read_finished_summary
-from convrag.run.runner import run_experiment
+from convrag.run.runner import evaluate_records, run_experiment
 from convrag.score.summary import format_summary
 from convrag.store.folders import describe_files
 
@@ -137,6 +137,12 @@ def test_a_run_without_judgements_measures_what_it_can_and_says_what_it_cannot(h
     page = (here / "run/summary.md").read_text()
     assert "nDCG@5 is not measured (metrics.ranking): the data set has no relevance judgements; task=questions" in page
     assert "ROUGE-L is not measured (metrics.answers): the data set has no reference answers." in page
+
+
+def test_an_evaluation_is_logged_with_the_stages_that_it_uses(here: Path) -> None:
+    run, _ = evaluate_records(configure(), here / "measured", [])
+    assert {"dataset", "metrics", "top_k"} <= run.config.keys()
+    assert not {"rewriter", "generator"} & run.config.keys()
 
 
 def test_a_data_set_without_conversations_names_the_tasks_that_need_none(here: Path) -> None:
