@@ -26,7 +26,7 @@ export function explainQuery(record, earlier) {
     ...Object.entries(record.trace?.retriever?.read_as ?? {}).map(([word, near]) =>
       make("p", {}, `No passage has the word ${word}: ${near} was searched for.`)),
     ...[renderSearches(record)].filter(Boolean),
-    ...showQueries(record.queries ?? []),
+    ...(record.trace?.search?.steps?.length > 1 ? [] : showQueries(record.queries ?? [])), // each search has its own
     ...showLinks(trace, earlier),
     ...showSelected(trace, earlier),
     ...showEntries(trace),
