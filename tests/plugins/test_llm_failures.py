@@ -3,12 +3,15 @@
 import json
 import logging
 from base64 import b64encode
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
 from convrag import LLMError, Message, Prompt
 from convrag.api.secrets import is_public_address, redact, redact_address
-from convrag_llms.connections import RedactingFilter
+from convrag_llms.connections import CONNECTIONS, RedactingFilter
 from convrag_llms.endpoint import find_secret_values
 from convrag_llms.reply import HttpError, exceeds_context_window
 from llm_client import every_option, make_client
@@ -50,6 +53,31 @@ def test_a_prompt_that_is_too_long_is_explained_with_the_servers_numbers(server:
     server.plan_replies(make_error(400, TOO_LONG[0], code="context_length_exceeded"))
     with pytest.raises(LLMError, match=r"resulted in 9000 tokens.*Send less: fewer or shorter passages"):
         make_client(server).complete(PROMPT)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["authorization", "x-api-key", "api-key", "x-goog-api-key"])
+def test_a_redirect_to_another_host_is_not_sent_the_key(name: str) -> None:
+    told: list[str | None] = []
+
+    class Redirecting(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            told.append(self.headers[name])
+            self.send_response(200 if self.path == "/there" else 307)
+            self.send_header("location", f"http://localhost:{self.server.server_port}/there")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/here"
+        with closing(CONNECTIONS.send("POST", url, b"{}", {name: KEY})) as response:
+            assert response.status == 200
+        server.shutdown()
+    assert told == [KEY, None]
 
 
 @every_option
