@@ -46,7 +46,10 @@ _DRAIN_SECONDS = 0.2
 _PIECE_BYTES = 2**16
 _STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl")
 _HEADERS = {"accept-encoding": "gzip, deflate", "user-agent": "convrag"}
-_RETRIES = urllib3.Retry(total=None, connect=0, read=0, status=0, other=0, redirect=5)  # call.py repeats requests
+_KEYS = urllib3.Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT | {"x-api-key"}  # which another host is not sent
+_RETRIES = urllib3.Retry(  # call.py repeats requests
+    total=None, connect=0, read=0, status=0, other=0, redirect=5, remove_headers_on_redirect=_KEYS
+)
 _thread = threading.local()
 
 
