@@ -38,12 +38,13 @@ class BestOfNRewriter(Rewriter):
         rewrite = self.base.rewrite(question)
         candidates: dict[object, list[Query]] = {}
         for number, query in enumerate(rewrite.queries):
-            placed = replace(query, turn_id=question.turn_id, domain=question.domain, source="")
+            placed = replace(query, turn_id=question.turn_id, domain=question.domain)
             candidates.setdefault(query.source or number, []).append(placed)
         if len(candidates) == 1:
             return rewrite
         units = [tuple(queries) for queries in candidates.values()]
-        rankings = [[hit.passage.id for hit in self.retriever.retrieve(unit, self.depth)] for unit in units]
+        found = (self.retriever.retrieve_for(question, unit, self.depth) for unit in units)  # as the turn will search
+        rankings = [[hit.passage.id for hit in hits] for hits in found]
         scores = [round(score, 6) for score in measure_agreement(rankings, self.depth)]
         kept = scores.index(max(scores))
         rows = [{"query": unit[0].text, "agreement": score} for unit, score in zip(units, scores, strict=True)]

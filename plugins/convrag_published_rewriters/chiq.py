@@ -67,8 +67,7 @@ class CHIQRewriter(JsonRewriter):
         """Step -> the model's reply, and step -> what failed."""
         from convrag_published_rewriters.replies import QuestionReply, SwitchReply, TextReply
 
-        forms: dict[str, type[Any]] = {"switch": SwitchReply}
-        forms |= dict.fromkeys(("expansion", "response", "summary"), TextReply)
+        forms: dict[str, Any] = {"switch": SwitchReply} | dict.fromkeys(("expansion", "response", "summary"), TextReply)
 
         def ask(step: str) -> Any:
             reply = self.ask(question, forms.get(step, QuestionReply), step=step, enhanced=enhanced)

@@ -99,11 +99,8 @@ class LLM4CSRewriter(JsonRewriter):
                 range(self.n), lambda n: self.ask(question, TextReply, n, step="response", standalone=text).text
             )
             return [text], list(answers.values()), list(failures.values())
-        both = self.prompting == "rewrite_and_response"
-        form = BothReply if both else QuestionReply
-        samples, failures = ask_all(
-            range(self.n), lambda n: self.ask(question, form, n, step="both" if both else "rewrite")
-        )
+        form, step = (QuestionReply, "rewrite") if self.prompting == "rewrite" else (BothReply, "both")
+        samples, failures = ask_all(range(self.n), lambda n: self.ask(question, form, n, step=step))
         if not samples:
             raise LLMError(failures[0])
         answered = [sample.text for sample in samples.values() if isinstance(sample, BothReply)]

@@ -1,12 +1,12 @@
 """Rewriters of papers: LLM4CS, CHIQ, HyDE, RAG-Fusion and best of n, with scripted replies."""
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import pytest
 
-from convrag import LLM, Pipeline, Query, Question, Rewriter, Store, Turn
+from convrag import LLM, Hit, Pipeline, Query, Question, Rewriter, Store, Turn
 from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Completion, Prompt
 from convrag.config.compose import compose
@@ -161,8 +161,21 @@ def test_the_best_of_n_finds_what_the_others_find(convrag_store: Store) -> None:
     base = rag_fusion(Scripted(lambda *_: say(readings=questions)))
     retriever = BM25Retriever(dataset=TinyDataset(), store=convrag_store)
     rewrite = BestOfNRewriter(base=base, retriever=retriever).rewrite(ASKED)
-    assert rewrite.queries == (Query("copper kettle", 1 / 3, turn_id="c<::>3"),)
+    assert rewrite.queries == (Query("copper kettle", 1 / 3, turn_id="c<::>3", source="reading2"),)
     assert [row["agreement"] for row in rewrite.trace["candidates"]] == [0.0, 0.5, 0.5]
+
+
+def test_the_best_of_n_searches_as_the_turn_will(convrag_store: Store) -> None:
+    class Reads(BM25Retriever):
+        asked: ClassVar[list[str]] = []
+
+        def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
+            self.asked.append(question.history[-1].question)
+            return super().retrieve_for(question, queries, k)
+
+    retriever = Reads(dataset=TinyDataset(), store=convrag_store)
+    BestOfNRewriter(base=rag_fusion(Scripted()), retriever=retriever).rewrite(ASKED)
+    assert retriever.asked == [HISTORY[-1].question] * len(QUERIES)
 
 
 MAKERS: list[Callable[[Any], Rewriter]] = [
