@@ -1,6 +1,5 @@
 """`rewriter=multi_query`: the readings of an ambiguous follow-up; `rewriter=rag_fusion`: the aspects of a question."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -49,30 +48,27 @@ class MultiQueryRewriter(JsonRewriter):
     ) -> None:
         template = PromptTemplate(kind, package="convrag_queries", path=prompt)
         super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.kind = kind
         self.n = n
-        self.ambiguous: dict[str, Any] = {"ambiguous": False} if kind == "readings" else {}
 
     def rewrite(self, question: Question) -> Rewrite:
         """One request to the model (two where its reply cannot be read); none for the reading of a first question."""
         from convrag_queries.reply import ReadingsReply
 
-        if self.ambiguous and not question.history and not question.profile:
-            return Rewrite.of(question.text, **self.ambiguous)
-        trace: dict[str, Any] = {**self.ambiguous, "prompt": self.template.hash}
+        if self.kind == "readings" and not question.history and not question.profile:
+            return Rewrite.of(question.text)
+        trace: dict[str, Any] = {"prompt": self.template.hash}
         try:
             reply = self.ask(question, ReadingsReply, n=self.n)
         except LLMError as error:
             return Rewrite.of(question.text, fallback=str(error), **trace)
         if not (readings := reply.weigh_readings(question.text, self.n)):
             return Rewrite.of(question.text, fallback="the reply holds no question", **trace)
-        return _search(readings, trace | {"why": reply.why})
-
-
-def _search(readings: Sequence[tuple[str, float]], trace: dict[str, Any]) -> Rewrite:
-    """Queries for readings, heaviest first. A single reading is one plain query."""
-    if len(readings) == 1:
-        return Rewrite.of(readings[0][0], **trace)
-    queries = [Query(text, weight, source=f"reading{n}") for n, (text, weight) in enumerate(readings, 1)]
-    listed = [{"question": text, "weight": round(weight, 4)} for text, weight in readings]
-    ambiguous = {"ambiguous": True} if "ambiguous" in trace else {}
-    return Rewrite(tuple(queries), {**trace, **ambiguous, "readings": listed})
+        trace["why"] = reply.why
+        if self.kind == "readings":
+            trace["ambiguous"] = len(readings) > 1
+        if len(readings) == 1:
+            return Rewrite.of(readings[0][0], **trace)
+        queries = [Query(text, weight, source=f"reading{n}") for n, (text, weight) in enumerate(readings, 1)]
+        listed = [{"question": text, "weight": round(weight, 4)} for text, weight in readings]
+        return Rewrite(tuple(queries), trace | {"readings": listed})
