@@ -221,9 +221,10 @@ def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     written = (tmp_path / "report.html").stat().st_mtime_ns
     write_comparison_report(made, {}, tmp_path)
     assert (tmp_path / "report.html").stat().st_mtime_ns == written, "nothing has changed"
-    (tmp_path / "report.html").unlink()
+    (tmp_path / "heat_nDCG@5.png").write_bytes(b"a plot")
     write_comparison_report(made, {}, tmp_path)
     head = read_blocks(tmp_path / "report.html")["head"]
+    assert head["plots"] == ["heat_nDCG@5"], "what was drawn since then is in it"
     assert (head["kind"], head["board"]["rows"][0]["name"]) == ("comparison", "id-mmr")
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)
     assert convrag_sweep_report(replace(sweep, cells=reused)).files["leaderboard.md"] == made.files["leaderboard.md"]

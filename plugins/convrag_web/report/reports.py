@@ -15,14 +15,14 @@ from omegaconf import OmegaConf
 from convrag import ConvragError, Report, Run, RunSummary, TurnRecord
 from convrag.sdk.files import write_atomically
 from convrag.sdk.groups import OPTION_KEY
-from convrag.sdk.identity import digest, hash_package
+from convrag.sdk.identity import digest
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.printable import count
 from convrag.sdk.tasks.grids import find_cell_name
 from convrag.sdk.tasks.runs import PassageLookup, read_hydra_config, read_records
 from convrag.sdk.tasks.scores import describe_ending, list_remarks, make_score_rows, make_usage_rows, read_summary
 from convrag.sdk.tasks.turns import Wiring
-from convrag_web.report.page import LIMIT, REPORT, Need, RunTurns, TurnBlocks, bundle_modules, pack_turns, write_page
+from convrag_web.report.page import LIMIT, REPORT, Need, RunTurns, TurnBlocks, pack_turns, write_page
 from convrag_web.report.turn_rows import FindPassages
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,9 @@ ROOM = LIMIT - 500_000
 """What turns may take; the rest is for the page itself and the scores of the run."""
 
 _WRITTEN = ".report"
-"""The file that says from what a comparison's report was written."""
+"""The file that says from what a comparison's report was written: the board, and its plots, runs and code as files."""
+_READ = ("metrics.json", "*.jsonl", REPORT)
+"""Of the files of a run."""
 
 Scores = Mapping[str, Mapping[str, float]]
 
@@ -134,10 +136,10 @@ def write_comparison_report(
     """
     board = dict(report.numbers)
     names = [row["name"] for row in board.get("rows", ()) if row["name"] in runs]
-    files = [path for name in names for path in sorted(runs[name].rglob("*.jsonl"))]
-    stated = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-    code = [hash_package(__name__), bundle_modules("report.js")]
-    source, written = digest([repr(board), report.lines, stated, code]), folder / _WRITTEN
+    files = [*Path(__file__).parents[1].glob("*/*.*"), *folder.glob("*.png")]
+    files += [path for name in names for kind in _READ for path in runs[name].rglob(kind)]
+    stated = sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    source, written = digest([repr(board), report.lines, most_turns, room, stated]), folder / _WRITTEN
     if (folder / REPORT).exists() and written.exists() and written.read_text("utf-8", "replace") == source:
         return
     summaries = {name: read_summary(runs[name] / "metrics.json") for name in names}
