@@ -194,9 +194,9 @@ class Retriever(Stage):
         """Return passages as `retrieve` does, for the question of a turn. By default, for its queries alone.
 
         Override it, and set `reads_conversation`, where the encoder of queries reads the whole conversation: make a
-        query of `retrieve`, which is
-        remembered, of what it reads: `retriever=sparse retriever.query=conversation` joins the question and the history
-        as its model was trained, and calls `retrieve` with this text as the only query.
+        query of `retrieve`, which is remembered, of what it reads: `retriever=sparse retriever.query=conversation`
+        joins the question and the history as its model was trained, and calls `retrieve` with this text as the only
+        query.
         """
         return self.retrieve(queries, k)
 

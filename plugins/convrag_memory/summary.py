@@ -103,9 +103,10 @@ class SummaryMemory(ReportingMemory):
         blocks = min(len(running.summaries), n // self.block)
         summary = running.summaries[blocks - 1] if blocks else None
         summarised = blocks * self.block if summary and summary.text else 0  # of turns without a word there is none
-        name = f"summary of {history[0].id} to {history[summarised - 1].id}"
-        made = (Turn(name, QUESTION, summary.text),) if summary and summarised else ()
-        seen = (*made, *history[summarised:])
+        seen = history[summarised:]
+        if summary and summarised:
+            name = f"summary of {history[0].id} to {history[summarised - 1].id}"
+            seen = (Turn(name, QUESTION, summary.text), *seen)
         tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
         trace: dict[str, Any] = {
             "turns": len(history),
