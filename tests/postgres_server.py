@@ -162,9 +162,13 @@ def vector_postgres() -> Iterator[PostgresServer]:
     package = find_spec("pgserver")
     if package is None or package.origin is None:
         pytest.skip("no PostgreSQL with the extension vector is installed (pip install pgserver)")
-    server = PostgresServer(Path(package.origin).parent / "pginstall/bin")
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    with tempfile.TemporaryDirectory(prefix="convrag-pgserver-") as folder:
+        Path(folder).chmod(0o755)  # the account of PostgreSQL may not enter root's environments, nor its mkdtemp
+        for part in Path(package.origin).parents[1].glob("pgserver*"):
+            shutil.copytree(part, Path(folder) / part.name)
+        server = PostgresServer(Path(folder) / "pgserver/pginstall/bin")
+        try:
+            server.start()
+            yield server
+        finally:
+            server.remove()

@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,10 @@ class SearchEngine:
     def request(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request to the first node that answers; a reply with an error is returned as it is."""
         data = None if body is None else json.dumps(body).encode()
-        for url in self.urls * 20:
+        deadline = time.monotonic() + 120  # as long as the script waits for a node that starts
+        urls = cycle(self.urls)
+        while True:
+            url = next(urls)
             asked = urllib.request.Request(url + path, data, {"content-type": "application/json"}, method=method)
             try:
                 with urllib.request.urlopen(asked, timeout=30) as reply:
@@ -87,8 +91,8 @@ class SearchEngine:
             except urllib.error.HTTPError as error:
                 return json.load(error)
             except OSError:
+                assert time.monotonic() < deadline, f"nothing answers at {self.url}"
                 time.sleep(0.1)
-        raise AssertionError(f"nothing answers at {self.url}")
 
     def wait_for_green(self, index: str = "") -> None:
         """Wait until every shard has its copies."""
