@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -140,6 +141,17 @@ def find_binaries() -> Path | None:
     return max(found, key=lambda folder: [int(part) for part in folder.parts if part.isdigit()], default=None)
 
 
+@contextmanager
+def running_server(binaries: Path) -> Iterator[PostgresServer]:
+    """Run a server of the programs in a folder."""
+    server = PostgresServer(binaries)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A server for all tests of this process."""
@@ -147,12 +159,8 @@ def postgres() -> Iterator[PostgresServer]:
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
-    server = PostgresServer(binaries)
-    try:
-        server.start()
+    with running_server(binaries) as server:
         yield server
-    finally:
-        server.remove()
 
 
 @pytest.fixture(scope="session")
@@ -164,11 +172,7 @@ def vector_postgres() -> Iterator[PostgresServer]:
         pytest.skip("no PostgreSQL with the extension vector is installed (pip install pgserver)")
     with tempfile.TemporaryDirectory(prefix="convrag-pgserver-") as folder:
         Path(folder).chmod(0o755)  # the account of PostgreSQL may not enter root's environments, nor its mkdtemp
-        for part in Path(package.origin).parents[1].glob("pgserver*"):
+        for part in Path(package.origin).parents[1].glob("pgserver*"):  # its libraries lie beside it
             shutil.copytree(part, Path(folder) / part.name)
-        server = PostgresServer(Path(folder) / "pgserver/pginstall/bin")
-        try:
-            server.start()
+        with running_server(Path(folder) / "pgserver/pginstall/bin") as server:
             yield server
-        finally:
-            server.remove()

@@ -83,8 +83,7 @@ class SearchEngine:
         deadline = time.monotonic() + 120  # as long as the script waits for a node that starts
         urls = cycle(self.urls)
         while True:
-            url = next(urls)
-            asked = urllib.request.Request(url + path, data, {"content-type": "application/json"}, method=method)
+            asked = urllib.request.Request(next(urls) + path, data, {"content-type": "application/json"}, method=method)
             try:
                 with urllib.request.urlopen(asked, timeout=30) as reply:
                     return json.load(reply)
