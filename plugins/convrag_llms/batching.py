@@ -26,8 +26,8 @@ QUIET = 3.0
 MOST = 10_000
 """Requests of a batch; OpenAI takes five times as many, if their file has less than 200 MB."""
 
-LONGEST_WAIT = 60.0
-"""Seconds between two looks at a batch, at most."""
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+"""Seconds before the first look at a batch, and between two looks at most."""
 
 RETRIES = 5
 """How often in a row the server may fail, before those who wait get its error."""
@@ -93,7 +93,7 @@ class Batches:
 
     def _run(self) -> None:
         """Submit waves and wait for them, until nobody waits."""
-        wait, failures = 1.0, 0
+        wait, failures = FIRST_WAIT, 0
         while True:
             with self._changed:
                 gathering = [key for key, request in self._requests.items() if not request.batch]
@@ -108,9 +108,9 @@ class Batches:
                 self._forget(used)  # their replies are in the store by now: asked again, they are another attempt
                 if wave and due:
                     self._submit(dict(list(wave.items())[:MOST]))
-                    wait = 1.0
+                    wait = FIRST_WAIT
                 else:
-                    wait = 1.0 if self._collect() else min(wait * 1.5, LONGEST_WAIT)
+                    wait = FIRST_WAIT if self._collect() else min(wait * 1.5, LONGEST_WAIT)
                 failures = 0
             except Exception as error:
                 failures += 1

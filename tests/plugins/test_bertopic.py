@@ -12,6 +12,7 @@ from convrag.api.errors import MissingExtra
 from convrag.testing import ClustererContract
 from convrag_bertopic.clusterer import BertopicClusterer
 
+pytestmark = pytest.mark.slow  # BERTopic's libraries compile themselves for twenty seconds in each process
 needs_bertopic = pytest.mark.skipif(find_spec("bertopic") is None, reason="the extra bertopic is not installed")
 
 
@@ -50,10 +51,6 @@ def partition(labels: Any) -> set[frozenset[int]]:
 class TestContract(ClustererContract):
     def make(self) -> BertopicClusterer:
         return BertopicClusterer()
-
-    @pytest.mark.slow  # its libraries take thirteen seconds of processor time to be imported
-    def test_a_new_process_gives_the_same(self) -> None:
-        super().test_a_new_process_gives_the_same()
 
 
 @needs_bertopic

@@ -15,7 +15,7 @@ from commands import StartedCommand, run_convrag
 from convrag import LLMError, Message, Prompt
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.store import Store
-from convrag_llms import batching
+from convrag_llms import batching, call
 from convrag_llms.openai_compatible import OpenAICompatible
 from tasks import run_task
 
@@ -25,6 +25,8 @@ RUN = ("generator=direct", "rewriter=none", "workers=20", "report=false", "track
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     monkeypatch.setattr(batching, "QUIET", 0.3)
+    monkeypatch.setattr(batching, "FIRST_WAIT", 0.1)
+    monkeypatch.setattr(call, "FIRST_WAIT", 0.1)
     server = BatchServer()
     yield server
     server.close()
