@@ -118,7 +118,7 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
     """
     annotation, marks = _without_marks(annotation)
     members = union_members(annotation)
-    stage = next(filter(_is_stage, members), None)
+    stage = next((each for each in members if inspect.isclass(each) and issubclass(each, Stage)), None)
     if stage and isinstance(default, str):
         raise ConfigError(
             f"{where}: the default of {name} names an option, and is written "
@@ -133,10 +133,6 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
         injects_store=any(map(_is_store, members)),
         limits=tuple(mark for mark in marks if any(hasattr(mark, name) for name in ("ge", "gt", "le", "lt"))),
     )
-
-
-def _is_stage(annotation: Any) -> bool:
-    return inspect.isclass(annotation) and issubclass(annotation, Stage)
 
 
 def _is_store(annotation: Any) -> bool:

@@ -191,7 +191,8 @@ def _for_pydantic(annotation: Any) -> Any:
     if annotation is Path:
         return Annotated[Path, BeforeValidator(_as_text), AfterValidator(Path.expanduser)]
     if _is_enum(annotation):
-        return Annotated[annotation, BeforeValidator(lambda value: _member_of(annotation, value))]
+        members: Mapping[Any, Any] = annotation.__members__
+        return Annotated[annotation, BeforeValidator(lambda value: members.get(str(value), value))]
     if origin is Literal or not items:
         return annotation
     inner = tuple(item if item is Ellipsis else _for_pydantic(item) for item in items)
@@ -207,10 +208,6 @@ def _for_pydantic(annotation: Any) -> Any:
 def _as_text(value: Any) -> Any:
     """A number as text: a path may be called 2024."""
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-
-def _member_of(enum: type[Enum], value: Any) -> Any:
-    return enum.__members__.get(value, value) if isinstance(value, str) else value
 
 
 def _is_enum(annotation: Any) -> bool:

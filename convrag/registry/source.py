@@ -12,7 +12,7 @@ import re
 import sys
 import typing
 from collections import abc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -37,10 +37,6 @@ _MADE_NAMES = re.compile(r"\b__getattr__\b|\bimport \*|\bglobals\(\)")
 """A module with one of these may have classes whose names do not stand in it."""
 
 
-def _name_limit(*_: float, **__: float) -> None:
-    """Stand for the limits of annotated-types, which take long to import; who reads the source needs none."""
-
-
 _STAGES: Mapping[str, type[Stage]] = {"Stage": Stage} | {stage.__name__: stage for stage in GROUPS.values()}
 _KNOWN: dict[str, Any] = (
     {cls.__name__: cls for cls in (bool, int, float, str, bytes, object, list, tuple, dict, set, frozenset, Path)}
@@ -48,10 +44,14 @@ _KNOWN: dict[str, Any] = (
     | {name: getattr(abc, name) for name in ("Sequence", "Iterable", "Collection", "Mapping")}
     | {"convrag": sys.modules["convrag"], "typing": typing, "operational": operational}
     | {"Store": type("Store", (), {"__module__": "convrag.store.store"})}  # to import the store takes long
-    | dict.fromkeys(("Ge", "Gt", "Le", "Lt", "Interval"), _name_limit)
+    | dict.fromkeys(("Ge", "Gt", "Le", "Lt", "Interval"), lambda *_, **__: None)  # so do limits; no reader needs them
     | {**_STAGES}
 )
 """What an annotation may consist of so that nobody need import it."""
+
+
+_Written = tuple[str, ast.expr | None, ast.expr | None]
+"""A parameter as it is written: its name, annotation and default."""
 
 
 class WrongPath(Exception):
@@ -184,7 +184,7 @@ class ClassSource:
     @cached_property
     def requires(self) -> Mapping[str, str] | None:
         """What the class says in `requires`, or inherits, where that is a literal."""
-        if self.node.decorator_list:
+        if self._is_changed:
             return None
         for statement in self.node.body:
             match statement:
@@ -193,25 +193,29 @@ class ClassSource:
                 ):
                     stated = _evaluate(value)
                     return stated if isinstance(stated, dict) else None
-        if self.plain:
-            return {}
-        return self.base.requires if self.base else None
+        return self.base.requires if self.base else {} if self.plain else None
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter] | None:
         """The constructor's parameters by name, inherited ones too; None where the source does not say them plainly.
 
-        A decorator may change everything: a dataclass has another constructor.
+        Those of a dataclass are its fields.
         """
-        if self.node.decorator_list:
+        if self._is_changed:
             return None
-        for statement in self.node.body:
-            if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-                try:
-                    return self._read_arguments(statement.args)
-                except ConfigError:  # who imports the class hears what is wrong with it
-                    return None
-        return self.base.parameters if self.base else {} if self.plain else None
+        inits = [each for each in self.node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+        if not inits and not self.node.decorator_list:
+            return self.base.parameters if self.base else {} if self.plain else None
+        try:
+            return self._read(_list_arguments(inits[-1].args) if inits else _list_fields(self.node))
+        except ConfigError:  # who imports the class hears what is wrong with it
+            return None
+
+    @property
+    def _is_changed(self) -> bool:
+        """Whether a decorator may have changed everything; that of a dataclass makes a constructor of its fields."""
+        names = [ast.unparse(each).partition("(")[0] for each in self.node.decorator_list]
+        return bool(names) and not (names == ["dataclass"] and (self.plain or (self.base and not self.base.parameters)))
 
     @property
     def plain(self) -> bool:
@@ -229,29 +233,23 @@ class ClassSource:
         """The one base class that is no stage of ours; None where there are more of them, or it is not found."""
         match self.node.bases:
             case [ast.Name(name)] if not self.plain:
-                try:
-                    found = find_class(f"{self.module}:{name}")
-                except WrongPath:
-                    return None
-                return found if found and found.node is not self.node else None
+                with suppress(WrongPath):
+                    if (found := find_class(f"{self.module}:{name}")) and found.node is not self.node:
+                        return found
         return None
 
-    def _read_arguments(self, arguments: ast.arguments) -> dict[str, Parameter]:
-        positional = [*arguments.posonlyargs, *arguments.args][1:]
-        defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults]
-        pairs = [*zip(positional, defaults, strict=False)]
-        pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    def _read(self, written: Iterable[_Written]) -> dict[str, Parameter]:
         parameters = {}
-        for argument, default in pairs:
-            annotation = ast.unparse(argument.annotation) if argument.annotation else "Any"
+        for name, annotated, default in written:
+            annotation = ast.unparse(annotated) if annotated else "Any"
             try:
                 evaluated = eval(annotation, {"__builtins__": {}}, _KNOWN)
                 known = not isinstance(evaluated, str)
             except (NameError, AttributeError, TypeError):
                 known = False
             value = self._read_default(default)
-            made = make_parameter(argument.arg, evaluated if known else Any, value, f"{self.node.name}.__init__")
-            parameters[argument.arg] = made if known else replace(made, known=False)
+            made = make_parameter(name, evaluated if known else Any, value, f"{self.node.name}.__init__")
+            parameters[name] = made if known else replace(made, known=False)
         return parameters
 
     def _read_default(self, default: ast.expr | None) -> Any:
@@ -271,6 +269,19 @@ class ClassSource:
             return ast.literal_eval(default)
         except ValueError:
             return ast.unparse(default)
+
+
+def _list_arguments(arguments: ast.arguments) -> list[_Written]:
+    positional = [*arguments.posonlyargs, *arguments.args][1:]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults]
+    pairs = zip([*positional, *arguments.kwonlyargs], [*defaults, *arguments.kw_defaults], strict=True)
+    return [(argument.arg, argument.annotation, default) for argument, default in pairs]
+
+
+def _list_fields(node: ast.ClassDef) -> list[_Written]:
+    fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+    given = [each for each in fields if "ClassVar" not in ast.unparse(each.annotation)]
+    return [(ast.unparse(each.target), each.annotation, each.value) for each in given]
 
 
 def _evaluate(expression: ast.expr) -> Any:

@@ -1,6 +1,7 @@
 """Rewriters without a model: the question alone, with earlier utterances, with these weighted, or their words."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import Annotated, Any, Literal
 
@@ -53,6 +54,7 @@ def _concatenate(texts: Iterable[str], question: Question, turns: tuple[Turn, ..
     return Rewrite.of("\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns])
 
 
+@dataclass(kw_only=True, eq=False)
 class BlendRewriter(Rewriter):
     """Search for the question and, with small weights, for the last questions and answers: no LLM is called.
 
@@ -69,16 +71,9 @@ class BlendRewriter(Rewriter):
             their weight.
     """
 
-    def __init__(
-        self,
-        *,
-        weight: Annotated[float, Gt(0)] = 0.5,
-        decay: Annotated[float, Interval(gt=0, le=1)] = 0.5,
-        exchanges: Annotated[int, Ge(1)] = 4,
-    ) -> None:
-        self.weight = weight
-        self.decay = decay
-        self.exchanges = exchanges
+    weight: Annotated[float, Gt(0)] = 0.5
+    decay: Annotated[float, Interval(gt=0, le=1)] = 0.5
+    exchanges: Annotated[int, Ge(1)] = 4
 
     def rewrite(self, question: Question) -> Rewrite:
         """The question, then the utterances, newest exchange first."""
@@ -119,6 +114,7 @@ _DENSE: Literal["dense"] = "dense"
 _LEXICAL: Literal["lexical"] = "lexical"
 
 
+@dataclass(kw_only=True, eq=False)
 class WeightedHistoryRewriter(Rewriter):
     """Search by words and by vectors in different ways, since the history helps them in different forms.
 
@@ -146,28 +142,18 @@ class WeightedHistoryRewriter(Rewriter):
             the history are left out.
     """
 
-    def __init__(
-        self,
-        *,
-        standalone: Rewriter | None = None,
-        llm: LLM,
-        weight: Annotated[float, Ge(0)] = 0.5,
-        rewrite_weight: Annotated[float, Ge(0)] = 0.25,
-        answers: Annotated[float, Ge(0)] = 0.25,
-        decay: Annotated[float, Interval(gt=0, le=1)] = 0.5,
-        exchanges: Annotated[int, Ge(1)] = 4,
-        stop_words: Annotated[float, Interval(ge=0, le=1)] = 0.5,
-    ) -> None:
-        self.llm = llm
-        self.standalone = standalone
-        self.weight = weight
-        self.rewrite_weight = rewrite_weight
-        self.answers = answers
-        self.decay = decay
-        self.exchanges = exchanges
-        self.stop_words = stop_words
+    standalone: Rewriter | None = None
+    llm: LLM
+    weight: Annotated[float, Ge(0)] = 0.5
+    rewrite_weight: Annotated[float, Ge(0)] = 0.25
+    answers: Annotated[float, Ge(0)] = 0.25
+    decay: Annotated[float, Interval(gt=0, le=1)] = 0.5
+    exchanges: Annotated[int, Ge(1)] = 4
+    stop_words: Annotated[float, Interval(ge=0, le=1)] = 0.5
+
+    def __post_init__(self) -> None:
         template = PromptTemplate("rewrite", package="convrag_baselines")
-        self.llm_rewriter = LLMRewriter(llm, template, temperature=0.0, max_tokens=200)
+        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=0.0, max_tokens=200)
         self.prompt_templates = (template,)
 
     @classmethod

@@ -1,6 +1,7 @@
 """What the model sees of the passages: `selector=top`, `context=full` and `context=snippets`."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from annotated_types import Ge
@@ -46,6 +47,7 @@ def _first_positions(history: Iterable[Turn]) -> dict[str, int]:
     return {passage_id: position for position, passage_id in enumerate(shown)}
 
 
+@dataclass(kw_only=True, eq=False)
 class SnippetContext(Context):
     """Show the model a snippet of each retrieved passage: consecutive sentences with most words of the question.
 
@@ -59,9 +61,8 @@ class SnippetContext(Context):
 
     libraries = ("PyStemmer",)
 
-    def __init__(self, *, llm: LLM, tokens: Annotated[int, Ge(1)] = 200) -> None:
-        self.llm = llm
-        self.tokens = tokens
+    llm: LLM
+    tokens: Annotated[int, Ge(1)] = 200
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, best first, numbered from 1."""

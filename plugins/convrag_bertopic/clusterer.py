@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -19,6 +20,7 @@ MIN_TEXTS = 4
 """Different texts from which on they are projected; of fewer, each is a cluster of its own."""
 
 
+@dataclass(kw_only=True, eq=False)
 class BertopicClusterer(Clusterer):
     """Cluster texts with BERTopic (extra `bertopic`): embeddings projected by UMAP, dense regions by HDBSCAN, words.
 
@@ -41,24 +43,13 @@ class BertopicClusterer(Clusterer):
     libraries = ("numpy", "scikit-learn")
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("bertopic", "umap", "hdbscan"), "convrag[bertopic]")
 
-    def __init__(
-        self,
-        *,
-        neighbors: Annotated[int, Ge(2)] = 50,
-        components: Annotated[int, Ge(1)] = 2,
-        min_dist: Annotated[float, Interval(ge=0, le=1)] = 0.01,
-        min_cluster_size: Annotated[int, Ge(2)] = 2,
-        min_samples: Annotated[int, Ge(1)] = 1,
-        seed: Annotated[int, Interval(ge=0, le=4_294_967_295)] = 42,
-        topic_words: Annotated[int, Ge(1)] = 10,
-    ) -> None:
-        self.neighbors = neighbors
-        self.components = components
-        self.min_dist = min_dist
-        self.min_cluster_size = min_cluster_size
-        self.min_samples = min_samples
-        self.seed = seed
-        self.topic_words = topic_words
+    neighbors: Annotated[int, Ge(2)] = 50
+    components: Annotated[int, Ge(1)] = 2
+    min_dist: Annotated[float, Interval(ge=0, le=1)] = 0.01
+    min_cluster_size: Annotated[int, Ge(2)] = 2
+    min_samples: Annotated[int, Ge(1)] = 1
+    seed: Annotated[int, Interval(ge=0, le=4_294_967_295)] = 42
+    topic_words: Annotated[int, Ge(1)] = 10
 
     def load_libraries(self) -> None:
         """Import BERTopic, and scikit-learn with it, in one thread."""

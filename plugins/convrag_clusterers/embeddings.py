@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -69,6 +70,7 @@ def choose_cluster_count(n: int, least: int = 2, most: int = 7) -> int:
     return max(least, min(most, int(n**0.5)))
 
 
+@dataclass(kw_only=True, eq=False)
 class KMeansClusterer(EmbeddingClusterer):
     """Cluster embeddings with k-means; the number of clusters grows with the root of the number of texts.
 
@@ -90,24 +92,16 @@ class KMeansClusterer(EmbeddingClusterer):
 
     libraries = ("scikit-learn", "threadpoolctl")
 
-    def __init__(
-        self,
-        *,
-        k: Annotated[int | None, Ge(1)] = None,
-        choose: Literal["sqrt", "silhouette"] = "sqrt",
-        least: Annotated[int, Ge(2)] = 2,
-        most: int = 7,
-        restarts: Annotated[int, Ge(1)] = 1,
-        seed: int = 42,
-    ) -> None:
-        if least > most:
-            raise ConfigError(f"clusterer.most={most}: it must be at least clusterer.least={least}")
-        self.k = k
-        self.choose = choose
-        self.least = least
-        self.most = most
-        self.restarts = restarts
-        self.seed = seed
+    k: Annotated[int | None, Ge(1)] = None
+    choose: Literal["sqrt", "silhouette"] = "sqrt"
+    least: Annotated[int, Ge(2)] = 2
+    most: int = 7
+    restarts: Annotated[int, Ge(1)] = 1
+    seed: int = 42
+
+    def __post_init__(self) -> None:
+        if self.least > self.most:
+            raise ConfigError(f"clusterer.most={self.most}: it must be at least clusterer.least={self.least}")
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         n, distinct = len(rows), count_distinct_rows(rows)
@@ -135,6 +129,7 @@ class KMeansClusterer(EmbeddingClusterer):
         return labels
 
 
+@dataclass(kw_only=True, eq=False)
 class AgglomerativeClusterer(EmbeddingClusterer):
     """Cluster embeddings bottom-up (average cosine linkage), down to a number of clusters or up to a similarity.
 
@@ -148,16 +143,12 @@ class AgglomerativeClusterer(EmbeddingClusterer):
         ConfigError: both are given.
     """
 
-    def __init__(
-        self,
-        *,
-        k: Annotated[int | None, Ge(1)] = None,
-        threshold: Annotated[float | None, Interval(ge=-1, le=1)] = None,
-    ) -> None:
-        if k is not None and threshold is not None:
-            raise ConfigError(f"clusterer.k={k} and clusterer.threshold={threshold}: give one of them")
-        self.k = k
-        self.threshold = threshold
+    k: Annotated[int | None, Ge(1)] = None
+    threshold: Annotated[float | None, Interval(ge=-1, le=1)] = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.threshold is not None:
+            raise ConfigError(f"clusterer.k={self.k} and clusterer.threshold={self.threshold}: give one of them")
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         from sklearn.cluster import AgglomerativeClustering

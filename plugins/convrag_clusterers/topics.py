@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,6 +27,7 @@ SCORE_DECIMALS = 9
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+@dataclass(kw_only=True, eq=False)
 class LsaClusterer(Clusterer):
     """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
 
@@ -43,18 +45,10 @@ class LsaClusterer(Clusterer):
     libraries = ("numpy", "scikit-learn")
     uses_embedder = False
 
-    def __init__(
-        self,
-        *,
-        components: Annotated[int | None, Ge(1)] = None,
-        shortest: Annotated[int, Ge(1)] = 4,
-        words: Literal["auto", "plain"] = "auto",
-        seed: int = 42,
-    ) -> None:
-        self.shortest = shortest
-        self.words: Form = words
-        self.components = components
-        self.seed = seed
+    components: Annotated[int | None, Ge(1)] = None
+    shortest: Annotated[int, Ge(1)] = 4
+    words: Literal["auto", "plain"] = "auto"
+    seed: int = 42
 
     def load_libraries(self) -> None:
         """Import scikit-learn, in one thread."""

@@ -22,6 +22,7 @@ from convrag.sdk.fusion import (
 Fusion = Literal["linear", "weighted_rrf", "rrf", "nested_rrf"]
 
 
+@dataclass(kw_only=True, eq=False)
 class FusedRetriever(Retriever):
     """Search for the queries of each rewriter by themselves, with any retriever, and fuse the rankings into one.
 
@@ -52,23 +53,15 @@ class FusedRetriever(Retriever):
         depth: passages that each search contributes. Default: as in most papers on fusion.
     """
 
-    def __init__(
-        self,
-        *,
-        base: Retriever = use("hybrid"),
-        fusion: Fusion = "linear",
-        agreement: Annotated[float, Interval(ge=0, le=1)] = 0.0,
-        normalise: Literal["min_max", "z_scores"] = "min_max",
-        rrf_k: Annotated[int, Ge(0)] = 60,
-        depth: Annotated[int, Ge(1)] = 100,
-    ) -> None:
-        self.base = base
-        self.fusion = fusion
-        self.agreement = agreement
-        self.normalise = normalise
-        self.rrf_k = rrf_k
-        self.depth = depth
-        self.reads_conversation = base.reads_conversation
+    base: Retriever = use("hybrid")
+    fusion: Fusion = "linear"
+    agreement: Annotated[float, Interval(ge=0, le=1)] = 0.0
+    normalise: Literal["min_max", "z_scores"] = "min_max"
+    rrf_k: Annotated[int, Ge(0)] = 60
+    depth: Annotated[int, Ge(1)] = 100
+
+    def __post_init__(self) -> None:
+        self.reads_conversation = self.base.reads_conversation
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         return self._search(queries, k, self.base.retrieve)

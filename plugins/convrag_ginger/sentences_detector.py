@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from annotated_types import Ge, Interval
@@ -11,6 +12,7 @@ from convrag.sdk.matching import Asked, match_sentences
 from convrag.sdk.words import find_stems
 
 
+@dataclass(kw_only=True, eq=False)
 class SentencesDetector(Detector):
     """Take the sentences that match the query best: no LLM, no model, no cost.
 
@@ -32,20 +34,11 @@ class SentencesDetector(Detector):
         least_words: the fewest words of a sentence.
     """
 
-    def __init__(
-        self,
-        *,
-        threshold: Annotated[float, Interval(ge=0, le=1)] = 0.0,
-        best: Annotated[float, Interval(ge=0, le=1)] = 0.33,
-        context: Annotated[float, Interval(ge=0, le=1)] = 0.5,
-        lead: bool = True,
-        least_words: Annotated[int, Ge(1)] = 3,
-    ) -> None:
-        self.threshold = threshold
-        self.best = best
-        self.context = context
-        self.lead = lead
-        self.least_words = least_words
+    threshold: Annotated[float, Interval(ge=0, le=1)] = 0.0
+    best: Annotated[float, Interval(ge=0, le=1)] = 0.33
+    context: Annotated[float, Interval(ge=0, le=1)] = 0.5
+    lead: bool = True
+    least_words: Annotated[int, Ge(1)] = 3
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
         """The sentences that match, in order."""

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -10,6 +11,7 @@ from convrag import Task, UnknownName
 from convrag.sdk.groups import GROUPS
 
 
+@dataclass(kw_only=True, eq=False)
 class ListPluginsTask(Task):
     """List the options of every stage: who brought them, their parameters, and what each of them still needs.
 
@@ -20,12 +22,13 @@ class ListPluginsTask(Task):
             and check YAML. With --config-dir, it knows the files there.
     """
 
-    def __init__(self, *, stage: str | None = None, json: bool = False, schema: Path | None = None) -> None:
-        if stage is not None and stage not in GROUPS:
-            raise UnknownName("task.stage: group", stage, GROUPS)
-        self.stage = stage
-        self.json = json
-        self.schema = schema
+    stage: str | None = None
+    json: bool = False
+    schema: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.stage is not None and self.stage not in GROUPS:
+            raise UnknownName("task.stage: group", self.stage, GROUPS)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Print the options, as a table for people or as JSON; or write the schema."""

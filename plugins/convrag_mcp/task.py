@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from convrag import Task, TurnRecord
 from convrag.sdk.streaming import Stream
 
 
+@dataclass(kw_only=True, eq=False)
 class McpTask(Task):
     """Offer search, ask and rewrite to an assistant or an editor, by the Model Context Protocol over standard input.
 
@@ -27,9 +29,8 @@ class McpTask(Task):
 
     requires: ClassVar[Mapping[str, str]] = {"mcp": "convrag[mcp]"}
 
-    def __init__(self, *, domain: str | None = None, conversations: str | None = None) -> None:
-        self.domain = domain
-        self.conversations = conversations
+    domain: str | None = None
+    conversations: str | None = None
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until the client closes the input. The output is the client's: other prints go to standard error."""

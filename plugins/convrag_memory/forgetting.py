@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import exp, log
 from typing import Annotated
 
@@ -76,6 +77,7 @@ class Retention(HistoryReader):
         return {number for number, share in held.items() if share >= self._overlap * total}
 
 
+@dataclass(kw_only=True, eq=False)
 class ForgettingMemory(ReportingMemory):
     """Show the later stages the turns of the greatest weights, as many as fit into a budget of tokens.
 
@@ -99,18 +101,10 @@ class ForgettingMemory(ReportingMemory):
 
     libraries = ("PyStemmer",)
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        tokens: Annotated[int, Ge(1)] = 1500,
-        last: Annotated[int, Ge(1)] = 1,
-        overlap: Annotated[float, Interval(gt=0, le=1)] = 0.5,
-    ) -> None:
-        self.llm = llm
-        self.tokens = tokens
-        self.last = last
-        self.overlap = overlap
+    llm: LLM
+    tokens: Annotated[int, Ge(1)] = 1500
+    last: Annotated[int, Ge(1)] = 1
+    overlap: Annotated[float, Interval(gt=0, le=1)] = 0.5
 
     def view(self, question: Question) -> MemoryView:
         """The turns that fit, in the order of the conversation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Interval
@@ -22,6 +23,7 @@ class ReportingMemory(Memory):
         return report_views(records)
 
 
+@dataclass(kw_only=True, eq=False)
 class RecentMemory(ReportingMemory):
     """Show the later stages the newest turns only: `memory.turns=5`, or as many as fit into `memory.tokens=1500`.
 
@@ -37,16 +39,15 @@ class RecentMemory(ReportingMemory):
         ConfigError: there is no limit.
     """
 
-    def __init__(
-        self, *, llm: LLM, turns: Annotated[int, Ge(1)] | None = 5, tokens: Annotated[int, Ge(1)] | None = None
-    ) -> None:
-        if turns is None and tokens is None:
+    llm: LLM
+    turns: Annotated[int, Ge(1)] | None = 5
+    tokens: Annotated[int, Ge(1)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.turns is None and self.tokens is None:
             raise ConfigError(
                 "memory.turns=null and memory.tokens=null: give one of them a number, or choose memory=all"
             )
-        self.llm = llm
-        self.turns = turns
-        self.tokens = tokens
 
     def view(self, question: Question) -> MemoryView:
         """The newest turns within the limits, at least one."""
@@ -74,6 +75,7 @@ class RecentMemory(ReportingMemory):
 _DIGITS = 4  # of similarities: later digits differ between machines, and should not decide anything
 
 
+@dataclass(kw_only=True, eq=False)
 class RelevantMemory(ReportingMemory):
     """Show the later stages the turns that resemble the question, and the last ones, in the order of the conversation.
 
@@ -96,20 +98,14 @@ class RelevantMemory(ReportingMemory):
 
     libraries = ("numpy",)
 
-    def __init__(
-        self,
-        *,
-        embedder: Embedder,
-        turns: Annotated[int, Ge(1)] = 5,
-        last: Annotated[int, Ge(0)] = 1,
-        threshold: Annotated[float, Interval(ge=-1, le=1)] = 0.3,
-    ) -> None:
-        if last > turns:
-            raise ConfigError(f"memory.last={last}: it must be at most memory.turns={turns}")
-        self.embedder = embedder
-        self.turns = turns
-        self.last = last
-        self.threshold = threshold
+    embedder: Embedder
+    turns: Annotated[int, Ge(1)] = 5
+    last: Annotated[int, Ge(0)] = 1
+    threshold: Annotated[float, Interval(ge=-1, le=1)] = 0.3
+
+    def __post_init__(self) -> None:
+        if self.last > self.turns:
+            raise ConfigError(f"memory.last={self.last}: it must be at most memory.turns={self.turns}")
 
     def view(self, question: Question) -> MemoryView:
         """The similar turns and the last ones; one embedding of the question, and one of each turn that is new."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import exp, log
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
 
+@dataclass(kw_only=True, eq=False)
 class AnswerMetrics(Metrics):
     """Compare answers with reference answers: token F1, ROUGE-L, BLEU; with the evidence: K-precision; and length.
 
@@ -45,23 +47,15 @@ class AnswerMetrics(Metrics):
     libraries = ("rapidfuzz", "rouge-score", "sacrebleu")
     reads = ("answer",)
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        max_words: Annotated[int | None, Ge(1)] = None,
-        stem: bool = False,
-        bleu_tokenize: Tokenize = "13a",
-        citations: Literal["remove", "keep"] = "remove",
-        min_nuggets: Annotated[int, Ge(0)] = 0,
-    ) -> None:
-        self.dataset = dataset
-        self.references = References(dataset)
-        self.max_words = max_words
-        self.stem = stem
-        self.bleu_tokenize: Tokenize = bleu_tokenize
-        self.citations: Literal["remove", "keep"] = citations
-        self.min_nuggets = min_nuggets
+    dataset: Dataset
+    max_words: Annotated[int | None, Ge(1)] = None
+    stem: bool = False
+    bleu_tokenize: Tokenize = "13a"
+    citations: Literal["remove", "keep"] = "remove"
+    min_nuggets: Annotated[int, Ge(0)] = 0
+
+    def __post_init__(self) -> None:
+        self.references = References(self.dataset)
 
     def list_measures(self) -> list[str]:
         """ROUGE-L stands for them: MTRAG and RAD-Bench report it of answers that have a reference."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 from annotated_types import Ge
 
 from convrag import ConfigError, ConvragError, DataError, Dataset, Metrics, TurnRecord, operational
-from convrag.sdk.answers import Citations, References, evidence_texts, lacks_part, prepare_answer
+from convrag.sdk.answers import References, evidence_texts, lacks_part, prepare_answer
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import identify_model
@@ -48,6 +49,7 @@ class TurnScores(NamedTuple):
     truncated: bool
 
 
+@dataclass(kw_only=True, eq=False)
 class BertMetrics(Metrics):
     """Scores turns with one encoder; the metrics of this base share the model that they have in memory.
 
@@ -59,26 +61,17 @@ class BertMetrics(Metrics):
     reads = ("answer",)
     place: ClassVar[str]
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        model: str,
-        layer: Annotated[int | None, Ge(1)] = None,
-        baseline: Path | None = None,
-        max_length: Annotated[int | None, Ge(1)] = None,
-        citations: Literal["remove", "keep"] = "remove",
-        batch_size: Annotated[int, operational, Ge(1)] = 16,
-        device: Annotated[str, operational] = "cpu",
-    ) -> None:
-        self.references = References(dataset)
-        self.model = model
-        self.layer = layer
-        self.baseline = baseline
-        self.max_length = max_length
-        self.citations: Citations = citations
-        self.batch_size = batch_size
-        self.device = device
+    dataset: Dataset
+    model: str
+    layer: Annotated[int | None, Ge(1)] = None
+    baseline: Path | None = None
+    max_length: Annotated[int | None, Ge(1)] = None
+    citations: Literal["remove", "keep"] = "remove"
+    batch_size: Annotated[int, operational, Ge(1)] = 16
+    device: Annotated[str, operational] = "cpu"
+
+    def __post_init__(self) -> None:
+        self.references = References(self.dataset)
 
     def check(self) -> Iterator[str]:
         """Whether the model and the baseline are there."""

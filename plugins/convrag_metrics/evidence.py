@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from math import log2
 from pathlib import Path
@@ -26,6 +27,7 @@ _COUNTS = ("evidence_passages", "evidence_words")
 _TOKENS = "evidence_tokens"
 
 
+@dataclass(kw_only=True, eq=False)
 class EvidenceMetrics(Metrics):
     """Precision, recall, nDCG and alpha-nDCG of the passages that the model sees, and how long they are.
 
@@ -47,21 +49,14 @@ class EvidenceMetrics(Metrics):
     libraries = ("ir-measures",)
     reads = ("ranking",)
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        store: Store,
-        subtopics: Path | None = None,
-        alpha: Annotated[float, Interval(ge=0, le=1)] = 0.5,
-        llm: LLM | None = None,
-    ) -> None:
-        self.dataset = dataset
-        self.store = store
-        self.subtopics = subtopics
-        self.alpha = alpha
-        self.llm = llm
-        self._given = Lazy(lambda: read_subtopics(subtopics) if subtopics else None)
+    dataset: Dataset
+    store: Store
+    subtopics: Path | None = None
+    alpha: Annotated[float, Interval(ge=0, le=1)] = 0.5
+    llm: LLM | None = None
+
+    def __post_init__(self) -> None:
+        self._given = Lazy(lambda: read_subtopics(self.subtopics) if self.subtopics else None)
 
     def check(self) -> Iterator[str]:
         """Whether the file of subtopics can be read."""

@@ -1,6 +1,7 @@
 """`metrics=rewrites`: rewrites compared with reference rewrites, and how often and by what questions are changed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 _CHAIN_BEGINS = "chain_begins"
 
 
+@dataclass(kw_only=True, eq=False)
 class RewriteMetrics(Metrics):
     """How rewrites compare with reference rewrites, how often questions are changed, and what gates and chains did.
 
@@ -31,9 +33,8 @@ class RewriteMetrics(Metrics):
     libraries = ("rapidfuzz",)
     reads = ()
 
-    def __init__(self, *, embedder: Embedder, reference: Path | None = None) -> None:
-        self.embedder = embedder
-        self.reference = reference
+    embedder: Embedder
+    reference: Path | None = None
 
     def check(self) -> Iterable[str]:
         """Whether the reference rewrites can be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _NO_CORPUS = "this embedder learns from the run's corpus, and the data set has none: choose another (embedder=...)"
 
 
+@dataclass(kw_only=True, eq=False)
 class LsaEmbedder(Embedder):
     """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
 
@@ -49,20 +51,13 @@ class LsaEmbedder(Embedder):
 
     libraries = ("numpy", "scikit-learn", "scipy")
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        store: Store,
-        dimensions: Annotated[int, Ge(1)] = 256,
-        passages: Annotated[int, Ge(1)] = 50_000,
-        words: Literal["auto", "plain"] = "auto",
-    ) -> None:
-        self.dataset = dataset
-        self.store = store
-        self.dimensions = dimensions
-        self.passages = passages
-        self.words = words
+    dataset: Dataset
+    store: Store
+    dimensions: Annotated[int, Ge(1)] = 256
+    passages: Annotated[int, Ge(1)] = 50_000
+    words: Literal["auto", "plain"] = "auto"
+
+    def __post_init__(self) -> None:
         self._model = Lazy(self._load_model)
 
     def check(self) -> Iterable[str]:

@@ -1,6 +1,6 @@
 """`rewriter=best_of_n`: of several rewrites, the one whose passages the others find too."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from annotated_types import Ge
@@ -9,6 +9,7 @@ from convrag import Query, Question, Retriever, Rewrite, Rewriter, use
 from convrag.sdk.fusion import measure_agreement
 
 
+@dataclass(kw_only=True, eq=False)
 class BestOfNRewriter(Rewriter):
     """Search for each of several rewrites, and keep the one whose first passages agree best with the others'.
 
@@ -26,12 +27,9 @@ class BestOfNRewriter(Rewriter):
         depth: passages of each ranking that are compared.
     """
 
-    def __init__(
-        self, *, base: Rewriter = use("llm4cs_rewrites"), retriever: Retriever, depth: Annotated[int, Ge(1)] = 10
-    ) -> None:
-        self.base = base
-        self.retriever = retriever
-        self.depth = depth
+    base: Rewriter = use("llm4cs_rewrites")
+    retriever: Retriever
+    depth: Annotated[int, Ge(1)] = 10
 
     def rewrite(self, question: Question) -> Rewrite:
         """What the base asks, and a search for each rewrite; none where there is one rewrite."""

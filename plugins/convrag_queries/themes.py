@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from convrag.sdk.words import find_content_words, split_words, stem_content_word
 Kind = Literal["lexical", "dense"]
 
 
+@dataclass(kw_only=True, eq=False)
 class ThemesRewriter(Rewriter):
     """Add words of the conversation's themes to the queries of any rewriter, as one query of small weight.
 
@@ -47,25 +48,17 @@ class ThemesRewriter(Rewriter):
 
     libraries = ("numpy",)
 
-    def __init__(
-        self,
-        *,
-        base: Rewriter = use("auto"),
-        clusterer: Clusterer,
-        embedder: Embedder,
-        weight: Annotated[float, Ge(0)] = 0.25,
-        dense: Annotated[float, Ge(0)] = 0.0,
-        words: Annotated[int, Ge(1)] = 10,
-        themes: Annotated[int, Ge(1)] = 3,
-        decay: Annotated[float, Interval(gt=0, le=1)] = 0.5,
-    ) -> None:
-        self.base = base
-        self.clusterer = clusterer
-        self.embedder = embedder
-        self.weights: dict[Kind, float] = {"lexical": weight, "dense": dense}
-        self.words = words
-        self.themes = themes
-        self.decay = decay
+    base: Rewriter = use("auto")
+    clusterer: Clusterer
+    embedder: Embedder
+    weight: Annotated[float, Ge(0)] = 0.25
+    dense: Annotated[float, Ge(0)] = 0.0
+    words: Annotated[int, Ge(1)] = 10
+    themes: Annotated[int, Ge(1)] = 3
+    decay: Annotated[float, Interval(gt=0, le=1)] = 0.5
+
+    def __post_init__(self) -> None:
+        self.weights: dict[Kind, float] = {"lexical": self.weight, "dense": self.dense}
 
     def rewrite(self, question: Question) -> Rewrite:
         """The base's queries, then the words of themes. New exchanges and the question are embedded."""

@@ -1,6 +1,7 @@
 """`retriever=hybrid`: lexical and dense search, fused into one ranking."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from convrag import Hit, Query, Question, Retriever, use
 from convrag.sdk.fusion import add_scores, normalise_scores, reciprocal_rank_fusion, score_candidates
 
 
+@dataclass(kw_only=True, eq=False)
 class HybridRetriever(Retriever):
     """Search by words and by meaning at once, and fuse the two rankings: finds names that vectors blur.
 
@@ -30,23 +32,15 @@ class HybridRetriever(Retriever):
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
     """
 
-    def __init__(
-        self,
-        *,
-        lexical: Retriever = use("bm25"),
-        dense: Retriever = use("dense"),
-        fusion: Literal["linear", "rrf"] = "linear",
-        weight: Annotated[float, Interval(ge=0, le=1)] = 0.2,
-        rrf_k: Annotated[int, Ge(0)] = 60,
-        depth: Annotated[int, Ge(1)] = 100,
-    ) -> None:
-        self.lexical = lexical
-        self.dense = dense
-        self.fusion = fusion
-        self.weight = weight
-        self.rrf_k = rrf_k
-        self.depth = depth
-        self.reads_conversation = lexical.reads_conversation or dense.reads_conversation
+    lexical: Retriever = use("bm25")
+    dense: Retriever = use("dense")
+    fusion: Literal["linear", "rrf"] = "linear"
+    weight: Annotated[float, Interval(ge=0, le=1)] = 0.2
+    rrf_k: Annotated[int, Ge(0)] = 60
+    depth: Annotated[int, Ge(1)] = 100
+
+    def __post_init__(self) -> None:
+        self.reads_conversation = self.lexical.reads_conversation or self.dense.reads_conversation
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         return self._fuse(queries, k, (self.lexical.retrieve, self.dense.retrieve))

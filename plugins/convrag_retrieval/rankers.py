@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@dataclass(kw_only=True, eq=False)
 class BM25Ranker(Ranker):
     """Score each text by the words that it shares with the query (rank-bm25): no model, no download.
 
@@ -32,18 +34,10 @@ class BM25Ranker(Ranker):
 
     libraries = ("numpy", "rank-bm25", "PyStemmer")
 
-    def __init__(
-        self,
-        *,
-        words: Literal["auto", "plain"] = "auto",
-        variant: Literal["plus", "okapi"] = "plus",
-        k1: Annotated[float, Gt(0)] = 1.5,
-        b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
-    ) -> None:
-        self.words = words
-        self.variant = variant
-        self.k1 = k1
-        self.b = b
+    words: Literal["auto", "plain"] = "auto"
+    variant: Literal["plus", "okapi"] = "plus"
+    k1: Annotated[float, Gt(0)] = 1.5
+    b: Annotated[float, Interval(ge=0, le=1)] = 0.75
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score each text: (n,) BM25 scores."""

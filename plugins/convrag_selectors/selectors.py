@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
@@ -28,6 +29,7 @@ def select_positions(
     return Selection(tuple(hits[position] for position in positions), {"ranks": ranks, **trace}, fallback)
 
 
+@dataclass(kw_only=True, eq=False)
 class MMRSelector(Selector):
     """Select passages that are relevant and not alike, by maximal marginal relevance (MMR).
 
@@ -45,16 +47,9 @@ class MMRSelector(Selector):
 
     libraries = ("numpy",)
 
-    def __init__(
-        self,
-        *,
-        embedder: Embedder,
-        lambda_: Annotated[float, Interval(ge=0, le=1)] = 0.7,
-        relevance: Literal["scores", "embedder"] = "scores",
-    ) -> None:
-        self.embedder = embedder
-        self.lambda_ = lambda_
-        self.relevance = relevance
+    embedder: Embedder
+    lambda_: Annotated[float, Interval(ge=0, le=1)] = 0.7
+    relevance: Literal["scores", "embedder"] = "scores"
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
         """At most n hits, in the order of their selection; of equal ones the first."""
@@ -73,6 +68,7 @@ class MMRSelector(Selector):
         return select_positions(hits, select_by_mmr(relevance, rows, n, self.lambda_), {})
 
 
+@dataclass(kw_only=True, eq=False)
 class DynamicSelector(Selector):
     """Select as many passages as the question needs: down to the first that neither scores well nor adds a facet.
 
@@ -93,18 +89,13 @@ class DynamicSelector(Selector):
 
     libraries = ("PyStemmer",)
 
-    def __init__(
-        self,
-        *,
-        minimum: Annotated[int, Ge(1)] = 1,
-        maximum: int | None = None,
-        share: Annotated[float, Interval(ge=0, le=1)] = 0.5,
-    ) -> None:
-        if maximum is not None and maximum < minimum:
-            raise ConfigError(f"selector.maximum={maximum}: it must be at least selector.minimum={minimum}")
-        self.minimum = minimum
-        self.maximum = maximum
-        self.share = share
+    minimum: Annotated[int, Ge(1)] = 1
+    maximum: int | None = None
+    share: Annotated[float, Interval(ge=0, le=1)] = 0.5
+
+    def __post_init__(self) -> None:
+        if self.maximum is not None and self.maximum < self.minimum:
+            raise ConfigError(f"selector.maximum={self.maximum}: it must be at least selector.minimum={self.minimum}")
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
         """Between `minimum` and `maximum` hits (n, where there is no maximum), in their order."""
@@ -147,6 +138,7 @@ _UNITS = 1_000_000
 """A score of 1 in whole numbers, whose sums are exact: equal sets are equal."""
 
 
+@dataclass(kw_only=True, eq=False)
 class BudgetSelector(Selector):
     """Select the set of passages with the greatest sum of scores within a number of tokens.
 
@@ -161,9 +153,8 @@ class BudgetSelector(Selector):
 
     libraries = ("numpy",)
 
-    def __init__(self, *, llm: LLM, tokens: Annotated[int, Ge(1)] = 1500) -> None:
-        self.llm = llm
-        self.tokens = tokens
+    llm: LLM
+    tokens: Annotated[int, Ge(1)] = 1500
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
         """The best set of hits, in their order; of equally good sets, the one with the first hits."""

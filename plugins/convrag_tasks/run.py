@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Literal
@@ -15,6 +16,7 @@ from convrag.sdk.files import open_atomically
 from convrag.sdk.recording import compute_prompt_key, format_reply
 
 
+@dataclass(kw_only=True, eq=False)
 class RunTask(Task):
     """Answer every question of the data set, measure, and write the results (the default).
 
@@ -25,14 +27,8 @@ class RunTask(Task):
             rewriter gives those of rewriter=mmr the seed's keys.
     """
 
-    def __init__(
-        self,
-        *,
-        show: Literal["trace"] | None = None,
-        top_level: Literal["rewriter", "context", "generator"] | None = None,
-    ) -> None:
-        self.show = show
-        self.top_level = top_level
+    show: Literal["trace"] | None = None
+    top_level: Literal["rewriter", "context", "generator"] | None = None
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed.

@@ -65,6 +65,26 @@ class Fourth(Rewriter):
     requires = {"torch": "acme"}
 
 
+@dataclass(kw_only=True, eq=False)
+class Fields(Rewriter):
+    requires: ClassVar[Mapping[str, str]] = {"torch": "acme"}
+    clusterer: Clusterer = use("kmeans")
+    text: str
+    n: Annotated[int, Ge(1)] = 3
+
+    def __post_init__(self) -> None:
+        self.tone = "calm"
+
+
+class Inheriting(Fields):
+    pass
+
+
+@dataclass
+class Mixed(Other):
+    n: int = 3
+
+
 class Bare(Rewriter):
     pass
 
@@ -128,6 +148,16 @@ def test_the_signature_is_read_as_it_is_written() -> None:
         "text": "???",
         "choose": "lambda each: each",
     }
+
+
+@pytest.mark.parametrize("name", ["Fields", "Inheriting"])
+def test_the_fields_of_a_dataclass_are_its_parameters(name: str) -> None:
+    parameters = found(name).parameters
+    assert parameters is not None
+    read = {name: each.used_option or (each.required, each.type, each.known) for name, each in parameters.items()}
+    assert read == {"clusterer": "kmeans", "text": (True, str, True), "n": (False, int, True)}
+    assert found(name).requires == {"torch": "acme"}
+    assert found("Mixed").parameters is None, "its base has a constructor, which is not called"
 
 
 def test_what_is_inherited_is_followed() -> None:

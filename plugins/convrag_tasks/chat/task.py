@@ -4,6 +4,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,6 +18,7 @@ _PLAIN = re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8
 """Names that Hydra reads as texts."""
 
 
+@dataclass(kw_only=True, eq=False)
 class ChatTask(Task):
     """Talk at the terminal: see what is searched for, the sources, and what to ask next.
 
@@ -39,22 +41,15 @@ class ChatTask(Task):
         DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        conversation: str | None = None,
-        conversations: str | None = None,
-        suggestions: Annotated[int, Ge(0)] = 3,
-        domain: str | None = None,
-        show: Literal["trace"] | None = None,
-        prompt: Path | None = None,
-    ) -> None:
-        self.conversation = conversation
-        self.conversations = conversations
-        self.suggestions = suggestions
-        self.domain = domain
-        self.show = show
-        self.template = PromptTemplate("suggest", package="convrag.sdk", path=prompt)
+    conversation: str | None = None
+    conversations: str | None = None
+    suggestions: Annotated[int, Ge(0)] = 3
+    domain: str | None = None
+    show: Literal["trace"] | None = None
+    prompt: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.template = PromptTemplate("suggest", package="convrag.sdk", path=self.prompt)
         self.prompt_templates = (self.template,)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
