@@ -8,7 +8,7 @@ import gc
 import logging
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -20,6 +20,10 @@ from convrag_llms.connections import CONNECTIONS, Response, quieten
 from convrag_llms.reply import ConnectionFailed, HttpError, ReplyTooLong, UntrustedServer, list_causes
 
 _lock = threading.Lock()
+_thread = threading.local()
+
+Answer = Callable[[str, bytes, Mapping[str, str]], bytes]
+"""URL, body and headers of a request -> the body of its response; raises what `Connections.send` raises."""
 
 
 class Transport(httpx.BaseTransport):  # type: ignore[misc, unused-ignore]
@@ -27,6 +31,8 @@ class Transport(httpx.BaseTransport):  # type: ignore[misc, unused-ignore]
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; its response is read while it arrives. Raises as `Connections.send`."""
+        if answer := getattr(_thread, "answer", None):
+            return httpx.Response(200, content=answer(str(request.url), request.read(), dict(request.headers)))
         response = CONNECTIONS.send(request.method, str(request.url), request.read(), dict(request.headers))
         headers = [(name, value) for name, value in response.headers.items() if name.lower() != "content-encoding"]
         return httpx.Response(response.status, headers=headers, stream=_Body(response))
@@ -102,13 +108,21 @@ def load_library() -> Any:
         return _load()
 
 
-def complete(request: Mapping[str, Any]) -> Any:
+def complete(request: Mapping[str, Any], answer: Answer | None = None) -> Any:
     """The response of litellm to one request, without its or its client's retries.
+
+    Args:
+        request: what litellm takes.
+        answer: what its HTTP request is given to, in place of the server.
 
     Raises what litellm raises, and the errors of connections.py.
     """
-    with _own_errors():
-        return load_library().completion(**request, max_retries=0)
+    _thread.answer = answer
+    try:
+        with _own_errors():
+            return load_library().completion(**request, max_retries=0)
+    finally:
+        _thread.answer = None
 
 
 @contextmanager

@@ -1,38 +1,31 @@
-"""`llm.batch=true`: requests that wait for each other and are submitted together, in OpenAI's batch protocol."""
+"""`llm.batch=true`: requests that wait for each other and are submitted together."""
 
-import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from urllib3.filepost import encode_multipart_formdata
-
 from convrag import Store
 from convrag.sdk.identity import digest
+from convrag_llms.batch_protocols import BatchProtocol, Ended, explain_missing
 from convrag_llms.limits import wait_for
 from convrag_llms.reply import HttpError, may_pass, read_status
 
 log = logging.getLogger(__name__)
 
-Send = Callable[[str, str, bytes, str], bytes]
-"""Method, path, body and its content type -> the response's body; raises what `HttpLLM.ask` raises."""
-
 QUIET = 3.0
 """Seconds without a new request, after which those that wait are submitted."""
 
 MOST = 10_000
-"""Requests of a batch; OpenAI takes five times as many, if their file has less than 200 MB."""
+"""Requests of a batch; OpenAI takes five times as many, if their file has less than 200 MB, Anthropic ten (256 MB)."""
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the first look at a batch, and between two looks at most."""
 
 RETRIES = 5
 """How often in a row the server may fail, before those who wait get its error."""
-
-_ENDED = ("completed", "failed", "expired", "cancelled")
 
 
 @dataclass(eq=False)
@@ -53,14 +46,14 @@ class Batches:
     server, and the next one waits for them instead of paying again.
 
     Args:
-        send: sends a request to the server.
+        protocol: the server's.
         store: keeps what was submitted.
         place: names the server.
     """
 
-    def __init__(self, send: Send, store: Store, place: str) -> None:
+    def __init__(self, protocol: BatchProtocol, store: Store, place: str) -> None:
         self.submitted = 0
-        self._send = send
+        self._protocol = protocol
         self._store = store
         self._place = place
         self._requests: dict[str, _Request] = {}
@@ -119,12 +112,7 @@ class Batches:
                     self._settle(dict.fromkeys(list(self._requests), error))
 
     def _submit(self, wave: Mapping[str, Mapping[str, Any]]) -> None:
-        target = {"method": "POST", "url": "/v1/chat/completions"}
-        lines = "".join(f"{json.dumps({'custom_id': key, **target, 'body': body})}\n" for key, body in wave.items())
-        fields = {"purpose": "batch", "file": ("convrag.jsonl", lines, "application/jsonl")}
-        file = json.loads(self._send("POST", "/files", *encode_multipart_formdata(fields)))["id"]
-        asked = {"input_file_id": file, "endpoint": target["url"], "completion_window": "24h"}
-        batch: str = json.loads(self._send("POST", "/batches", json.dumps(asked).encode(), "application/json"))["id"]
+        batch = self._protocol.submit(wave)
         self._store.put("Batches.ask", dict.fromkeys(wave, batch.encode()))
         with self._changed:
             for key in wave:
@@ -136,28 +124,21 @@ class Batches:
         """Look at the batches that somebody waits for; whether one has ended."""
         ended, waiting = False, dict(self._requests)
         for batch in sorted({each.batch for each in waiting.values() if each.batch}):
-            try:
-                told = json.loads(self._send("GET", f"/batches/{batch}", b"", "application/json"))
-            except HttpError as error:
-                if read_status(error) != 404:
-                    raise
-                told = {"status": "expired"}  # the server has forgotten it
-            if told.get("status") in _ENDED:
+            if (told := self._look(batch)) is not None:
                 ended = True
-                missing = {key: _explain_missing(told) for key, each in waiting.items() if each.batch == batch}
-                found = missing | dict(self._read_results(told))
+                found = {key: told.missing for key, each in waiting.items() if each.batch == batch} | dict(told.found)
                 self._forget([key for key, each in found.items() if isinstance(each, Exception)])
                 self._handed_out += found.keys() & waiting.keys()
                 self._settle(found)
         return ended
 
-    def _read_results(self, told: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
-        for name in filter(None, (told.get("output_file_id"), told.get("error_file_id"))):
-            for line in self._send("GET", f"/files/{name}/content", b"", "application/json").splitlines():
-                row = json.loads(line)
-                response = row.get("response") or {}
-                status, body = response.get("status_code") or 503, response.get("body") or {}
-                yield row["custom_id"], body if status < 300 else HttpError(status, str(body or row.get("error")))
+    def _look(self, batch: str) -> Ended | None:
+        try:
+            return self._protocol.look(batch)
+        except HttpError as error:
+            if read_status(error) != 404:
+                raise
+            return Ended({}, explain_missing("the server has forgotten it"))
 
     def _settle(self, found: Mapping[str, dict[str, Any] | Exception]) -> None:
         """Hand out replies and errors; replies to another process's requests stay where they are."""
@@ -170,10 +151,3 @@ class Batches:
     def _forget(self, keys: Sequence[str]) -> None:
         """Forget with which batch requests went: asked again, they go with another one."""
         self._store.put("Batches.ask", dict.fromkeys(keys, b""))
-
-
-def _explain_missing(told: Mapping[str, Any]) -> HttpError:
-    """Why a batch has no reply to a request: it was refused, or ended before."""
-    if told["status"] == "failed":
-        return HttpError(400, f"the batch was refused: {told.get('errors')}")
-    return HttpError(503, f"the batch ended before the request was answered ({told['status']})")

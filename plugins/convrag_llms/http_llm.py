@@ -6,12 +6,14 @@ import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
-from convrag import LLM, Completion, ConfigError, Prompt, Store, operational
+from convrag import LLM, Completion, ConfigError, Prompt, Report, Store, TurnRecord, operational
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
@@ -19,8 +21,14 @@ from convrag_llms.endpoint import Endpoint, check_extra, format_messages, transl
 from convrag_llms.limits import Budget, Limits, RateLimiter, TokenPrices, read_given_prices
 
 if TYPE_CHECKING:
+    from convrag_llms.batch_protocols import BatchProtocol
+    from convrag_llms.batching import Batches
     from convrag_llms.call import Call
     from convrag_llms.reply import Reply
+
+
+BATCH_PRICE = 0.5
+"""What a request of a batch costs, as a share of its price by itself: so OpenAI, Anthropic and most others."""
 
 
 class HttpLLM(LLM):
@@ -56,9 +64,9 @@ class HttpLLM(LLM):
         retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
             asks for a longer wait.
         batch: sends requests in waves, at half the price: those of all conversations at work wait for each other, go as
-            one batch (OpenAI's protocol), and are answered within a day. For runs and grids, with many workers
-            (workers=500: a wave holds a request of each); a killed command takes its batches up again. A chat's
-            answers are streamed, and cost what they cost.
+            one batch (OpenAI's protocol, or Anthropic's), and are answered within a day. For runs and grids, with many
+            workers (workers=500: a wave holds a request of each); a killed command takes its batches up again. A
+            chat's answers are streamed, and cost what they cost.
         store: keeps which batch a request went with.
         max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
             kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
@@ -154,6 +162,31 @@ class HttpLLM(LLM):
         """
 
     @abstractmethod
+    def batch_protocol(self) -> BatchProtocol:
+        """The server's batch protocol."""
+
+    @cached_property
+    def _batches(self) -> Batches:
+        """The batches of the model. Raises ConfigError without a store."""
+        from convrag_llms.batching import Batches
+
+        if self.store is None:
+            raise ConfigError("llm.batch=true needs a store")
+        place = f"{self.endpoint.model.removeprefix(self.prefix)} at {self.endpoint.public_address()}"
+        return Batches(self.batch_protocol(), self.store, place)
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """How many requests went in batches, and what the same would have cost one by one."""
+        if not self.batch or not self._batches.submitted:
+            return None
+        spent = self.limits.budget.spent
+        line = (
+            f"Batches: {self._batches.submitted} requests. What was asked now cost ${spent:.4f}; one by one it would "
+            f"have cost ${spent / BATCH_PRICE:.4f}."
+        )
+        return Report("llm.batch", (line,))
+
+    @abstractmethod
     def find_prices(self) -> TokenPrices | None:
         """The highest prices of the model's tokens; None where none is known."""
 
@@ -218,3 +251,8 @@ class HttpLLM(LLM):
             finish_reason=reply.finish_reason,
             first_words=reply.first_words,
         )
+
+
+def halve_cost(reply: Reply) -> Reply:
+    """A reply at the price of batches."""
+    return replace(reply, cost=reply.cost and reply.cost * BATCH_PRICE)

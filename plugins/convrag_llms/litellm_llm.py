@@ -1,14 +1,22 @@
 """`llm=litellm`."""
 
+from __future__ import annotations
+
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
-from convrag_llms.http_llm import HttpLLM
+from convrag_llms.http_llm import HttpLLM, halve_cost
 from convrag_llms.limits import TokenPrices
 from convrag_llms.reply import Reply, StreamedReply, TokenCounts, make_reply, read_reply
 
+if TYPE_CHECKING:
+    from convrag_llms.batch_protocols import BatchProtocol
+
 _PLACEHOLDER_KEY = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
+_OF_ONE_REQUEST = ("accept", "accept-encoding", "connection", "content-length", "content-type", "host")
+"""Headers that say nothing of who asks."""
 
 
 class LitellmEndpoint(Endpoint):
@@ -47,10 +55,13 @@ class LiteLLM(HttpLLM):
     env_vars = tuple(name for names in KEY_VARIABLES.values() for name in names)
 
     def check(self) -> Iterable[str]:
-        """As every option; litellm sends no batches."""
+        """As every option; of litellm's providers, Anthropic alone is sent batches."""
         yield from super().check()
-        if self.batch:
-            yield "{place}.batch=true is for servers of OpenAI's batch protocol: choose {place}=openai_compatible"
+        if self.batch and self.endpoint.provider != "anthropic":
+            yield (
+                "{place}.batch=true is for Anthropic ({place}.model=anthropic/...) and for servers of OpenAI's batch "
+                "protocol: choose {place}=openai_compatible for these"
+            )
 
     def load_libraries(self) -> None:
         """Import the libraries of the first request, litellm too."""
@@ -64,10 +75,23 @@ class LiteLLM(HttpLLM):
         key = self.endpoint.api_key() or (_PLACEHOLDER_KEY if self.endpoint.is_self_hosted() else None)
         secrets = {"api_base": self.endpoint.address(), "api_key": key}
         request = {**body, **secrets, "timeout": timeout}
+        if self.batch and on_piece is None:
+            return halve_cost(self._read_response(_litellm.complete(request, self._ask_batch)))
         if on_piece is None:
             return self._read_response(_litellm.complete(request))
         with _litellm.stream(request) as chunks:
             return self._read_stream(chunks, on_piece)
+
+    def batch_protocol(self) -> BatchProtocol:
+        """Anthropic's, to the address and with the headers of litellm's last request."""
+        from convrag_llms.batch_protocols import AnthropicBatches
+
+        return AnthropicBatches(lambda path: (f"{self._url}{path}", self._headers))
+
+    def _ask_batch(self, url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+        """Wait for the reply to a request that litellm made for Anthropic. Raises as `Batches.ask`."""
+        self._url, self._headers = url, {name: each for name, each in headers.items() if name not in _OF_ONE_REQUEST}
+        return json.dumps(self._batches.ask(json.loads(body))).encode()
 
     def count_tokens(self, text: str) -> int:
         """Tokens as litellm counts them for this model; approximate where it has no tokenizer for it."""

@@ -9,20 +9,19 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from convrag import ConfigError, LLMError, Report, TurnRecord
+from convrag import LLMError
 from convrag_llms.endpoint import KEY_VARIABLES
-from convrag_llms.http_llm import HttpLLM
+from convrag_llms.http_llm import HttpLLM, halve_cost
 from convrag_llms.limits import TokenPrices, compute_listed_cost, find_listed_prices
 from convrag_llms.reply import HttpError, Reply, StreamedReply, TokenCounts, list_choices, make_reply, read_reply
 
 if TYPE_CHECKING:
-    from convrag_llms.batching import Batches
+    from convrag_llms.batch_protocols import BatchProtocol
     from convrag_llms.connections import Response
 
 
@@ -32,15 +31,6 @@ PREFIX = "openai/"
 _OPENAI = "https://api.openai.com/v1"  # where no address is given
 _NOT_SENT = ("input_cost_per_token", "output_cost_per_token", "extra_headers", "extra_body")
 """What is given with a request's parameters, and is none."""
-
-BATCH_PRICE = 0.5
-"""What a request of a batch costs, as a share of its price by itself: so OpenAI and most others."""
-
-FILE_SECONDS = 600.0
-"""For sending or reading the file of a batch."""
-
-MOST_BYTES = 2**30
-"""Of the file with the replies of a batch."""
 
 _TOKEN_PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\W\d_]+|[^\w\s]+|_+|\n+|[^\S\n]{2,}", re.UNICODE)
 """What tokenizers of the GPT family split a text into first; a single space belongs to the word after it."""
@@ -84,8 +74,8 @@ class OpenAICompatible(HttpLLM):
         sent = {name: value for name, value in body.items() if name not in _NOT_SENT}
         sent |= {"model": self._model_name(), **(body.get("extra_body") or {})}
         if self.batch and not on_piece:
-            reply = read_reply(self._batches.ask(sent), self.endpoint.model, partial(self._compute_cost, body))
-            return replace(reply, cost=reply.cost and reply.cost * BATCH_PRICE)
+            data = self._batches.ask(sent)
+            return halve_cost(read_reply(data, self.endpoint.model, partial(self._compute_cost, body)))
         if on_piece:
             sent |= {"stream": True, "stream_options": {"include_usage": True}}
         with closing(CONNECTIONS.send("POST", url, json.dumps(sent).encode(), headers)) as response:
@@ -95,37 +85,11 @@ class OpenAICompatible(HttpLLM):
                 return self._read_stream(response, body, on_piece)
             return self._read_whole(response, body)
 
-    def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How many requests went in batches, and what the same would have cost one by one."""
-        if not self.batch or not self._batches.submitted:
-            return None
-        spent = self.limits.budget.spent
-        line = (
-            f"Batches: {self._batches.submitted} requests. What was asked now cost ${spent:.4f}; one by one it would "
-            f"have cost ${spent / BATCH_PRICE:.4f}."
-        )
-        return Report("llm.batch", (line,))
+    def batch_protocol(self) -> BatchProtocol:
+        """OpenAI's."""
+        from convrag_llms.batch_protocols import OpenAIBatches
 
-    @cached_property
-    def _batches(self) -> Batches:
-        from convrag_llms.batching import Batches
-
-        if self.store is None:
-            raise ConfigError("llm.batch=true needs a store")
-        return Batches(self._transfer, self.store, f"{self._model_name()} at {self.endpoint.public_address()}")
-
-    def _transfer(self, method: str, path: str, body: bytes, content_type: str) -> bytes:
-        """Send a request about files or batches, and read the response. Raises HttpError and ConnectionFailed."""
-        from convrag_llms.connections import CONNECTIONS, deadline
-
-        url, headers = self._find_target(path)
-        with (
-            deadline(FILE_SECONDS),
-            closing(CONNECTIONS.send(method, url, body, headers | {"content-type": content_type})) as got,
-        ):
-            if got.status >= 300:
-                raise read_error(got)
-            return b"".join(got.read_pieces(MOST_BYTES))
+        return OpenAIBatches(self._find_target)
 
     def count_tokens(self, text: str) -> int:
         """An estimate: which tokenizer the server has is not known."""
