@@ -26,6 +26,7 @@
 * `deciding`: whether a question is answered, refused or asked back, from named signals.
 * `asking`: what a question leaves open, the choices that passages offer, and what a reply to them means.
 * `verdicts`: a model's decision in the same reply as its answer.
+* `sparse_vectors`: files of weighted tokens of passages and queries.
 * `postings`: posting lists with weights, on disk, and the search for the best.
 * `plotting`: the style of plots.
 * `support`: how far passages support the sentences of an answer, by the words in common.

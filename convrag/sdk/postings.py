@@ -65,6 +65,26 @@ class Postings:
         np.save(folder / _STARTS, starts)
         np.save(folder / _LARGEST, np.maximum.reduceat(weights, starts[:-1]))
 
+    @staticmethod
+    def invert(
+        folder: Path, positions: NDArray[np.int64], numbers: NDArray[np.int64], weights: NDArray[np.float32]
+    ) -> NDArray[np.int64]:
+        """Save postings that are given passage by passage.
+
+        Args:
+            folder: an empty one.
+            positions: (p,) the passage.
+            numbers: (p,) the number of the word, any.
+            weights: (p,) its weight in the passage, 0 or more.
+
+        Returns:
+            (words,) the numbers that occur, rising: a search asks for a word by its place among them.
+        """
+        order = np.lexsort((positions, numbers))
+        words, starts = np.unique(numbers[order], return_index=True)
+        Postings.save(folder, weights[order], positions[order].astype(np.int32), np.append(starts, len(order)))
+        return words
+
     def search(self, words: Mapping[int, float], k: int) -> list[tuple[int, float]]:
         """Search for the passages with the largest positive sums of weight times score of words.
 

@@ -1,7 +1,7 @@
 """Rewriters that ask an LLM for a stand-alone question, and the choice between them and the rules."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +43,7 @@ class FullHistoryRewriter(Rewriter):
         return self.llm_rewriter.rewrite(question, {}, history=format_exchanges(question.history))
 
 
+@dataclass(kw_only=True, eq=False)
 class ThresholdRewriter(Rewriter):
     """Ask the LLM for a stand-alone question, with the exchanges that are similar to the question in the prompt.
 
@@ -67,22 +68,17 @@ class ThresholdRewriter(Rewriter):
 
     libraries = ("numpy",)
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        embedder: Embedder,
-        threshold: Annotated[float, Interval(ge=-1, le=1)] = 0.3,
-        turns: Annotated[int, Ge(1)] = 5,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 200,
-    ) -> None:
-        self.embedder = embedder
-        self.threshold = threshold
-        self.turns = turns
-        template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
-        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+    llm: LLM
+    embedder: Embedder
+    threshold: Annotated[float, Interval(ge=-1, le=1)] = 0.3
+    turns: Annotated[int, Ge(1)] = 5
+    prompt: Path | None = None
+    temperature: float | None = 0.0
+    max_tokens: int | None = 200
+
+    def __post_init__(self) -> None:
+        template = PromptTemplate("rewrite", package="convrag_baselines", path=self.prompt)
+        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens)
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:

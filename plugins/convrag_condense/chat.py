@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,6 +21,10 @@ from convrag_condense.chat_history import ChatHistory, EvidenceShown, NewestQues
 log = logging.getLogger(__name__)
 
 
+_SAMPLING = ("temperature", "max_tokens", "top_p", "top_k", "repeat_penalty")
+
+
+@dataclass(kw_only=True, eq=False)
 class ChatGenerator(DecidingGenerator):
     """Answer as a chat: the system prompt once, plain questions, each with its evidence as a note behind it.
 
@@ -59,36 +63,30 @@ class ChatGenerator(DecidingGenerator):
 
     streams = True
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        evidence: EvidenceShown = "every_turn",
-        labels: Literal["numbers", "documents"] = "numbers",
-        window: int = 16_000,
-        evidence_tokens: Annotated[int, Ge(0)] = 4096,
-        exchanges: Annotated[int, Ge(1)] = 10,
-        temperature: float | None = 0.35,
-        max_tokens: int | None = 2000,
-        top_p: float | None = 0.9,
-        top_k: int | None = None,
-        repeat_penalty: float | None = None,
-        prompt: Path | None = None,
-    ) -> None:
-        self.max_prompt_tokens = window - evidence_tokens - (max_tokens or 0)
+    llm: LLM
+    evidence: EvidenceShown = "every_turn"
+    labels: Literal["numbers", "documents"] = "numbers"
+    window: int = 16_000
+    evidence_tokens: Annotated[int, Ge(0)] = 4096
+    exchanges: Annotated[int, Ge(1)] = 10
+    temperature: float | None = 0.35
+    max_tokens: int | None = 2000
+    top_p: float | None = 0.9
+    top_k: int | None = None
+    repeat_penalty: float | None = None
+    prompt: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.max_prompt_tokens = self.window - self.evidence_tokens - (self.max_tokens or 0)
         if self.max_prompt_tokens <= 0:
             raise ConfigError(
-                f"generator.window={window} must be above evidence_tokens={evidence_tokens} and "
-                f"max_tokens={max_tokens} together"
+                f"generator.window={self.window} must be above evidence_tokens={self.evidence_tokens} and "
+                f"max_tokens={self.max_tokens} together"
             )
-        self.llm = llm
-        self.evidence = evidence
-        self.label = "Doc_" if labels == "documents" else ""
-        self.max_exchanges = exchanges
-        sampling = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p, "top_k": top_k}
-        sampling |= {"repeat_penalty": repeat_penalty}
-        self.sampling = {name: value for name, value in sampling.items() if value is not None}
-        self.template = PromptTemplate("answer", package="convrag_condense", path=prompt)
+        self.label = "Doc_" if self.labels == "documents" else ""
+        given = {name: getattr(self, name) for name in _SAMPLING}
+        self.sampling = {name: value for name, value in given.items() if value is not None}
+        self.template = PromptTemplate("answer", package="convrag_condense", path=self.prompt)
         self.prompt_templates = (self.template,)
         if [message.role for message in self.template.messages] != ["system", "user"]:
             raise DataError("this prompt must have one <|system|> and one <|user|> message", path=self.template.path)
@@ -137,7 +135,7 @@ class ChatGenerator(DecidingGenerator):
             evidence=self.evidence,
             label=self.label,
             max_tokens=self.max_prompt_tokens,
-            max_exchanges=self.max_exchanges,
+            max_exchanges=self.exchanges,
             profile=question.profile,
         )
         state = question.state(self).setdefault(repr(question.profile), {})

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from convrag_condense.gate import find_reasons, replace_drifted_rewrite
 log = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True, eq=False)
 class CondenseRewriter(Rewriter):
     """Let a gate decide which follow-ups need the LLM, condense those, and guard against invented rewrites.
 
@@ -42,26 +44,21 @@ class CondenseRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        gate: Literal["heuristic", "always", "never"] = "heuristic",
-        short: int = 8,
-        guard: Annotated[float, Interval(ge=0, le=1)] = 0.5,
-        history_tokens: Annotated[int, Ge(1)] = 1500,
-        prompt: Path | None = None,
-        temperature: float | None = 0.2,
-        max_tokens: int | None = 150,
-        top_p: float | None = 0.9,
-    ) -> None:
-        self.llm = llm
-        self.gate = gate
-        self.short = short
-        self.guard = guard
-        self.history_tokens = history_tokens
-        template = PromptTemplate("rewrite", package="convrag_condense", path=prompt)
-        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+    llm: LLM
+    gate: Literal["heuristic", "always", "never"] = "heuristic"
+    short: int = 8
+    guard: Annotated[float, Interval(ge=0, le=1)] = 0.5
+    history_tokens: Annotated[int, Ge(1)] = 1500
+    prompt: Path | None = None
+    temperature: float | None = 0.2
+    max_tokens: int | None = 150
+    top_p: float | None = 0.9
+
+    def __post_init__(self) -> None:
+        template = PromptTemplate("rewrite", package="convrag_condense", path=self.prompt)
+        self.llm_rewriter = LLMRewriter(
+            self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens, top_p=self.top_p
+        )
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ _MAX_TOKENS = 60  # the prompt asks for twenty words; there is room for long one
 _MAX_CHARACTERS = 300  # of a topic line; a longer reply is not used
 
 
+@dataclass(kw_only=True, eq=False)
 class DHRagRewriter(Rewriter):
     """Ask the LLM for a standalone question, showing it matching exchanges of the history: by cluster, summary, chain.
 
@@ -72,47 +74,31 @@ class DHRagRewriter(Rewriter):
 
     libraries = ("numpy", "PyStemmer", "scikit-learn", "scipy", "threadpoolctl")
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        embedder: Embedder,
-        alpha: Annotated[float, Interval(ge=0, le=1)] = 0.6,
-        top_k: Annotated[int, Ge(1)] = 3,
-        last_exchange: bool = False,
-        matched_exchange: bool = True,
-        max_clusters: Annotated[int, Ge(1)] = 5,
-        min_triples: Annotated[int, Ge(1)] = 5,
-        summaries: Annotated[int, Ge(1)] = 2,
-        chain_threshold: Annotated[float, Interval(gt=0, le=1)] = 0.4,
-        cluster_bonus: float = 0.1,
-        summary_bonus: float = 0.05,
-        chain_bonus: float = 0.05,
-        update: Literal["all", "paper"] = "all",
-        capacity: Annotated[int, Ge(1)] = 100,
-        words: Literal["auto", "plain"] = "auto",
-        summarize: bool = False,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 200,
-    ) -> None:
-        self.embedder = embedder
-        self.alpha = alpha
-        self.top_k = top_k
-        self.last_exchange = last_exchange
-        self.matched_exchange = matched_exchange
-        self.max_clusters = max_clusters
-        self.min_triples = min_triples
-        self.summaries = summaries
-        self.chain_threshold = chain_threshold
-        self.cluster_bonus = cluster_bonus
-        self.summary_bonus = summary_bonus
-        self.chain_bonus = chain_bonus
-        self.words = words
-        self.capacity = capacity if update == "paper" else None
-        self.topic_template = PromptTemplate("topic", package="convrag_dhrag") if summarize else None
-        template = PromptTemplate("rewrite", package="convrag_dhrag", path=prompt)
-        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+    llm: LLM
+    embedder: Embedder
+    alpha: Annotated[float, Interval(ge=0, le=1)] = 0.6
+    top_k: Annotated[int, Ge(1)] = 3
+    last_exchange: bool = False
+    matched_exchange: bool = True
+    max_clusters: Annotated[int, Ge(1)] = 5
+    min_triples: Annotated[int, Ge(1)] = 5
+    summaries: Annotated[int, Ge(1)] = 2
+    chain_threshold: Annotated[float, Interval(gt=0, le=1)] = 0.4
+    cluster_bonus: float = 0.1
+    summary_bonus: float = 0.05
+    chain_bonus: float = 0.05
+    update: Literal["all", "paper"] = "all"
+    capacity: Annotated[int, Ge(1)] = 100
+    words: Literal["auto", "plain"] = "auto"
+    summarize: bool = False
+    prompt: Path | None = None
+    temperature: float | None = 0.0
+    max_tokens: int | None = 200
+
+    def __post_init__(self) -> None:
+        self.topic_template = PromptTemplate("topic", package="convrag_dhrag") if self.summarize else None
+        template = PromptTemplate("rewrite", package="convrag_dhrag", path=self.prompt)
+        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens)
         self.prompt_templates = (template, self.topic_template) if self.topic_template else (template,)
 
     def load_libraries(self) -> None:
@@ -162,7 +148,8 @@ class DHRagRewriter(Rewriter):
         from convrag_dhrag.database import HistoryDatabase
 
         state = question.state(self)
-        vectors, chosen = state.setdefault("vectors", {}), (self.chain_threshold, self.capacity, self.alpha)
+        capacity = self.capacity if self.update == "paper" else None
+        vectors, chosen = state.setdefault("vectors", {}), (self.chain_threshold, capacity, self.alpha)
         make = partial(HistoryDatabase, self.embedder, *chosen, vectors, self.words)
         return continue_reading(state, question.history, make)
 

@@ -13,6 +13,7 @@ from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Query, Retriev
 from convrag.sdk.corpus import serve_passages
 from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
+from convrag.sdk.sparse_vectors import PassageVectorFile, QueryVectorFile
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.index_builder import IndexBuilder, IndexPlan, build_alias, build_latest_alias, find_index
@@ -21,7 +22,7 @@ from convrag_elasticsearch.on_elasticsearch import Elasticsearch, VectorIndexTyp
 from convrag_elasticsearch.on_opensearch import OpenSearch
 from convrag_elasticsearch.retries import RetryPolicy
 from convrag_elasticsearch.search import IndexedPassages, IndexSearcher, MultiSearch
-from convrag_elasticsearch.sparse import PassageVectorFile, QueryType, QueryVectorFile, SparseSubquery
+from convrag_elasticsearch.sparse import QueryType, SparseSubquery
 from convrag_elasticsearch.subqueries import (
     VECTOR_FIELDS,
     DenseSubquery,

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ class Untagged(LLMError):
     """A reply has no tags and is no copy of the passage: the model does not follow the format."""
 
 
+@dataclass(kw_only=True, eq=False)
 class LlmDetector(Detector):
     """Ask the LLM to copy the passage with tags around the parts that answer the query (GINGER).
 
@@ -49,21 +51,16 @@ class LlmDetector(Detector):
 
     libraries = ("rapidfuzz",)
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        fuzzy: Annotated[float, Interval(gt=0, le=1)] = 0.9,
-        max_passage_tokens: Annotated[int, Ge(1)] = 2000,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = None,
-    ) -> None:
-        self.llm = llm
-        self.fuzzy = fuzzy
-        self.max_passage_tokens = max_passage_tokens
-        self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
-        self.template = PromptTemplate("nuggets", package="convrag_ginger", path=prompt)
+    llm: LLM
+    fuzzy: Annotated[float, Interval(gt=0, le=1)] = 0.9
+    max_passage_tokens: Annotated[int, Ge(1)] = 2000
+    prompt: Path | None = None
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        self.sampling = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        self.template = PromptTemplate("nuggets", package="convrag_ginger", path=self.prompt)
         self.prompt_templates = (self.template,)
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:

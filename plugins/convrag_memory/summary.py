@@ -1,6 +1,7 @@
 """`memory=summary`: a running summary of the older turns, and the newest as they are."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ QUESTION = "What was said before this?"
 """The question of the turn that is the summary: stop words, which add nothing to a search by words."""
 
 
+@dataclass(kw_only=True, eq=False)
 class SummaryMemory(ReportingMemory):
     """Show the later stages a running summary of the older turns as one turn, and the newest turns as they are.
 
@@ -45,29 +47,21 @@ class SummaryMemory(ReportingMemory):
 
     libraries = ("PyStemmer",)
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        recent: Annotated[int, Ge(1)] = 4,
-        block: Annotated[int, Ge(1)] = 4,
-        words: Annotated[int, Ge(1)] = 200,
-        method: Literal["auto", "llm", "extractive"] = "auto",
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 500,
-    ) -> None:
-        self.llm = llm
-        self.recent = recent
-        self.block = block
-        self.method = method
-        self.asks_model = method == "llm" or (method == "auto" and llm.tasks is None)
-        template = PromptTemplate("summary", package="convrag_memory", path=prompt)
-        self.summarising = (
-            AskingModel(llm, template, {"temperature": temperature, "max_tokens": max_tokens}, words)
-            if self.asks_model
-            else ExtractingSentences(words)
-        )
+    llm: LLM
+    recent: Annotated[int, Ge(1)] = 4
+    block: Annotated[int, Ge(1)] = 4
+    words: Annotated[int, Ge(1)] = 200
+    method: Literal["auto", "llm", "extractive"] = "auto"
+    prompt: Path | None = None
+    temperature: float | None = 0.0
+    max_tokens: int | None = 500
+
+    def __post_init__(self) -> None:
+        self.asks_model = self.method == "llm" or (self.method == "auto" and self.llm.tasks is None)
+        template = PromptTemplate("summary", package="convrag_memory", path=self.prompt)
+        sampling = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        model = AskingModel(self.llm, template, sampling, self.words)
+        self.summarising = model if self.asks_model else ExtractingSentences(self.words)
         self.prompt_templates = (template,) if self.asks_model else ()
 
     def check(self) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -32,6 +32,7 @@ _CLOSING = "\"'”’»)]"
 _DECIMALS = 6  # beyond these, cosines differ by rounding errors: two rows are equally near to their mean
 
 
+@dataclass(kw_only=True, eq=False)
 class MMRRewriter(Rewriter):
     """Ask the LLM for a standalone question, showing it a few sentences of the history, relevant and diverse (MMR).
 
@@ -68,34 +69,23 @@ class MMRRewriter(Rewriter):
 
     libraries = ("numpy",)
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        embedder: Embedder,
-        clusterer: Clusterer = use("kmeans"),
-        num_sentences: Annotated[int, Ge(1)] = 5,
-        representatives: Annotated[int, Ge(1)] = 3,
-        last_exchange: bool = True,
-        question_weight: Annotated[float, Ge(0)] = 1.0,
-        lambda_: Annotated[float, Interval(ge=0, le=1)] = 0.7,
-        post_process: bool = False,
-        min_words: int = 3,
-        prompt: Path | None = None,
-        temperature: float | None = 0.5,
-        max_tokens: int | None = 200,
-    ) -> None:
-        self.embedder = embedder
-        self.clusterer = clusterer
-        self.num_sentences = num_sentences
-        self.representatives = representatives
-        self.last_exchange = last_exchange
-        self.question_weight = question_weight
-        self.lambda_ = lambda_
-        self.post_process = post_process
-        self.min_words = min_words
-        template = PromptTemplate("rewrite", package="convrag_mmr", path=prompt)
-        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+    llm: LLM
+    embedder: Embedder
+    clusterer: Clusterer = use("kmeans")
+    num_sentences: Annotated[int, Ge(1)] = 5
+    representatives: Annotated[int, Ge(1)] = 3
+    last_exchange: bool = True
+    question_weight: Annotated[float, Ge(0)] = 1.0
+    lambda_: Annotated[float, Interval(ge=0, le=1)] = 0.7
+    post_process: bool = False
+    min_words: int = 3
+    prompt: Path | None = None
+    temperature: float | None = 0.5
+    max_tokens: int | None = 200
+
+    def __post_init__(self) -> None:
+        template = PromptTemplate("rewrite", package="convrag_mmr", path=self.prompt)
+        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens)
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:

@@ -178,7 +178,4 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
                     found.append(_Tokens(rows + start, numbers, weights))
                 advance(len(passages))
         positions, numbers, weights = map(np.concatenate, zip(*found, strict=True))
-        order = np.lexsort((positions, numbers))
-        words, starts = np.unique(numbers[order], return_index=True)
-        Postings.save(folder, weights[order], positions[order].astype(np.int32), np.append(starts, len(order)))
-        np.save(folder / _WORDS, words)
+        np.save(folder / _WORDS, Postings.invert(folder, positions, numbers, weights))

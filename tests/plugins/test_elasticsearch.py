@@ -14,7 +14,7 @@ pytest.importorskip("jsonschema")
 
 from commands import run_convrag
 from convrag import Pipeline
-from convrag.api.errors import ConfigError, ConvragError, DataError, NotReady
+from convrag.api.errors import ConfigError, NotReady
 from convrag.api.types import Passage, Query
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
@@ -203,34 +203,6 @@ def test_queries_may_go_to_an_endpoint_where_passages_come_from_a_file(
     stage = made(store, mode="sparse", passage_vectors=files["passage_vectors"], inference_id="e")
     assert ids(stage.retrieve([Query("copper")], 1)) == ["tea-3"]
     assert not server.pipelines
-
-
-def test_a_query_that_the_file_lacks_is_named(files: dict[str, Path], server: Server, store: Store) -> None:
-    stage = made(store, mode="sparse", **files)
-    with pytest.raises(ConvragError, match=r"queries\.jsonl has no vector for the query 'other' of turn 'x'"):
-        stage.retrieve([Query("other", turn_id="x")], 1)
-    with pytest.raises(ConvragError, match="no vector"):  # two queries of a turn are not one vector
-        stage.retrieve([Query("a", turn_id="t<::>1"), Query("b", turn_id="t<::>1")], 1)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "line 1: this is no JSON"),
-        ('{"id": "tea-1"}', "line 1: there is no 'vector'"),
-        ('{"vector": {"a": 1}}', "line 1: there is no 'id'"),
-        ('{"id": "tea-1", "vector": {"a": "much"}}', "the weight of 'a' is no number"),
-        ('{"id": "tea-1", "vector": {"a": 1}}', "there is no vector for the passage 'tea-2'"),
-        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "stands in it twice"),
-    ],
-)
-def test_a_broken_file_is_named_with_its_line(
-    line: str, message: str, files: dict[str, Path], server: Server, store: Store
-) -> None:
-    files["passage_vectors"].write_text(line, encoding="utf-8")
-    with pytest.raises(DataError, match=message):
-        made(store, mode="sparse", **files)
-    assert not any(index.aliases for index in server.indexes.values())
 
 
 def test_a_file_that_is_not_there(server: Server, store: Store, tmp_path: Path) -> None:
