@@ -31,6 +31,7 @@ from convrag.sdk.matching import (
     match_sentences,
     rank_sentences,
     read_question,
+    split_question,
 )
 from convrag.sdk.printable import format_line
 from convrag.sdk.sentences import get_first_sentence, remove_citations
@@ -245,6 +246,13 @@ class Decider:
         if len(choices := list_choices(passages.values(), found := find_open_reference(text, known))) > 1:
             noun = found
         signals, nearest = _compute_signals(asked, passages, matches, known, frequencies)
+        parts = split_question(text) if self.by_rules else []
+        for part in parts if len(parts) > 1 else ():  # what answers one of them answers the question in part
+            of_part = read_question(part, "", frequencies)
+            matched = {key: match_sentences(of_part, each.text, each.title) for key, each in passages.items()}
+            other, its_nearest = _compute_signals(of_part, passages, matched, known, frequencies)
+            if other["confidence"] > signals["confidence"]:
+                signals, nearest = {**other, "covered": signals["covered"]}, its_nearest
         signals["reference"] = float(bool(noun))
         certain = (
             1 - signals["new"],

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
+from convrag.sdk.asking import refers_back
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.sentences import classify_sentences, ends_in_question, remove_citations
 from convrag.sdk.words import (
     STOP_WORDS,
     UNSPACED,
+    find_content_words,
     find_stems,
     split_compounds,
     split_words,
@@ -51,6 +53,13 @@ wanted wish wondering wow yeah
 """
 _STOP_WORDS = STOP_WORDS.union(_TALK.split())
 """Also words with which people talk, and that no passage need have."""
+
+
+_BREAK = re.compile(
+    r"(?<=[?？])\s*|[,;]?\s+and\s+(?:also\s+)?(?=(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can"
+    r"|could|should|will)\b)",
+    re.IGNORECASE,
+)
 
 
 class Asked(NamedTuple):
@@ -130,6 +139,16 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
     kept = 1.0 if trusted else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
     halved = {stem: weight * (1 if stem in own else kept) for stem, weight in weights.items()}
     return Asked(halved, own | added if trusted else own, plain != question)
+
+
+def split_question(text: str) -> list[str]:
+    """Split a question into its parts; a part that refers to another is followed by the first."""
+    parts = [part.strip() for part in _BREAK.split(text) if part and part.strip()]
+    if len(parts) < 2 or not all(
+        find_content_words(part) or (place and refers_back(part)) for place, part in enumerate(parts)
+    ):
+        return [text]
+    return [parts[0], *(f"{part} ({parts[0]})" if refers_back(part) else part for part in parts[1:])]
 
 
 def _join_pieces(stems: Iterable[str], frequencies: DocumentFrequencies) -> set[str]:

@@ -1,6 +1,5 @@
 """`search=decompose`: a question of several parts is searched for part by part."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,15 +8,8 @@ from typing import Annotated
 from annotated_types import Ge
 
 from convrag import LLM, LLMError, PromptTemplate, Query, Question, Search, SearchStep
-from convrag.sdk.asking import refers_back
 from convrag.sdk.llm_rewriter import JsonStage, clean_reply
-from convrag.sdk.words import find_content_words
-
-_BREAK = re.compile(
-    r"(?<=[?？])\s*|[,;]?\s+and\s+(?:also\s+)?(?=(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can"
-    r"|could|should|will)\b)",
-    re.IGNORECASE,
-)
+from convrag.sdk.matching import split_question
 
 
 class DecomposeSearch(JsonStage, Search):
@@ -81,13 +73,3 @@ class DecomposeSearch(JsonStage, Search):
 
         reply = self.ask(question, Parts, parts=self.parts)
         return list(dict.fromkeys(filter(None, map(clean_reply, reply.parts))))
-
-
-def split_question(text: str) -> list[str]:
-    """Split a question into its parts; a part that refers to another is followed by the first."""
-    parts = [part.strip() for part in _BREAK.split(text) if part and part.strip()]
-    if len(parts) < 2 or not all(
-        find_content_words(part) or (place and refers_back(part)) for place, part in enumerate(parts)
-    ):
-        return [text]
-    return [parts[0], *(f"{part} ({parts[0]})" if refers_back(part) else part for part in parts[1:])]

@@ -8,11 +8,12 @@ import pytest
 from convrag import LLMError, Pipeline, Query, Question, SearchStep
 from convrag.api.types import Hit, Passage
 from convrag.sdk.deciding import WITHOUT_MODEL
+from convrag.sdk.matching import split_question
 from convrag.testing import RecordedLLM, SearchContract
 from convrag.testing.samples import conversation, make_hits, question
 from convrag_basics.stages import OnceSearch
 from convrag_search.needed import NeverNeededSearch
-from convrag_search.parts import DecomposeSearch, split_question
+from convrag_search.parts import DecomposeSearch
 from convrag_search.steps import AgentSearch, IterativeSearch
 from llm_client import every_option, make_client
 from llm_server import Server, make_reply

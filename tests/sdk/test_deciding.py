@@ -112,6 +112,9 @@ def test_a_word_that_goes_on_or_is_short_is_not_misspelt() -> None:
         ("0.99", "How much do hotels cost in Rome?", "unanswerable"),
         ("rarely", "How much do hotels cost in Rome?", "partial"),
         ("balanced", "Thanks a lot!", "conversational"),
+        ("balanced", "How much may hotels cost, and who repairs broken laptops in the evening?", "partial"),
+        ("balanced", "How much may hotels cost, and who is the king of France?", "partial"),
+        ("balanced", "Who is the king of France, and what is the capital of Peru?", "unanswerable"),
     ],
 )
 def test_the_level_decides(refuse: str, question: str, outcome: str, tmp_path: Path) -> None:
