@@ -103,8 +103,8 @@ def list_fields(cls: type) -> Iterator[list[str]]:
     """A row for each field of a dataclass or a named tuple. Raises LookupError for one that nothing is said of."""
     if not is_dataclass(cls) and not hasattr(cls, "_fields"):
         return
-    said = {each.arg_name: each.description or "" for each in parts.read_docstring(cls).params}
     bases = [each for each in reversed(cls.__mro__) if is_dataclass(each) or each is cls]  # fields are inherited
+    said = {each.arg_name: each.description or "" for base in bases for each in parts.read_docstring(base).params}
     written = [ast.parse(dedent(inspect.getsource(each))).body[0] for each in bases]
     classes = [each for each in written if isinstance(each, ast.ClassDef)]
     defaults = {name: value for each in classes for name, value in _read_defaults(each)}

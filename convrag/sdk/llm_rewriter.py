@@ -5,7 +5,8 @@ Follow-up questions that an LLM suggests are read in the same way.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from convrag.api.errors import LLMError
@@ -72,24 +73,35 @@ class LLMRewriter:
         return Rewrite.of(text, **trace, model=completion.model)
 
 
+@dataclass(kw_only=True, eq=False)
 class JsonStage(Stage):
     """The base of rewriters and searches that ask a language model for JSON.
 
     Args:
-        llm: the language model.
-        template: the prompt.
-        sampling: parameters of the call (temperature, max_tokens, ...); for None, the llm's own value is used.
+        llm: a language model.
+        prompt: a Jinja file to use instead of the package's own.
+        temperature: 0 gives the likeliest reply; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
     """
 
     libraries = ("json-repair", "pydantic")
     without: ClassVar[str] = ""
     """What to choose where there is no language model; empty for a stage that does without."""
+    wording = ""
+    """The name of the prompt's file, beside the module of the class."""
 
-    def __init__(self, llm: LLM, template: PromptTemplate, **sampling: Any) -> None:
-        self.llm = llm
-        self.template = template
-        self.sampling = sampling
-        self.prompt_templates = (template,)
+    llm: LLM
+    prompt: Path | None = None
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        self.template = PromptTemplate(self.wording, package=type(self).__module__.rpartition(".")[0], path=self.prompt)
+        self.prompt_templates = (self.template,)
+        self.sampling: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
 
     def check(self) -> Iterator[str]:
         """It needs a language model."""

@@ -1,7 +1,7 @@
 """`rewriter=ensemble`: the queries of several rewriters; `rewriter=reformulate`: one of five kinds, by an LLM."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -105,6 +105,7 @@ def _describe(rewrite: Rewrite) -> dict[str, Any]:
     return described
 
 
+@dataclass(kw_only=True, eq=False)
 class ReformulateRewriter(Rewriter):
     """Ask the LLM for one of five kinds of queries, which complement each other in `rewriter=ensemble`.
 
@@ -126,19 +127,16 @@ class ReformulateRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        kind: Literal["standalone", "keywords", "entities", "answer", "context"] = "standalone",
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 200,
-    ) -> None:
-        ours = Path(__file__).with_name(f"{kind}.jinja")
-        template = PromptTemplate("rewrite", package="convrag_fusion", path=prompt or ours)
-        self.kind = kind
-        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+    llm: LLM
+    kind: Literal["standalone", "keywords", "entities", "answer", "context"] = "standalone"
+    prompt: Path | None = None
+    temperature: float | None = 0.0
+    max_tokens: int | None = 200
+
+    def __post_init__(self) -> None:
+        ours = Path(__file__).with_name(f"{self.kind}.jinja")
+        template = PromptTemplate("rewrite", package="convrag_fusion", path=self.prompt or ours)
+        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens)
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:

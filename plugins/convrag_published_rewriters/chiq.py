@@ -1,16 +1,17 @@
 """`rewriter=chiq`: the history is enhanced in five ways before the question is rewritten (CHIQ)."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from convrag import LLM, PromptTemplate, Query, Question, Rewrite
+from convrag import Query, Question, Rewrite
 from convrag.sdk.llm_rewriter import JsonRewriter
 from convrag_published_rewriters.asking import ask_all
 
 ENHANCEMENTS = ("disambiguation", "expansion", "response", "switch", "summary")
 
 
+@dataclass(kw_only=True, eq=False)
 class CHIQRewriter(JsonRewriter):
     """Enhance the history in five ways by a language model, and rewrite the question from the enhanced one (CHIQ).
 
@@ -30,25 +31,15 @@ class CHIQRewriter(JsonRewriter):
         prompt: a Jinja file to use instead of this package's chiq.jinja; it is given `step` (the five enhancements:
             "disambiguation", "expansion", "response", "switch", "summary"; then "rewrite" or "search"), `question`,
             `history` (a list of `user` and `assistant`, oldest first) and `enhanced` (enhancement -> its text).
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        queries: Literal["fusion", "rewrite", "search"] = "fusion",
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 400,
-    ) -> None:
-        template = PromptTemplate("chiq", package="convrag_published_rewriters", path=prompt)
-        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
-        self.wanted = ("rewrite", "search") if queries == "fusion" else (queries,)
+    wording = "chiq"
+    queries: Literal["fusion", "rewrite", "search"] = "fusion"
+    max_tokens: int | None = 400
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.wanted = ("rewrite", "search") if self.queries == "fusion" else (self.queries,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """Five requests at once, then one or two; none for a first question."""

@@ -1,16 +1,17 @@
 """`rewriter=llm4cs`, `rewriter=hyde`: sampled rewrites and answers of a language model, made one search."""
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from convrag import LLM, Embedder, LLMError, PromptTemplate, Query, Question, Rewrite
+from convrag import Embedder, LLMError, Query, Question, Rewrite
 from convrag.sdk.llm_rewriter import JsonRewriter
 from convrag_published_rewriters.asking import ask_all
 
 
+@dataclass(kw_only=True, eq=False)
 class LLM4CSRewriter(JsonRewriter):
     """Sample rewrites and invented answers from a language model, and search for the mean of their vectors (LLM4CS).
 
@@ -41,25 +42,18 @@ class LLM4CSRewriter(JsonRewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        embedder: Embedder,
-        prompting: Literal["rewrite", "rewrite_then_response", "rewrite_and_response"] = "rewrite_and_response",
-        aggregation: Literal["mean", "max", "self_consistency"] = "mean",
-        n: Annotated[int, Ge(1)] = 5,
-        prompt: Path | None = None,
-        temperature: float | None = 0.7,
-        max_tokens: int | None = 256,
-    ) -> None:
-        template = PromptTemplate("samples", package="convrag_published_rewriters", path=prompt)
-        likeliest = aggregation == "max"
-        super().__init__(llm, template, temperature=0.0 if likeliest else temperature, max_tokens=max_tokens)
-        self.embedder = embedder
-        self.prompting = prompting
-        self.aggregation = aggregation
-        self.n = 1 if likeliest else n
+    wording = "samples"
+    embedder: Embedder
+    prompting: Literal["rewrite", "rewrite_then_response", "rewrite_and_response"] = "rewrite_and_response"
+    aggregation: Literal["mean", "max", "self_consistency"] = "mean"
+    n: Annotated[int, Ge(1)] = 5
+    temperature: float | None = 0.7
+    max_tokens: int | None = 256
+
+    def __post_init__(self) -> None:
+        if self.aggregation == "max":
+            self.n, self.temperature = 1, 0.0
+        super().__post_init__()
 
     @classmethod
     def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:

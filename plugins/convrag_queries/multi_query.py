@@ -1,14 +1,15 @@
 """`rewriter=multi_query`: the readings of an ambiguous follow-up; `rewriter=rag_fusion`: the aspects of a question."""
 
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite
+from convrag import LLMError, Query, Question, Rewrite
 from convrag.sdk.llm_rewriter import JsonRewriter
 
 
+@dataclass(kw_only=True, eq=False)
 class MultiQueryRewriter(JsonRewriter):
     """Search for each reading of an ambiguous follow-up, by its weight: "Is it safe?" after "aspirin or ibuprofen?".
 
@@ -29,27 +30,15 @@ class MultiQueryRewriter(JsonRewriter):
         n: the most queries; of aspects, with the question itself (five, as in Raudaschl's code).
         prompt: a Jinja file to use instead of this package's readings.jinja or aspects.jinja; it is given `question`,
             `history` (a list of `user` and `assistant`, oldest first) and `n`.
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        kind: Literal["readings", "aspects"] = "readings",
-        n: Annotated[int, Ge(1)] = 3,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 400,
-    ) -> None:
-        template = PromptTemplate(kind, package="convrag_queries", path=prompt)
-        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
-        self.kind = kind
-        self.n = n
+    kind: Literal["readings", "aspects"] = "readings"
+    n: Annotated[int, Ge(1)] = 3
+    max_tokens: int | None = 400
+
+    def __post_init__(self) -> None:
+        self.wording = self.kind
+        super().__post_init__()
 
     def rewrite(self, question: Question) -> Rewrite:
         """One request to the model (two where its reply cannot be read); none for the reading of a first question."""

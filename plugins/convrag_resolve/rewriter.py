@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from convrag import LLM, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
+from convrag import LLMError, Query, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import JsonRewriter
 
 if TYPE_CHECKING:
     from convrag_resolve.references import Link
 
 
+@dataclass(kw_only=True, eq=False)
 class ResolveRewriter(JsonRewriter):
     """Write out what a question refers to: "How high is it?" becomes "How high is the Eiffel Tower?".
 
@@ -30,25 +30,11 @@ class ResolveRewriter(JsonRewriter):
         then: the rewriter that is given the resolved question, with the same history; none by default.
         prompt: a Jinja file to use instead of this package's resolve.jinja; it is given `question` and `history` (a
             list of `user` and `assistant`, oldest first, whose turns count from 1).
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        then: Rewriter | None = None,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 400,
-    ) -> None:
-        template = PromptTemplate("resolve", package="convrag_resolve", path=prompt)
-        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
-        self.then = then
+    wording = "resolve"
+    then: Rewriter | None = None
+    max_tokens: int | None = 400
 
     def rewrite(self, question: Question) -> Rewrite:
         """The resolved question, or the queries that the next rewriter makes of it. One request, two at most."""

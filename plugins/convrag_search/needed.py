@@ -1,16 +1,17 @@
 """`search=never_needed`: "thanks" and "make it shorter" are not searched for."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated
 
 from annotated_types import Ge
 
-from convrag import LLM, Hit, LLMError, PromptTemplate, Question, Search, SearchStep
+from convrag import Hit, LLMError, Question, Search, SearchStep
 from convrag.sdk.asking import is_courtesy, speaks_of_answer
 from convrag.sdk.llm_rewriter import JsonStage
 
 
+@dataclass(kw_only=True, eq=False)
 class NeverNeededSearch(JsonStage, Search):
     """Leave out searches that nobody needs: "Thanks!", "Make it shorter." The answer rests on what the last one cited.
 
@@ -24,23 +25,10 @@ class NeverNeededSearch(JsonStage, Search):
         llm: a language model, or rules in its place.
         prompt: a Jinja file to use instead of this package's needed.jinja; it is given `question` and `history` (a list
             of `user` and `assistant`, oldest first).
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: Annotated[int | None, Ge(1)] = 100,
-    ) -> None:
-        template = PromptTemplate("needed", package="convrag_search", path=prompt)
-        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
+    wording = "needed"
+    max_tokens: Annotated[int | None, Ge(1)] = 100
 
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
         """One search, or none; at most one request to the model."""

@@ -1,17 +1,17 @@
 """`search=decompose`: a question of several parts is searched for part by part."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from annotated_types import Ge
 
-from convrag import LLM, LLMError, PromptTemplate, Query, Question, Search, SearchStep
+from convrag import LLMError, Query, Question, Search, SearchStep
 from convrag.sdk.llm_rewriter import JsonStage, clean_reply
 from convrag.sdk.matching import split_question
 
 
+@dataclass(kw_only=True, eq=False)
 class DecomposeSearch(JsonStage, Search):
     """Search for each part of a question by itself: "How tall is it, and who built it?" is two searches.
 
@@ -28,25 +28,11 @@ class DecomposeSearch(JsonStage, Search):
         parts: the most of them.
         prompt: a Jinja file to use instead of this package's parts.jinja; it is given `question`, `history` (a list of
             `user` and `assistant`, oldest first) and `parts` (the most).
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        parts: Annotated[int, Ge(2)] = 4,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: Annotated[int | None, Ge(1)] = 300,
-    ) -> None:
-        template = PromptTemplate("parts", package="convrag_search", path=prompt)
-        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens)
-        self.parts = parts
+    wording = "parts"
+    parts: Annotated[int, Ge(2)] = 4
+    max_tokens: Annotated[int | None, Ge(1)] = 300
 
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
         """A search for each part; one request to the model before the first."""

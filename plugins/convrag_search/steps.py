@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt
 
-from convrag import LLM, LLMError, PromptTemplate, Query, Question, Search, SearchStep
+from convrag import LLMError, Query, Question, Search, SearchStep
 from convrag.sdk.llm_rewriter import JsonStage, clean_reply, format_exchanges
 from convrag.sdk.prompts import add_profile
 
 
+@dataclass(kw_only=True, eq=False)
 class StepwiseSearch(JsonStage, Search):
     """A search in steps, of which a language model reads the first passages.
 
@@ -22,35 +23,20 @@ class StepwiseSearch(JsonStage, Search):
         passages: of each search that the model reads.
         prompt: a Jinja file to use instead of this package's missing.jinja or agent.jinja; it is given `question`,
             `history` (a list of `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).
-        temperature: 0 gives the likeliest reply; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None leaves it to the llm.
-
-    Raises:
-        DataError: the prompt's file is missing or is no template.
     """
 
     without = "search=once"
-    wording: ClassVar[str]
-    """The name of the prompt's file."""
     tools: ClassVar[Sequence[Mapping[str, Any]] | None] = None
     """That the model may call."""
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        steps: Annotated[int, Ge(1)] = 3,
-        seconds: Annotated[float, Gt(0)] = 60.0,
-        passages: Annotated[int, Ge(1)] = 5,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: Annotated[int | None, Ge(1)] = 200,
-    ) -> None:
-        template = PromptTemplate(self.wording, package="convrag_search", path=prompt)
-        super().__init__(llm, template, temperature=temperature, max_tokens=max_tokens, tools=self.tools)
-        self.steps = steps
-        self.seconds = seconds
-        self.passages = passages
+    steps: Annotated[int, Ge(1)] = 3
+    seconds: Annotated[float, Gt(0)] = 60.0
+    passages: Annotated[int, Ge(1)] = 5
+    max_tokens: Annotated[int | None, Ge(1)] = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sampling["tools"] = self.tools
 
     def find_limit(self, steps: Sequence[SearchStep], seconds: float) -> str:
         """Why there is no further search, whatever the model says; empty where there may be one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from convrag_tasks.predictions import Predictions
 
 
+@dataclass(kw_only=True, eq=False)
 class EvaluateTask(Task):
     """Score given files with the chosen metrics, running no pipeline: a TREC run, answers, or a finished run.
 
@@ -38,28 +40,20 @@ class EvaluateTask(Task):
         DataError: a file is broken, or about other turns.
     """
 
-    def __init__(
-        self,
-        *,
-        run: Path | None = None,
-        answers: Path | None = None,
-        predictions: Path | None = None,
-        model: str | None = None,
-        records: Path | None = None,
-        missing: Literal["zero", "skip"] = "zero",
-        unknown: Literal["error", "skip"] = "error",
-    ) -> None:
-        if answers is not None and predictions is not None:
+    run: Path | None = None
+    answers: Path | None = None
+    predictions: Path | None = None
+    model: str | None = None
+    records: Path | None = None
+    missing: Literal["zero", "skip"] = "zero"
+    unknown: Literal["error", "skip"] = "error"
+
+    def __post_init__(self) -> None:
+        if self.answers is not None and self.predictions is not None:
             raise ConfigError("task.predictions is another name for task.answers: give one of them")
-        answers = answers or predictions
-        if records is not None and (run is not None or answers is not None):
+        self.answers = self.answers or self.predictions
+        if self.records is not None and (self.run is not None or self.answers is not None):
             raise ConfigError("task.records is a whole run: leave out task.run and task.answers")
-        self.run = run
-        self.answers = answers
-        self.model = model
-        self.records = records
-        self.missing = missing
-        self.unknown = unknown
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Score them and print the summary; 3 where a metric or turns of the finished run failed, 1 where all did."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,18 +17,16 @@ if TYPE_CHECKING:
 
 Format = Literal["mtrag", "inspectorraget", "beir", "trec", "csv"]
 
-_FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
-    "compare": (None, ("inspectorraget",)),
-    "measures": (None, ("inspectorraget",)),
-    "subtask": (None, ("mtrag",)),
-    "tasks": (None, ("mtrag",)),
-    "contexts": ("evidence", ("mtrag",)),
-    "queries": ("rewritten", ("beir",)),
-    "tag": ("convrag", ("trec",)),
+_FORMATS: Mapping[str, Format] = {
+    **dict.fromkeys(("compare", "measures"), "inspectorraget"),
+    **dict.fromkeys(("subtask", "tasks", "contexts"), "mtrag"),
+    "queries": "beir",
+    "tag": "trec",
 }
-"""Parameter -> its default, and the formats that it is for."""
+"""Parameter -> the one format that it is for."""
 
 
+@dataclass(kw_only=True, eq=False)
 class ExportTask(Task):
     """Write a finished run for others to read: MTRAG, InspectorRAGet, BEIR, TREC or CSV.
 
@@ -58,41 +57,27 @@ class ExportTask(Task):
         DataError: a folder holds no finished run, or one of other turns.
     """
 
-    def __init__(
-        self,
-        *,
-        path: Path,
-        records: Path | None = None,
-        format: Format = "mtrag",
-        contexts: Literal["evidence", "hits"] = "evidence",
-        subtask: Literal["retrieval", "reference", "rag"] | None = None,
-        tasks: Path | None = None,
-        queries: Literal["rewritten", "asked"] = "rewritten",
-        tag: str = "convrag",
-        compare: list[Path] | None = None,
-        measures: list[str] | None = None,
-    ) -> None:
-        values = dict(locals())
-        for name, (default, formats) in _FORMATS.items():
-            if values[name] != default and format not in formats:
-                wanted = " or ".join(f"task.format={each}" for each in formats)
-                raise ConfigError(f"task.{name} is for {wanted}, not for {format}")
-        if format == "mtrag" and path.suffix != ".jsonl":
-            raise ConfigError(f"task.path={path}: MTRAG's format checker wants a name that ends in .jsonl")
-        if tasks is not None and subtask is None:
+    path: Path
+    records: Path | None = None
+    format: Format = "mtrag"
+    contexts: Literal["evidence", "hits"] = "evidence"
+    subtask: Literal["retrieval", "reference", "rag"] | None = None
+    tasks: Path | None = None
+    queries: Literal["rewritten", "asked"] = "rewritten"
+    tag: str = "convrag"
+    compare: list[Path] | None = None
+    measures: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name, format in _FORMATS.items():
+            if getattr(self, name) != getattr(ExportTask, name) and self.format != format:
+                raise ConfigError(f"task.{name} is for task.format={format}, not for {self.format}")
+        if self.format == "mtrag" and self.path.suffix != ".jsonl":
+            raise ConfigError(f"task.path={self.path}: MTRAG's format checker wants a name that ends in .jsonl")
+        if self.tasks is not None and self.subtask is None:
             raise ConfigError("task.tasks needs task.subtask=retrieval, reference or rag")
-        if not tag or tag.split() != [tag]:
-            raise ConfigError(f"task.tag={tag!r}: the name of a TREC run has no blanks")
-        self.records = records
-        self.path = path
-        self.format = format
-        self.contexts: Literal["evidence", "hits"] = contexts
-        self.subtask = subtask
-        self.tasks = tasks
-        self.queries: Literal["rewritten", "asked"] = queries
-        self.tag = tag
-        self.compare = list(compare or ())
-        self.measures = list(measures or ())
+        if not self.tag or self.tag.split() != [self.tag]:
+            raise ConfigError(f"task.tag={self.tag!r}: the name of a TREC run has no blanks")
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the file or folder and say what is in it."""
@@ -126,7 +111,8 @@ class ExportTask(Task):
             return self._format_mtrag(inputs)
         from convrag_tasks.export_mtrag import format_inspector_lines
 
-        return format_inspector_lines([inputs.folder, *self.compare], inputs.turns, self.measures, inputs.remarks)
+        folders = [inputs.folder, *(self.compare or ())]
+        return format_inspector_lines(folders, inputs.turns, self.measures or (), inputs.remarks)
 
     def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
         from convrag_tasks import export_mtrag
