@@ -91,6 +91,7 @@ def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> 
     made = compare_runs(bare, ["nDCG@5"], bare[0], tmp_path)
     assert "Nothing was measured" in made.files["leaderboard.md"]
     assert "calls made" in made.files["costs.md"]
+    assert "effects.md" not in made.files
 
 
 def test_what_no_run_could_measure_is_told_once(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Names, data sets and the command for MLflow's page."""
 
 import json
+import os
+from importlib import reload
 from pathlib import Path
 
 import pytest
 
+import convrag_mlflow
 from convrag_mlflow.connection import describe_viewing
 from convrag_mlflow.run_data import describe_dataset, name_run
 
@@ -30,6 +33,14 @@ def test_a_single_run_is_named_by_its_data_and_what_was_asked_for(
     (tmp_path / ".hydra").mkdir()
     (tmp_path / ".hydra/overrides.yaml").write_text(json.dumps(overrides))
     assert name_run(tmp_path, CONFIG) == (name or "mtrag clapnq: rewriter=none generator=ginger")
+
+
+def test_neither_mlflow_nor_litellm_calls_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = {"MLFLOW_DISABLE_TELEMETRY": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+    for name in wanted:
+        monkeypatch.delenv(name, raising=False)
+    reload(convrag_mlflow)
+    assert {name: os.environ[name] for name in wanted} == wanted
 
 
 def test_a_run_that_nothing_describes_has_the_name_of_its_folder(tmp_path: Path) -> None:

@@ -29,6 +29,13 @@ def make_outline(folder: Path, documents: Mapping[str, int] = DOCUMENTS) -> Outl
     return Outline(Corpus(Notes(documents=documents), "default", Store(folder)))
 
 
+def test_passages_are_read_on_from_any_of_a_long_document(tmp_path: Path) -> None:
+    outline = make_outline(tmp_path, {"long": 30})
+    for passage in (note("long", number) for number in (0, 1, 13, 29)):
+        assert outline.read_from(passage)[0] == passage
+    assert outline.read_from(note("short", 0)) == (note("short", 0),)
+
+
 def write(folder: Path, llm: QuestionLLM, turns: int = 4, **documents: int) -> WrittenConversation:
     outline = make_outline(folder, documents or DOCUMENTS)
     retriever = Nearest(Notes(documents=documents or DOCUMENTS))

@@ -192,6 +192,7 @@ def test_given_passages_score_as_they_do_when_found(store: Store) -> None:
     wanted = ["west", "nowhere", "northeast", "south"]
     assert retriever.scores(queries, wanted) == {id_: found[id_] for id_ in wanted if id_ in found}
     assert retriever.scores([Query("?")], ["west"]) == {"west": 0.0}
+    assert retriever.scores([Query("north")], ["north", "south"]) == pytest.approx({"north": 1.0, "south": -1.0})
 
 
 # The index --------------------------------------------------------------------------------------------------------

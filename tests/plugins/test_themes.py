@@ -185,6 +185,8 @@ def test_words_are_chosen_by_weight_each_once() -> None:
 def test_telling_words_are_those_that_the_others_lack() -> None:
     texts = ["Kettle kettles water", "Water boils boils", "the"]
     assert find_telling_words(texts, [0, 1, 2], 2) == {0: ("Kettle", "water"), 1: ("boils", "water"), 2: ()}
+    # 2 * log(1 + 3 / 4) of a word that both have is less than log(1 + 3 / 1) of its own
+    assert find_telling_words(["kettle kettle water", "kettle kettle tea"], [0, 1], 1) == {0: ("water",), 1: ("tea",)}
 
 
 def test_it_works_on_the_bundled_sample_without_a_model(here: Path) -> None:
