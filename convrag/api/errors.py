@@ -100,7 +100,7 @@ class LauncherFailed(ConvragError):
     exit_status = 1
 
 
-_WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "neural"))
+_WITH_TORCH = tuple(f"convrag[{extra}]" for extra in ("bertopic", "docling", "neural"))
 
 
 class MissingExtra(ConvragError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from convrag import DataError, Document, Store
+from convrag import ConvragError, DataError, Document, Store
 from convrag.sdk.identity import digest
 from convrag.sdk.progress import track
 from convrag.sdk.storage import BATCH
@@ -59,11 +59,13 @@ class CatalogReader:
     Args:
         store: keeps the documents.
         limit: bytes; larger files are not read.
+        docling: whether docling reads what it can.
     """
 
-    def __init__(self, store: Store, limit: int) -> None:
+    def __init__(self, store: Store, limit: int, *, docling: bool = False) -> None:
         self._store = store
         self._limit = limit
+        self._docling = docling
 
     def read(self, found: FoundFiles, key: str) -> Catalog:
         """Read what is new or changed.
@@ -75,7 +77,7 @@ class CatalogReader:
         unread = list(found.unread)
         readers: dict[str, Reader] = {}
         for file in found.files:
-            if reader := find_reader(file):
+            if reader := find_reader(file, docling=self._docling):
                 readers[file.id] = reader
             else:
                 unread.append(UnreadFile(file.id, "there is no reader for files of this kind", other_kind=True))
@@ -163,6 +165,8 @@ class CatalogReader:
                     rows[_make_part_key(key, document.id)] = _dump(_list_fields(document))
         except Unreadable as error:
             outcome = outcome._replace(reason=error.reason)
+        except ConvragError:  # something is missing on this machine
+            raise
         except MemoryError as error:  # another time, there may be enough
             raise Unreadable("there is not enough memory to read it") from error
         except Exception as error:

@@ -53,6 +53,8 @@ class DocumentsDataset(Dataset):
         domains: one corpus of all files, called default; or one of each sub-folder, named as it is, with the files
             beside them in default.
         max_megabytes: the size of the largest file that is read, in millions of bytes.
+        reader: light has a reader of its own for each format; docling (extra `docling`) reads PDF, Office, HTML and
+            pictures with models for columns, tables and printed letters, and takes seconds for a page.
 
     Raises:
         ConfigError: no path is given, or a pattern is none.
@@ -71,6 +73,7 @@ class DocumentsDataset(Dataset):
         ignored: bool = False,
         domains: Literal["one", "folders"] = "one",
         max_megabytes: Annotated[float, Interval(gt=0, lt=1_000_000)] = 50,
+        reader: Literal["light", "docling"] = "light",
     ) -> None:
         self._paths = [path] if isinstance(path, Path) else list(path)
         if not self._paths:
@@ -81,7 +84,7 @@ class DocumentsDataset(Dataset):
         paths = [os.path.realpath(path.expanduser()) for path in self._paths]
         self._key = digest([paths, self._selection])
         self._unread = store.path / f"unread-{self._key[:8]}.txt"
-        self._reader = CatalogReader(store, int(max_megabytes * 1e6))
+        self._reader = CatalogReader(store, int(max_megabytes * 1e6), docling=reader == "docling")
         self._catalog = Lazy(self._read_catalog)
         self._by_domain = Lazy(self._group_files)
         self._places = Lazy(self._place_documents)

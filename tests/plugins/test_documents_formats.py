@@ -195,7 +195,9 @@ class TestPdf:
         assert read("a.pdf", make_pdf([["Leave at Acme", "It lasts."]], title="Microsoft Word - draft7")).title == ""
 
     def test_scanned(self):
-        assert refusal("a.pdf", make_pdf([[], []])) == "it is scanned: its pages have no text layer"
+        assert refusal("a.pdf", make_pdf([[], []])) == (
+            "it is scanned: its pages have no text layer (dataset.reader=docling reads it)"
+        )
 
 
 class TestWord:

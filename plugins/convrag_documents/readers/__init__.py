@@ -6,6 +6,7 @@
 * `pdf`: pages, and headings where the file has bookmarks.
 * `office`: Word, PowerPoint and OpenDocument texts.
 * `tables`: CSV and Excel; JSON, and JSONL, a document a line.
+* `docling`: PDF, Office, HTML and pictures by docling, with `dataset.reader=docling`.
 
 What they use: text puts a text together, archive unpacks zip files within bounds, and parses the XML in them.
 """
@@ -70,9 +71,20 @@ _SUFFIXES = (
 _BY_SUFFIX = {suffix: reader for reader, suffixes in _SUFFIXES for suffix in suffixes}
 
 
-def find_reader(file: FoundFile) -> Reader | None:
-    """Find the reader of a file by its suffix. What the user named, and no other reader is for, is read as text."""
-    return _BY_SUFFIX.get(PurePosixPath(file.id).suffix.lower()) or (_TEXT if file.named else None)
+_DOCLING = Reader("file for docling", "docling", "read_docling", ("docling-slim", "docling-core", "docling-parse"))
+_PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
+_OF_DOCLING = (".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", *_PICTURES)
+
+
+def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
+    """Find the reader of a file by its suffix. What the user named, and no other reader is for, is read as text.
+
+    With `docling`, what it is good at is read by it, and pictures too.
+    """
+    suffix = PurePosixPath(file.id).suffix.lower()
+    if docling and suffix in _OF_DOCLING:
+        return _DOCLING
+    return _BY_SUFFIX.get(suffix) or (_TEXT if file.named else None)
 
 
 @cache

@@ -51,7 +51,8 @@ def read_pdf(content: bytes) -> Iterator[Document]:
     if builder and scanned:
         raise Unreadable(f"{len(scanned)} of its {len(reader.pages)} pages have no text: {', '.join(scanned)}")
     if not builder:
-        raise Unreadable("it is scanned: its pages have no text layer" if len(reader.pages) else "it has no pages")
+        of_pictures = "it is scanned: its pages have no text layer (dataset.reader=docling reads it)"
+        raise Unreadable(of_pictures if reader.pages else "it has no pages")
 
 
 def _decrypt(reader: PdfReader) -> None:
