@@ -298,8 +298,9 @@ def _compute_signals(
     sources = Counter(find_source(each) for each in passages.values())
     telling = frequencies.sources >= 4 * len(passages) and frequencies.passages >= 2 * frequencies.sources
     source = max(sources.values()) / len(passages) if telling and passages else NEUTRAL
-    signals = {"confidence": ((sentence + first) / 2 + source) / 2, "sentence": sentence, "first": first}
-    signals |= {"source": source, "covered": max(shares.values(), default=0.0)}
+    covered = max(shares.values(), default=0.0)  # what is asked need not stand in one sentence
+    signals = {"confidence": ((covered + first) / 2 + source) / 2, "sentence": sentence, "first": first}
+    signals |= {"source": source, "covered": covered}
     signals["new"] = add_weights(own.keys() - known, own) / total if own else 1.0
     signals["rare"] = max(own.values(), default=0.0) / (math.log(frequencies.passages + 1) or 1.0)
     return signals, max(passages.values(), key=lambda each: best[each.id], default=None)
