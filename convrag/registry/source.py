@@ -215,7 +215,9 @@ class ClassSource:
     def _is_changed(self) -> bool:
         """Whether a decorator may have changed everything; that of a dataclass makes a constructor of its fields."""
         names = [ast.unparse(each).partition("(")[0] for each in self.node.decorator_list]
-        return bool(names) and not (names == ["dataclass"] and (self.plain or (self.base and not self.base.parameters)))
+        return bool(names) and not (
+            names == ["dataclass"] and (self.plain or (self.base and self.base.parameters == {}))
+        )
 
     @property
     def plain(self) -> bool:

@@ -85,6 +85,11 @@ class Mixed(Other):
     n: int = 3
 
 
+@dataclass
+class Unknown(Fourth):
+    n: int = 3
+
+
 class Bare(Rewriter):
     pass
 
@@ -158,6 +163,7 @@ def test_the_fields_of_a_dataclass_are_its_parameters(name: str) -> None:
     assert read == {"clusterer": "kmeans", "text": (True, str, True), "n": (False, int, True)}
     assert found(name).requires == {"torch": "acme"}
     assert found("Mixed").parameters is None, "its base has a constructor, which is not called"
+    assert found("Unknown").parameters is None, "nobody knows what its base has"
 
 
 def test_what_is_inherited_is_followed() -> None:
