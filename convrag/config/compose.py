@@ -89,13 +89,11 @@ def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
     return translated
 
 
-def _compose(
-    overrides: tuple[str, ...], config_name: str, places: Sequence[tuple[str, str]]
-) -> tuple[DictConfig, Command]:
+def _compose(overrides: tuple[str, ...], name: str, places: Sequence[tuple[str, str]]) -> tuple[DictConfig, Command]:
     """Compose from the configurations at these places; by default, at ours."""
     with explained(plugins.load().registry, overrides):
         loader = make_loader(places)
-        config = loader.load_configuration(config_name, list(overrides), RunMode.RUN, from_shell=False)
+        config = loader.load_configuration(name, list(overrides), RunMode.RUN, from_shell=False)
         command = Command(overrides, {**config.hydra.runtime.choices})
         refuse_secrets(config)
         with open_dict(config):

@@ -137,11 +137,8 @@ class Option:
 
     def list_used_options(self) -> list[tuple[str, str]]:
         """The group and the name of each option that this one has by default, read like `injected_groups`."""
-        given = self.defaults
-        parameters = [
-            replace(each, default=given.get(each.name, each.default)) for each in self._any_parameters().values()
-        ]
-        return [(each.group, each.used_option) for each in parameters if each.used_option]
+        given = ((each.group, self.defaults.get(each.name, each.default)) for each in self._any_parameters().values())
+        return [(group, default.option) for group, default in given if isinstance(default, Use)]
 
     def _any_parameters(self) -> Mapping[str, Parameter]:
         """The parameters as the source has them, or as the imported class has; none where it cannot be imported."""

@@ -184,7 +184,7 @@ class ClassSource:
     @cached_property
     def requires(self) -> Mapping[str, str] | None:
         """What the class says in `requires`, or inherits, where that is a literal."""
-        if self._is_changed:
+        if self._decorators not in ([], ["dataclass"]):
             return None
         for statement in self.node.body:
             match statement:
@@ -199,46 +199,52 @@ class ClassSource:
     def parameters(self) -> Mapping[str, Parameter] | None:
         """The constructor's parameters by name, inherited ones too; None where the source does not say them plainly.
 
-        Those of a dataclass are its fields.
+        Those of a dataclass are its fields. A decorator of another name may change everything.
         """
-        if self._is_changed:
-            return None
+        inherited = self.base.parameters if self.base else {} if self.plain else None
         inits = [each for each in self.node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
-        if not inits and not self.node.decorator_list:
-            return self.base.parameters if self.base else {} if self.plain else None
         try:
-            return self._read(_list_arguments(inits[-1].args) if inits else _list_fields(self.node))
+            if inits and self._decorators in ([], ["dataclass"]):
+                return self._read(_list_arguments(inits[-1].args))
+            of_fields = not inherited or (self.base and self.base.has_fields)
+            if self._decorators == ["dataclass"] and inherited is not None and of_fields:
+                return {**inherited, **self._read(_list_fields(self.node))}
         except ConfigError:  # who imports the class hears what is wrong with it
             return None
+        return None if self._decorators else inherited
 
     @property
-    def _is_changed(self) -> bool:
-        """Whether a decorator may have changed everything; that of a dataclass makes a constructor of its fields."""
-        names = [ast.unparse(each).partition("(")[0] for each in self.node.decorator_list]
-        return bool(names) and not (
-            names == ["dataclass"] and (self.plain or (self.base and self.base.parameters == {}))
-        )
+    def has_fields(self) -> bool:
+        """Whether it is a dataclass, or derives from one."""
+        return self._decorators == ["dataclass"] or bool(self.base and self.base.has_fields)
 
     @property
     def plain(self) -> bool:
-        """Whether it derives from a stage of ours alone, which requires nothing and has no constructor."""
-        match self.node.bases:
-            case [ast.Attribute(ast.Name("convrag"), name)]:
-                return name in _STAGES
-            case [ast.Name(name)]:
-                origin = read_names(self.module).get(name)
-                return isinstance(origin, tuple) and origin[1] in _STAGES and origin[0].partition(".")[0] == "convrag"
-        return False
+        """Whether it derives from stages of ours alone, which require nothing and have no constructor."""
+        return bool(self.node.bases) and all(map(self._is_ours, self.node.bases))
 
     @cached_property
     def base(self) -> ClassSource | None:
         """The one base class that is no stage of ours; None where there are more of them, or it is not found."""
-        match self.node.bases:
-            case [ast.Name(name)] if not self.plain:
+        match [each for each in self.node.bases if not self._is_ours(each)]:
+            case [ast.Name(name)]:
                 with suppress(WrongPath):
                     if (found := find_class(f"{self.module}:{name}")) and found.node is not self.node:
                         return found
         return None
+
+    @cached_property
+    def _decorators(self) -> list[str]:
+        return [ast.unparse(each).partition("(")[0] for each in self.node.decorator_list]
+
+    def _is_ours(self, base: ast.expr) -> bool:
+        match base:
+            case ast.Attribute(ast.Name("convrag"), name):
+                return name in _STAGES
+            case ast.Name(name):
+                origin = read_names(self.module).get(name)
+                return isinstance(origin, tuple) and origin[1] in _STAGES and origin[0].partition(".")[0] == "convrag"
+        return False
 
     def _read(self, written: Iterable[_Written]) -> dict[str, Parameter]:
         parameters = {}

@@ -92,9 +92,8 @@ class SqliteEntries(ForkAware):
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float) -> None:
         """Keep values in place of earlier ones, each whole or not at all."""
-        rows = [
-            (key, kind, value, seconds, compute_checksum(key, kind, value, seconds)) for key, value in entries.items()
-        ]
+        fields = ((key, kind, value, seconds) for key, value in entries.items())
+        rows = [(*each, compute_checksum(*each)) for each in fields]
         for start in range(0, len(rows), BATCH // len(_COLUMNS)):
             batch = rows[start : start + BATCH // len(_COLUMNS)]
             marks = ",".join([f"({_mark(_COLUMNS)})"] * len(batch))

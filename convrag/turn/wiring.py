@@ -88,9 +88,7 @@ class Wiring:
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
             raise ConfigError(f"{group}.{unplaced[0]}: a YAML file of {group} begins with '# @package {group}.<name>'")
         places = {name: f"{group}.{name}" for name in chosen}
-        return {
-            name: self.stages.get(place) or self._build(chosen[name], group, place) for name, place in places.items()
-        }
+        return {name: self.stages.get(at) or self._build(chosen[name], group, at) for name, at in places.items()}
 
     def check(self) -> None:
         """Open the store, check every built stage, and say which typed choices none of them uses.

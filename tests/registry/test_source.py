@@ -80,6 +80,12 @@ class Inheriting(Fields):
     pass
 
 
+@dataclass(kw_only=True, eq=False)
+class More(Inheriting, Rewriter):
+    n: int = 4
+    m: int = 5
+
+
 @dataclass
 class Mixed(Other):
     n: int = 3
@@ -162,6 +168,10 @@ def test_the_fields_of_a_dataclass_are_its_parameters(name: str) -> None:
     read = {name: each.used_option or (each.required, each.type, each.known) for name, each in parameters.items()}
     assert read == {"clusterer": "kmeans", "text": (True, str, True), "n": (False, int, True)}
     assert found(name).requires == {"torch": "acme"}
+    more = found("More").parameters
+    assert more is not None
+    assert {name: each.default for name, each in more.items() if name in "nm"} == {"n": 4, "m": 5}
+    assert list(more) == ["clusterer", "text", "n", "m"]
     assert found("Mixed").parameters is None, "its base has a constructor, which is not called"
     assert found("Unknown").parameters is None, "nobody knows what its base has"
 
