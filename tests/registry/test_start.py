@@ -38,6 +38,28 @@ def test_help_imports_no_module_of_a_plugin_but_its_package(arguments: list[str]
     assert not [module for module in modules if re.match(r"convrag_\w+\.", module)]
 
 
+READ = """
+from convrag.api.groups import GROUPS
+from convrag.registry import plugins
+from convrag.registry.parameters import read_parameters
+from convrag.registry.source import find_class
+
+def describe(parameters):
+    return {name: (each.group, each.required, each.operational) for name, each in (parameters or {}).items()}
+
+registry = plugins.load().registry
+options = [registry.get(group, name) for group in GROUPS for name in registry.options(group)]
+written = {option.path: describe(find_class(option.path).parameters) for option in options}
+for option in options:
+    if not option.missing_extra():
+        assert written[option.path] == describe(read_parameters(option.cls)), option.path
+"""
+
+
+def test_the_parameters_that_are_read_in_the_source_are_those_of_the_classes(tmp_path: Path) -> None:
+    assert not imported(tmp_path, READ)  # in a process of its own: the loader of pytest gives no source
+
+
 def test_a_task_imports_what_is_chosen_and_no_other_option(tmp_path: Path) -> None:
     modules = imported(tmp_path, COMMAND, "--cfg", "job", "rewriter=dhrag")
     assert "convrag_dhrag.rewriter" in modules
