@@ -267,9 +267,11 @@ def describe_fault(error: Exception, cls: type, method: str) -> str:
 
 
 def locate_function(function: Callable[..., Any]) -> str:
-    """Return the place where a function begins; empty where it has no Python code."""
+    """Return the place where a function begins; empty where it has no Python code, or none that somebody wrote."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return _format_place(code.co_filename, code.co_firstlineno) if code else ""
+    if code is None or code.co_filename.startswith("<"):  # the constructor of a dataclass is made
+        return ""
+    return _format_place(code.co_filename, code.co_firstlineno)
 
 
 def find_package(thing: object) -> str:

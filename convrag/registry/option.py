@@ -18,6 +18,7 @@ from convrag.api.errors import (
     UnknownName,
     find_package,
     locate_error,
+    locate_function,
     missing_extra,
 )
 from convrag.api.groups import GROUPS, OPTION_KEY
@@ -228,7 +229,8 @@ class Option:
         try:
             check_value(plain_value(parameter.default), parameter, parameter.name)
         except ConfigError as error:
-            raise self.refusal(f"the default of {error} ({self.file})") from error
+            place = locate_function(self.cls.__init__) or self.file
+            raise self.refusal(f"the default of {error} ({place})") from error
 
     def _checked(self, parameter: Parameter, value: Any) -> Any:
         """A default that a variant gives. Raises PluginError for one that the parameter cannot have."""

@@ -1,4 +1,6 @@
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -7,6 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from convrag import LLM, Clusterer, ConfigError, Embedder, Ranker, Rewriter, Store, UnknownName, operational, use
+from convrag.api.errors import PluginError
 from convrag.api.groups import OPTION_KEY
 from convrag.registry.option import Option
 from convrag.registry.parameters import Use
@@ -166,3 +169,14 @@ def test_a_parameter_that_a_class_does_not_document_is_what_its_base_says(cls: t
     described = describe_option(Option("ranker", "x", cls, "acme", "acme"))
     assert [each.help for each in described.parameters] == told
     assert described.summary == "Rank otherwise."
+
+
+def test_a_wrong_default_of_a_field_names_the_file() -> None:
+    @dataclass(kw_only=True, eq=False)
+    class Miscounted(Rewriter):
+        n: int = "three"  # type: ignore[assignment]
+
+        def rewrite(self, question: Any) -> Any: ...
+
+    with pytest.raises(PluginError, match=rf"the default of n=three.*\({re.escape(__file__)}\)"):
+        _ = Option("rewriter", "wrong", Miscounted, "toys", "toys").parameters
