@@ -14,6 +14,7 @@ from convrag_chunkers.sentences import SentenceChunker
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.find_files import FoundFile
 from convrag_documents.readers import docling as reading, find_reader
+from convrag_documents.unreadable import Unreadable
 from document_files import make_pdf, make_xlsx
 
 HTML = b"""<html><head><title>Tea</title></head><body><nav>Home</nav><h1>Tea</h1><p>Kettles boil water.</p>
@@ -105,10 +106,20 @@ class TestReading:
         document = read("tea.pdf", make_pdf([["Kettles boil."], [], ["Cups break.", "So do pots."]]))
         assert list_pages(document) == ["Kettles boil.", "", "Cups break.\n\nSo do pots."]
 
+    def test_a_broken_file_is_no_reason_to_stop(self) -> None:
+        for name in ("tea.pdf", "tea.docx", "tea.png"):
+            with pytest.raises(Unreadable):
+                read(name, {"tea.pdf": b"%PDF-1.4 nonsense", "tea.png": b"\x89PNG\r\n\x1a\n"}.get(name, b"PK\x03\x04"))
+
+    @pytest.mark.parametrize("artifacts", [None, Path("/nowhere")])
     def test_models_that_are_not_here_stop_the_run_and_are_not_remembered(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, artifacts: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        from docling.datamodel.settings import settings
+
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        monkeypatch.setattr(settings, "artifacts_path", artifacts)
+        reading._load_converter.cache_clear()
         folder = tmp_path / "docs"
         folder.mkdir()
         (folder / "tea.pdf").write_bytes(make_pdf([["Kettles boil."]]))

@@ -9,27 +9,33 @@ from typing import Any
 from convrag import ConfigError, Document
 from convrag.sdk.errors import MissingExtra
 from convrag_documents.readers.text import TextBuilder, join_cells
+from convrag_documents.unreadable import Unreadable, shorten_reason
 
 
 def read_docling(content: bytes) -> Iterator[Document]:
     """Read a file of any format that docling tells by its bytes.
 
     Raises:
-        MissingExtra: docling is not installed.
-        ConfigError: it needs models for this file, and they are not here.
+        MissingExtra: docling, or a part of it, is not installed.
+        ConfigError: it cannot begin: it needs models for this file, and they are not here.
+        Unreadable: what docling has against the file, after the document where it could read a part.
     """
     try:
         from docling.datamodel.base_models import DocumentStream
+
+        stream = DocumentStream(name="document", stream=BytesIO(content))
+        converted = _load_converter().convert(stream, raises_on_error=False)
     except ImportError as error:
         raise MissingExtra("docling", "convrag[docling]", "dataset.reader=docling") from error
-    try:
-        converted = _load_converter().convert(DocumentStream(name="document", stream=BytesIO(content)))
-    except FileNotFoundError as error:
+    except Exception as error:  # what is wrong with the file stands in the result
         raise ConfigError(
-            "dataset.reader=docling: docling finds its models neither on this machine nor on the hub: run "
-            "`docling-tools models download`, and set DOCLING_ARTIFACTS_PATH where they are in another folder"
+            f"dataset.reader=docling cannot begin: {shorten_reason(str(error))} `docling-tools models download` "
+            "fetches its models; DOCLING_ARTIFACTS_PATH names their folder where it is not docling's own"
         ) from error
-    yield build_document(converted.document)
+    if converted.status.value in ("success", "partial_success"):
+        yield build_document(converted.document)
+    if converted.status.value != "success":
+        raise Unreadable("; ".join(each.error_message for each in converted.errors) or "docling cannot read it")
 
 
 @cache
