@@ -70,8 +70,7 @@ def serve(
     for wiring in wirings:
         wiring.prepare()
     access = access or Access(hosts=["127.0.0.1", "localhost"])
-    said = folder / "feedback.jsonl"
-    app = make_app(built, conversations, said, limits or Limits(), access, options.domain if options else None)
+    app = make_app(built, conversations, limits or Limits(), access, options.domain if options else None)
     try:
         if live:
             with _listen(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:

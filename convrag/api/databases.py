@@ -71,7 +71,10 @@ class Transactions(Protocol):
         """Begin a transaction that writes; nothing is written where the block raises."""
 
     def prepare(self, statements: Sequence[str]) -> None:
-        """Make the tables by these statements, unless they are there. One process does so at a time."""
+        """Make the tables that are missing by these statements. One process does so at a time.
+
+        The last statement makes the youngest table: where that is, nothing is to be done.
+        """
 
     def is_conflict(self, error: Exception) -> bool:
         """Whether a statement failed since a key is there already."""
@@ -129,6 +132,12 @@ class ConversationStore(Protocol):
 
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
         """Read the records of a conversation's turns, in their order; an empty list where there is none."""
+
+    def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
+        """Add what somebody said of a conversation, which is removed with its turns; nothing where there is none."""
+
+    def read_feedback(self, conversation_id: str | None) -> builtins.list[dict[str, Any]]:
+        """Read what was said of a conversation, of all where `conversation_id` is None, in the order of adding."""
 
     def close(self) -> None:
         """Close the connections that no thread uses."""

@@ -89,9 +89,7 @@ class Settings:
             if isinstance(value, int) and value > sys.maxsize:
                 raise ConfigError(f"{name}={value}: it must be at most {sys.maxsize}")
         if isinstance(self.top_n, int) and self.top_n > max(self.top_k, TOP_N):
-            raise ConfigError(
-                f"top_n={self.top_n}: no more passages can be shown than are retrieved, top_k={self.top_k}"
-            )
+            raise ConfigError(f"top_n={self.top_n}: no more passages can be shown than top_k={self.top_k} retrieves")
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
 

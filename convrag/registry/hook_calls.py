@@ -29,9 +29,7 @@ _RESULTS: Mapping[str, type] = {
 }
 """The observing hooks whose results are used -> what they return, if not None."""
 
-_REGISTERING = frozenset(
-    {"convrag_register", "convrag_config_packages", "convrag_open_database", "convrag_open_conversations"}
-)
+_REGISTERING = {"convrag_register", "convrag_config_packages", "convrag_open_database", "convrag_open_conversations"}
 """Hooks that bring options, YAML and databases: what they raise is not caught here."""
 
 log = logging.getLogger(__name__)

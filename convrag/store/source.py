@@ -28,9 +28,7 @@ _IMPORT = re.compile(
 )
 _LIBRARIES = re.compile(r"^LIBRARIES = (\(.*\))", re.MULTILINE)
 
-_SUFFIXES = frozenset(
-    {".py", ".so", ".pyd", ".jinja", ".jinja2", ".j2", ".txt", ".md", ".json", ".yaml", ".yml", ".toml"}
-)
+_SUFFIXES = {".py", ".so", ".pyd", ".jinja", ".jinja2", ".j2", ".txt", ".md", ".json", ".yaml", ".yml", ".toml"}
 
 
 class Source(NamedTuple):

@@ -55,10 +55,7 @@ class Conversations(ForkAware):
         self.ttl = ttl
         self._database: ConversationStore | None = None
         if database is not None:
-            opened = plugins.load().manager.hook.convrag_open_conversations(database=str(database))
-            if opened is None:
-                raise ConfigError("conversations: no installed plugin keeps them in a database")
-            self._database = opened
+            self._database = plugins.load().manager.hook.convrag_open_conversations(database=str(database))
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
         self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All conversations that are still referenced. A turn in progress keeps its conversation if memory drops it."""
@@ -156,9 +153,21 @@ class Conversations(ForkAware):
         Raises:
             ConfigError: there is no database. Memory keeps of a turn what later turns need, and no record.
         """
-        if not self._database:
-            raise ConfigError("records are kept in a database alone: Conversations('conversations.db')")
-        return self._database.read_records(conversation_id)
+        return self._need_database().read_records(conversation_id)
+
+    def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
+        """Note what somebody said of a conversation, a row of JSON; an unknown id has no effect.
+
+        It goes with the conversation: `reset` and `delete` remove it.
+
+        Raises:
+            ConfigError: there is no database.
+        """
+        self._need_database().add_feedback(conversation_id, said)
+
+    def read_feedback(self, conversation_id: str | None = None) -> builtins.list[dict[str, Any]]:
+        """Return the rows that were added to a conversation, or to any, in their order. Raises as `add_feedback`."""
+        return self._need_database().read_feedback(conversation_id)
 
     def reset(self, conversation_id: str) -> None:
         """Remove the turns of a conversation, which stays and begins anew; an unknown id has no effect."""
@@ -177,6 +186,11 @@ class Conversations(ForkAware):
         """Close the connections to the database that no thread uses."""
         if self._database:
             self._database.close()
+
+    def _need_database(self) -> ConversationStore:
+        if not self._database:
+            raise ConfigError("records are kept in a database alone: Conversations('conversations.db')")
+        return self._database
 
     def _add_turn(self, session: Session, record: TurnRecord) -> None:
         session.add_turn(to_turn(record))

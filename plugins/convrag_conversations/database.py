@@ -6,7 +6,7 @@ same in each.
 
 import builtins
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -22,23 +22,27 @@ from convrag.sdk.tasks.turns import ConversationInfo, Session, make_title, open_
 from convrag_conversations.sqlite import OTHER, SqliteTransactions
 
 VERSION = 1
-"""The version of the tables. Raise it with a change of them: a database with another version is refused."""
+"""The version of the tables. Raise it with a change of them: a database with another version is refused. A table that
+earlier versions of convrag do not know needs none: it is made where it is missing."""
 
 _ESCAPED = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 
 _TABLES = (
-    "CREATE TABLE convrag_schema (version integer NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS convrag_schema (version integer NOT NULL)",
     # `key` is a hash of the id, which may be longer than an index takes; `configuration` is JSON; `version` counts the
     # changes of its turns. No number is given twice. Times are in UTC, as ISO 8601 has it: texts sort like times.
-    "CREATE TABLE convrag_conversations (number {serial}, key varchar(32) NOT NULL UNIQUE, id text NOT NULL, "
-    "title text NOT NULL, model text NOT NULL, domain text NOT NULL, configuration text NOT NULL, "
+    "CREATE TABLE IF NOT EXISTS convrag_conversations (number {serial}, key varchar(32) NOT NULL UNIQUE, "
+    "id text NOT NULL, title text NOT NULL, model text NOT NULL, domain text NOT NULL, configuration text NOT NULL, "
     "version integer NOT NULL, created varchar(32) NOT NULL, updated varchar(32) NOT NULL)",
-    "CREATE INDEX convrag_newest ON convrag_conversations (updated, number)",
+    "CREATE INDEX IF NOT EXISTS convrag_newest ON convrag_conversations (updated, number)",
     # `version` is the conversation's after this turn was added or replaced; `record` is JSON.
-    "CREATE TABLE convrag_turns (conversation integer NOT NULL REFERENCES convrag_conversations (number) ON DELETE "
-    "CASCADE, number integer NOT NULL, turn_id text NOT NULL, version integer NOT NULL, record text NOT NULL, "
-    "PRIMARY KEY (conversation, number))",
-    f"INSERT INTO convrag_schema VALUES ({VERSION})",
+    "CREATE TABLE IF NOT EXISTS convrag_turns (conversation integer NOT NULL REFERENCES convrag_conversations (number) "
+    "ON DELETE CASCADE, number integer NOT NULL, turn_id text NOT NULL, version integer NOT NULL, "
+    "record text NOT NULL, PRIMARY KEY (conversation, number))",
+    f"INSERT INTO convrag_schema SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM convrag_schema)",
+    # `said` is JSON.
+    "CREATE TABLE IF NOT EXISTS convrag_feedback (number {serial}, conversation integer NOT NULL REFERENCES "
+    "convrag_conversations (number) ON DELETE CASCADE, said text NOT NULL)",
 )
 _FIND_VERSION = "SELECT number, version FROM convrag_conversations WHERE key = :key"
 _FIND = (
@@ -68,6 +72,13 @@ _ADD_TURN = "INSERT INTO convrag_turns VALUES (:conversation, :number, :turn_id,
 _REPLACE_TURN = (
     "UPDATE convrag_turns SET turn_id = :turn_id, version = :version, record = :record "
     "WHERE conversation = :conversation AND number = :number"
+)
+_ADD_FEEDBACK = (
+    "INSERT INTO convrag_feedback (conversation, said) SELECT number, :said FROM convrag_conversations WHERE key = :key"
+)
+_READ_FEEDBACK = (
+    "SELECT said FROM convrag_feedback AS f JOIN convrag_conversations AS c ON f.conversation = c.number {where}"
+    "ORDER BY f.number"
 )
 
 
@@ -162,7 +173,8 @@ class ConversationDatabase:
         with self._transactions.write() as connection:
             found = connection.execute(_CLEAR, {"updated": _format_time(), "key": hash_id(conversation_id)}).fetchone()
             if found is not None:
-                connection.execute("DELETE FROM convrag_turns WHERE conversation = :number", {"number": found[0]})
+                for table in ("convrag_turns", "convrag_feedback"):
+                    connection.execute(f"DELETE FROM {table} WHERE conversation = :number", {"number": found[0]})
 
     def delete(self, conversation_id: str) -> None:
         """Remove a conversation with its turns."""
@@ -183,6 +195,19 @@ class ConversationDatabase:
             own = {"number": found[0] if found else None, "after": 0}
             rows = connection.execute(_READ_TURNS, own).fetchall()
         return [self._parse_turn(row, conversation_id) for row in rows]
+
+    def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
+        """Add what somebody said of a conversation; nothing where there is none."""
+        with self._transactions.write() as connection:
+            connection.execute(_ADD_FEEDBACK, {"key": hash_id(conversation_id), "said": _format_plain(said)})
+
+    def read_feedback(self, conversation_id: str | None) -> builtins.list[dict[str, Any]]:
+        """Read what was said of a conversation, of all where `conversation_id` is None, in the order of adding."""
+        where, key = ("", "") if conversation_id is None else ("WHERE key = :key ", hash_id(conversation_id))
+        with self._transactions.read() as connection:
+            rows = connection.execute(_READ_FEEDBACK.format(where=where), {"key": key}).fetchall()
+        with self._checked("what was said of a conversation"):
+            return [parse_json(text) for (text,) in rows]
 
     def close(self) -> None:
         """Close the connections that no thread uses."""

@@ -52,7 +52,7 @@ class SqliteTransactions(ForkAware):
             yield connection
 
     def prepare(self, statements: Sequence[str]) -> None:
-        """Make the file, which only its owner may read, and the tables, unless they are there."""
+        """Make the file, which only its owner may read, and the tables, where one is missing."""
         with self._explained():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -63,7 +63,7 @@ class SqliteTransactions(ForkAware):
                     f"conversations: {self.name} cannot be used: it is a database of something else, with the table "
                     f"{names[0]}. {OTHER}"
                 )
-            for statement in () if names else statements:
+            for statement in () if "convrag_feedback" in names else statements:
                 connection.execute(statement)
 
     def is_conflict(self, error: Exception) -> bool:

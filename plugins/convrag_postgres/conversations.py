@@ -47,10 +47,10 @@ class PostgresTransactions:
             raise self._server.explain(error) from error
 
     def prepare(self, statements: Sequence[str]) -> None:
-        """Make the tables unless they are there."""
+        """Make the tables where one is missing."""
         with self.write() as connection:
             connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            if connection.execute("SELECT to_regclass('convrag_schema') IS NULL").fetchone() == (True,):
+            if connection.execute("SELECT to_regclass('convrag_feedback') IS NULL").fetchone() == (True,):
                 for statement in statements:
                     connection.execute(statement)
 

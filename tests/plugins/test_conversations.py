@@ -50,6 +50,24 @@ def test_a_conversation_goes_on_after_a_restart(database: Any) -> None:
     assert Conversations(database).ids() == []
 
 
+def test_what_is_said_of_a_conversation_stays_and_goes_with_it(database: Any) -> None:
+    kept = Conversations(database)
+    for name in "abc":
+        pipeline(conversations=kept).turn(name, "one?")
+    with kept._database._transactions.write() as statements:  # type: ignore[union-attr]
+        statements.execute("DROP TABLE convrag_feedback")  # as earlier versions left it
+    kept = Conversations(database)
+    for name, number in [("b", 1), ("a", 2), ("b", 3), ("c", 4), ("unknown", 5)]:
+        kept.add_feedback(name, {"number": number, "comment": "ü\0\ud83d"})
+    again = Conversations(database)
+    assert [row["number"] for row in again.read_feedback()] == [1, 2, 3, 4]
+    assert again.read_feedback("b") == [{"number": n, "comment": "ü\0\ud83d"} for n in (1, 3)]
+    again.delete("b")
+    again.reset("a")
+    assert [row["number"] for row in again.read_feedback()] == [4]
+    assert questions(again, "c") == ["one?"]
+
+
 def test_ids_are_any_text(database: Any) -> None:
     chat = pipeline(conversations=Conversations(database))
     for number, each in enumerate(STRANGE_IDS):

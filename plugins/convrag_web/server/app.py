@@ -27,7 +27,6 @@ from convrag.sdk.tasks.options import plugins
 from convrag_web.server import conversations_api, openai_api, source_page
 from convrag_web.server.citations import SourceLinks
 from convrag_web.server.errors import RequestError, describe_failure, install_error_handlers
-from convrag_web.server.feedback import FeedbackFile
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.server_metrics import ServerMetrics, make_router
 from convrag_web.server.task import Limits
@@ -231,15 +230,12 @@ DESCRIPTION = (
 )
 
 
-def make_app(
-    models: ServedModels, kept: Conversations, feedback: Path, limits: Limits, access: Access, domain: str | None
-) -> ASGIApp:
+def make_app(models: ServedModels, kept: Conversations, limits: Limits, access: Access, domain: str | None) -> ASGIApp:
     """Make the application that serves these models, and keeps their conversations.
 
     Args:
         models: by name.
         kept: the conversations.
-        feedback: the file of what people say of answers.
         limits: of the server.
         access: who may ask.
         domain: the corpus that questions are about where a request names none.
@@ -258,9 +254,7 @@ def make_app(
 
     app = FastAPI(title="convrag", version=__version__, description=DESCRIPTION, lifespan=lifespan, **without)
     turns = ConversationTurns(kept, models, runner)
-    app.include_router(
-        conversations_api.make_router(models, turns, FeedbackFile(feedback, kept), limits.max_characters)
-    )
+    app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
     links = SourceLinks(access.token, limits.public_url)
     app.include_router(openai_api.make_router(models, turns, runner, limits, links))
     app.include_router(source_page.make_router(models, links))

@@ -18,7 +18,7 @@ from convrag.sdk.transcript import format_transcript
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.errors import ERRORS, JsonReply, RequestError
 from convrag_web.server.event_stream import EVENTS, PING, SharedTurn, TurnStream, format_event, start_stream
-from convrag_web.server.feedback import Feedback, FeedbackFile, Form
+from convrag_web.server.feedback import Feedback, Form, add_feedback, find_thumbs, format_feedback
 from convrag_web.server.openai_requests import check_length
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.turn_runner import RunningTurn
@@ -37,15 +37,12 @@ _FIRST_MODEL = schemas.NewConversation(model=None, domain=None)
 _SAME_QUERY = schemas.RegenerateRequest(query=None)
 
 
-def make_router(
-    models: ServedModels, turns: ConversationTurns, feedback: FeedbackFile, max_characters: int
-) -> APIRouter:
+def make_router(models: ServedModels, turns: ConversationTurns, max_characters: int) -> APIRouter:
     """Make the routes.
 
     Args:
         models: by name.
         turns: of the conversations.
-        feedback: where it is kept.
         max_characters: that a question may have.
     """
     router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
@@ -129,13 +126,13 @@ def make_router(
     @router.post(_ONE + "/turns/{number}/feedback", status_code=204)
     def give_feedback(conversation_id: schemas.ConversationId, number: schemas.TurnNumber, said: Feedback) -> Response:
         """Say whether an answer helped, what it should have been, and which passages do not belong to the question."""
-        feedback.add(find_record(conversation_id, number), said)
+        add_feedback(conversations, find_record(conversation_id, number), said)
         return Response(status_code=204)
 
     @router.get("/feedback", response_class=Response)
     def export_feedback(form: Form = "ratings") -> Response:
         """Download all feedback: as ratings, as qrels of the passages, or as conversations with references."""
-        return Response(feedback.format(form), media_type="text/plain; charset=utf-8")
+        return Response(format_feedback(conversations, form), media_type="text/plain; charset=utf-8")
 
     @router.post(_ONE + "/suggestions", response_model=schemas.Suggestions)
     async def suggest_questions(conversation_id: schemas.ConversationId) -> Response:
@@ -171,7 +168,7 @@ def make_router(
         turn = find_shared(conversation_id)  # before the records: who ends meanwhile is in both, rather than in none
         records = conversations.records(conversation_id)
         told: dict[str, Any] = {"records": [each.to_dict() for each in records], "in_progress": turn and turn.question}
-        told["helpful"] = feedback.find_thumbs(records)
+        told["helpful"] = find_thumbs(conversations, conversation_id, records)
         return JsonReply(_describe(session.describe(), turns) | told)
 
     @router.delete(_ONE, status_code=204)

@@ -1,14 +1,13 @@
-"""What people say of answers: a file of JSON lines, which `task=agreement` reads as ratings, and what is made of it.
+"""What people say of answers, kept beside their conversations, and the files that are made of it.
+
+A row, which `task=agreement` reads as a rating:
 
 `{"turn_id": "c1<::>2", "criterion": "helpful", "score": 1, "annotator": "anna", "grades": {"p7": 1}, ...}`
 """
 
-import json
-import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
@@ -37,62 +36,44 @@ class Feedback(BaseModel):
     annotator: FilledText = Field(USER, max_length=200, description="who says so")
 
 
-class FeedbackFile:
-    """The file of a server.
+def add_feedback(kept: Conversations, record: TurnRecord, said: Feedback) -> None:
+    """Note what is said of a turn. Raises RequestError for a passage that the turn has not found."""
+    found = {hit.passage.id for hit in record.hits}
+    if unknown := next((each for each in said.wrong if each not in found), None):
+        raise RequestError(422, f"no passage {unknown!r} was found", param="wrong", code="unknown_passage")
+    relevant = record.answer.citations if said.helpful else ()
+    row = {"turn_id": record.turn_id, "criterion": "helpful", "score": int(said.helpful), "reason": said.comment}
+    row |= {"annotator": said.annotator, "when": datetime.now(UTC).isoformat(timespec="seconds")}
+    row |= {"conversation_id": record.conversation_id, "answer": record.answer.text, "corrected": said.answer}
+    row |= {"grades": dict.fromkeys(relevant, 1) | dict.fromkeys(said.wrong, 0)}
+    kept.add_feedback(record.conversation_id, row)
 
-    Args:
-        path: of the file; it is made where somebody says something.
-        conversations: those that it is about.
-    """
 
-    def __init__(self, path: Path, conversations: Conversations) -> None:
-        self._path = path
-        self._conversations = conversations
-        self._lock = threading.Lock()
+def format_feedback(kept: Conversations, form: str) -> str:
+    """Format the last word of each annotator on each turn as a file, see `Form`."""
+    rows = _find_last_words(kept.read_feedback()).values()
+    if form == "qrels":
+        return "".join(_format_qrels(rows))
+    return "".join(f"{format_json(row)}\n" for row in (rows if form == "ratings" else _make_conversations(kept, rows)))
 
-    def add(self, record: TurnRecord, said: Feedback) -> None:
-        """Note what is said of a turn. Raises RequestError for a passage that the turn has not found."""
-        found = {hit.passage.id for hit in record.hits}
-        if unknown := next((each for each in said.wrong if each not in found), None):
-            raise RequestError(422, f"no passage {unknown!r} was found", param="wrong", code="unknown_passage")
-        relevant = record.answer.citations if said.helpful else ()
-        row = {"turn_id": record.turn_id, "criterion": "helpful", "score": int(said.helpful), "reason": said.comment}
-        row |= {"annotator": said.annotator, "when": datetime.now(UTC).isoformat(timespec="seconds")}
-        row |= {"conversation_id": record.conversation_id, "answer": record.answer.text, "corrected": said.answer}
-        row |= {"grades": dict.fromkeys(relevant, 1) | dict.fromkeys(said.wrong, 0)}
-        with self._lock:
-            self._path.parent.mkdir(parents=True, exist_ok=True)  # a store in a database may have none
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{format_json(row)}\n")
 
-    def format(self, form: str) -> str:
-        """Format the last word of each annotator on each turn as a file, see `Form`."""
-        rows = self._read()
-        if form == "qrels":
-            return "".join(_format_qrels(rows.values()))
-        said = rows.values() if form == "ratings" else self._make_conversations(rows.values())
-        return "".join(f"{format_json(row)}\n" for row in said)
+def find_thumbs(kept: Conversations, conversation_id: str, records: Iterable[TurnRecord]) -> dict[str, bool]:
+    """Turn id -> whether its answer, as it stands now, has helped the user of the page; those that were told."""
+    rows = _find_last_words(kept.read_feedback(conversation_id))
+    said = ((each, rows.get((each.turn_id, USER))) for each in records)
+    return {each.turn_id: bool(row["score"]) for each, row in said if row and row["answer"] == each.answer.text}
 
-    def find_thumbs(self, records: Iterable[TurnRecord]) -> dict[str, bool]:
-        """Turn id -> whether its answer, as it stands now, has helped the user of the page; those that were told."""
-        rows = self._read()
-        said = ((each, rows.get((each.turn_id, USER))) for each in records)
-        return {each.turn_id: bool(row["score"]) for each, row in said if row and row["answer"] == each.answer.text}
 
-    def _read(self) -> dict[tuple[str, str], Row]:
-        """The last word of each annotator on each turn."""
-        with self._lock:
-            lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.is_file() else []
-        return {(row["turn_id"], row["annotator"]): row for row in map(json.loads, lines)}
+def _find_last_words(rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
+    return {(row["turn_id"], row["annotator"]): row for row in rows}
 
-    def _make_conversations(self, rows: Collection[Row]) -> Iterator[Row]:
-        """The conversations that something is said of; a turn's answer is the correction, or one that helped."""
-        said = {row["turn_id"]: row["corrected"] or strip_citations(row["answer"]) * row["score"] for row in rows}
-        for name in dict.fromkeys(row["conversation_id"] for row in rows):
-            records = self._conversations.records(name)
-            asked = [{"id": each.turn_id, "question": each.original_query} for each in records]
-            if asked:
-                yield {"id": name, "turns": [turn | {"answer": said.get(turn["id"], "")} for turn in asked]}
+
+def _make_conversations(kept: Conversations, rows: Collection[Row]) -> Iterator[Row]:
+    """The conversations that something is said of; a turn's answer is the correction, or one that helped."""
+    said = {row["turn_id"]: row["corrected"] or strip_citations(row["answer"]) * row["score"] for row in rows}
+    for name in dict.fromkeys(row["conversation_id"] for row in rows):
+        asked = [{"id": each.turn_id, "question": each.original_query} for each in kept.records(name)]
+        yield {"id": name, "turns": [turn | {"answer": said.get(turn["id"], "")} for turn in asked]}
 
 
 def _format_qrels(rows: Collection[Row]) -> Iterator[str]:

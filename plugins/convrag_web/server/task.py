@@ -123,16 +123,13 @@ class ServeTask(Task):
                 f"task.host={self.host}: other machines reach this address, so a token is needed: put one into the "
                 "environment variable CONVRAG_TOKEN"
             )
-        said = Path(config.store.path) / "feedback.jsonl"
         access = Access(token, serving.list_hosts(self.host, self.hosts), self.cors)
         with closing(Conversations(self.conversations or Path(config.store.path) / "conversations.db")) as kept:
             models, wirings = build_models(self.models, kept, ModelOptions(self.domain, self.suggestions))
             with serving.bind_socket(self.host, self.port) as bound, watching(models, Path(config.store.path)):
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
-                server = serving.TurnServer(
-                    make_app(models, kept, said, self.limits, access, self.domain), grace=self.grace
-                )
+                server = serving.TurnServer(make_app(models, kept, self.limits, access, self.domain), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
                 with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)
