@@ -21,7 +21,7 @@ from convrag import Conversations
 from convrag_web.server.app import Access, make_app
 from convrag_web.server.served_models import ModelOptions, ServedModels, build_models
 from convrag_web.server.serving import TurnServer, bind_socket
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 
 QUESTION = {"role": "user", "content": "Why do we always see the same side of the Moon?"}
 
@@ -50,7 +50,7 @@ def serve(
     folder: Path,
     *overrides: str,
     models: Mapping[str, str] | None = None,
-    limits: Limits | None = None,
+    limits: ServeTask | None = None,
     access: Access | None = None,
     options: ModelOptions | None = None,
     database: Path | str | None = None,
@@ -70,7 +70,7 @@ def serve(
     for wiring in wirings:
         wiring.prepare()
     access = access or Access(hosts=["127.0.0.1", "localhost"])
-    app = make_app(built, conversations, limits or Limits(), access, options.domain if options else None)
+    app = make_app(built, conversations, limits or ServeTask(domain=options.domain if options else None), access)
     try:
         if live:
             with _listen(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:

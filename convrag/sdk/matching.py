@@ -38,6 +38,11 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 
+_POINTS = re.compile(
+    r"\W*(?:for (?:more|further|full)\b[^.]{0,60}, ?)?(?:please )?(?:(?:see|refer to|consult|siehe) |参[见阅])",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence that says where something is said, and not what."""
 
 OWN = 0.25
 """What the words of a sentence itself count beside the same words in its context."""
@@ -170,7 +175,7 @@ def match_sentences(
     """Match the sentences of a passage that state something with a question, in order.
 
     A sentence goes on with what its title names, and answers the question above it (an FAQ's): their words count as its
-    own. Those of the statement before it count in part.
+    own. Those of the statement before it count in part; for an item of a list, those of the line above the list.
 
     Args:
         asked: what the question asks.
@@ -184,12 +189,18 @@ def match_sentences(
     whole = sum(own.values()) or 2 * total  # without words of its own, a question is matched by half
     language = tell_language(f"{title}\n{text}")
     above = titled = find_matching_stems(title, weights, language)
-    before: frozenset[str] = frozenset()
+    before = lead = frozenset[str]()
     answered = titled if ends_in_question(title) else before
     found: list[MatchedSentence] = []
     for start, end, kind in classify_sentences(text) if total else ():
         sentence = text[start:end]
-        stems = find_matching_stems(_ADDRESS.sub(" ", sentence), weights, language)
+        told = _ADDRESS.sub(" ", sentence)
+        if sentence.startswith("#") and not find_matching_stems(sentence.partition("\n")[0], weights, language):
+            told = ""  # code below a heading that says nothing of what is asked
+        stems = find_matching_stems(told, weights, language)
+        listed = _ITEM.match(sentence) is not None
+        before = lead if listed and lead else before
+        lead = stems if sentence.endswith(":") else lead if listed else frozenset()
         if kind == "question":
             answered = above = titled | stems
             before = frozenset()
@@ -198,6 +209,7 @@ def match_sentences(
         elif sentence != title and len(split_words(sentence)) >= least_words:
             known = stems | above
             kept = 1.0 if not asked.quantity or _NUMBER.search(sentence) else WITHOUT_NUMBER
+            kept *= 0.5 if _POINTS.match(sentence) else 1.0
             share, sure = (
                 kept * (add_weights(known, counted) + context * add_weights(before - known, counted))
                 for counted in (weights, own or weights)
@@ -239,9 +251,12 @@ _SUPERSEDED = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_BULLET = re.compile(r"^(?:[-*+•◦▪‣–]|\d{1,3}[.)]|#{1,6})\s+")
+_ITEM = re.compile(r"(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s+")
+_BULLET = re.compile(rf"^(?:{_ITEM.pattern}|#{{1,6}}\s+)")
 _ADDRESS = re.compile(r"(?<=\])\([^()\s]*\)|https?://\S+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
+_FURTHER_ITEM = re.compile(r"[.;,]?\s*\n[ \t]*(?:[-*+•◦▪‣–]|\d{1,3}[.)])[ \t]+")
+_FIRST_ITEM = re.compile(rf":{_FURTHER_ITEM.pattern}")
 
 
 def rank_sentences(
@@ -287,4 +302,5 @@ def adds_words(known: Set[str], stems: Set[str], weights: Mapping[str, float]) -
 
 def clean_quote(text: str) -> str:
     """Return a sentence as it is quoted: on one line, without citations, the marks of a list, a heading and code."""
-    return _BULLET.sub("", " ".join(remove_citations(_FENCE.sub(" ", text)).split()))
+    listed = _FURTHER_ITEM.sub("; ", _FIRST_ITEM.sub(": ", _FENCE.sub(" ", text)))
+    return _BULLET.sub("", " ".join(remove_citations(listed).split()))

@@ -194,6 +194,9 @@ _CODE_BELOW = re.compile(
     r"[ \t]*\n\s*?(?:(?:`{3}|~{3})[^\n]*\n\s*|\n(?=(?:[ ]{2,}|\t)(?!\s*(?:[-*+•]|\d+[.)])\s)))"
     r"(?:(?!\s*(?:`{3}|~{3}))[^\n]*\S(?:\n|\Z)){1,2}"
 )
+_LIST_BELOW = re.compile(r"(?:\s*\n[ \t]*(?:[-*+•◦▪‣–]|\d{1,3}[.)])[ \t][^\n]*(?:\n[ \t]+[^\s*+•◦▪‣–-][^\n]*)*)+")
+SHORT_LIST = 200
+"""Characters of a list that is a part of the line above it."""
 _LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+|</?[a-zA-Z]\w*>")
 _RULE = re.compile(r"(?:[\s|:=+*_`~-]*\n)+")
 _UNDERLINE = re.compile(r"\s*\n[ \t|+]*[:=~^-]{2}[-:=~^|+ \t]*(?:\n|\Z)")
@@ -206,6 +209,8 @@ _NO_STATEMENT = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
+_DEFINES = re.compile(r"(?:[^\s#|]+\s){1,4}[–—-]\s(?:[^\s–—-]\S*(?:\s|\Z)){3,}\Z")
+"""A term and what it means, as a manual's first line has it: "tar — an archiving utility"."""
 _CODE = re.compile(r"[{}()\[\]<>;=$\\|]|->")
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
 
@@ -215,17 +220,26 @@ def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
 
     A text of fewer than four words, or three with an end mark, states nothing; nor does a line that has neither an end
     mark nor a verb, a digit or the bullet of a list. A line that ends with a colon, or a heading, states what the code
-    just below it does: two lines of that are part of it.
+    just below it does: two lines of that are part of it. So is a short list below a colon; above a long one it states
+    nothing.
     """
     fences = [found.span() for found in _FENCE.finditer(text)]
+    told = 0
     for start, end in find_sentence_spans(text):
+        if start < told:
+            continue
+        start = next((last for first, last in fences if first <= start < last < end), start)  # a bracket ends the code
         if rule := _RULE.match(text, start, end):
             start = rule.end()
         fenced = any(first <= start < last for first, last in fences)
         kind: Kind = "other" if fenced else _classify(text[start:end], text[end : end + 200])
         leads = not fenced and kind != "question" and (text[end - 1] == ":" or text.startswith("#", start))
+        leads = leads and not text.startswith(".. ", start)  # a directive of reStructuredText
         if leads and (code := _CODE_BELOW.match(text, end)):
             kind, end = "statement", code.end()
+        elif leads and kind == "statement" and (items := _LIST_BELOW.match(text, end)):
+            kind, end = ("statement", items.end()) if items.end() - end <= SHORT_LIST else ("other", end)
+        told = end
         yield start, end, kind
 
 
@@ -243,8 +257,8 @@ def _classify(sentence: str, following: str) -> Kind:
     coded = _NO_STATEMENT.match(sentence) or len(_CODE.findall(prose)) > len(prose) / 15
     if coded or words < (3 if marked or field else 4) or _UNDERLINE.match(following):
         return "other"
-    told = marked or field or _LISTED.match(sentence) or _FINITE_VERB.search(prose) or re.search(r"\d", prose)
-    return "statement" if told else "other"
+    told = marked or field or _LISTED.match(sentence) or _DEFINES.match(sentence) or _FINITE_VERB.search(prose)
+    return "statement" if told or re.search(r"\d", prose) else "other"
 
 
 _ASIDE = re.compile(r"\s*\([^()]*\)")

@@ -107,6 +107,25 @@ class TestMarkdown:
             "Big",
         ]
 
+    @pytest.mark.parametrize(
+        ("front", "title", "text"),
+        [
+            (
+                "title: npm-dedupe\ndescription: >-\n  Reduce\n  duplication\n",
+                "npm-dedupe",
+                "Reduce duplication.\n\n# A\n",
+            ),
+            ("description: Is it 'so'?\ntags: [x, 2025]\n", "", "Is it 'so'?\n\n# A\n"),
+            ("date: 2025-01-01\nbase: !ENV X\n", "", "# A\n"),
+            ("title: a: b\n", "", "---\ntitle: a: b\n---\n# A\n"),  # no YAML
+            ("A rule above a text.\n", "", "---\nA rule above a text.\n---\n# A\n"),
+        ],
+    )
+    def test_front_matter_is_no_text_but_for_its_description(self, front: str, title: str, text: str) -> None:
+        document = read("a.md", f"---\n{front}---\n# A\n")
+        assert (document.title, document.text) == (title or document.title, text)
+        assert headings(document)[-1][1] == "A"
+
     def test_each_paragraph_is_a_line_and_nothing_moves(self):
         text = (
             "Parental leave lasts\neighteen weeks\n\n- one item\n  goes on\n- another\n1. first\n\n> quoted\n> on\n\n"
@@ -137,6 +156,15 @@ class TestHtml:
             "Travel\n\nTrains before planes.\nAlways.\n\nCars and bikes\n\n- one\n- two\n\nx\n  y\n\n5 < 6 & café"
         )
         assert headings(document) == [(1, "Travel"), (3, "Cars and bikes")]
+
+    def test_code_stands_between_fences_and_typed_prose_does_not(self):
+        page = (
+            "<pre><code>x = 1\n\n  y</code></pre><div class='highlight-sh notranslate'><div class=highlight><pre>ls"
+            "</pre></div></div><pre class=screen>$ ls</pre><pre>RFC 1\n\nHosts talk.</pre><pre><code> </code></pre>"
+        )
+        assert read("a.html", page).text == (
+            "```\nx = 1\n\n  y\n```\n\n```\nls\n```\n\n```\n$ ls\n```\n\nRFC 1\n\nHosts talk."
+        )
 
     def test_tables(self):
         table = "<table><thead><tr><th>item<th>price</thead><tr><td><p>laptop</p><p>new</p></td><td>1200</td></table>"
@@ -377,6 +405,7 @@ class TestOthers:
     def test_code_keeps_its_lines(self, name):
         code = "def boil(water, lid_is_closed_and_the_stove_is_hot=True):\n    return water\n"
         assert read(name, code).text == code
+        assert "a line has 5,001 characters" in refusal(name, f"{code}{'x' * 5001}\n")
 
     def test_lines_with_no_numbers_are_left_out_one_by_one(self):
         assert refusal("a.jsonl", '{"text": "a"}\n{"x": NaN}\n{"x": Infinity}\n').startswith("line 2: this is not JSON")

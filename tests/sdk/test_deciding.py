@@ -89,12 +89,49 @@ def test_a_line_above_code_states_what_it_does() -> None:
     """Two lines of the code are part of it; what other code says is nothing, and a line goes on before a bracket."""
     text = (
         "Run the server:\n\n```bash\nrun it\n```\n\n### Stop\n\n```\nstop it\nwait\nlook\n```\n\n"
-        '> fuzz.ratio("a b", "c d")\n\nIt works on any platform\n(Linux, Mac).\n'
+        '> fuzz.ratio("a b", "c d")\n\n.. meta::\n   :refresh: 3; url=run/it/\n\n'
+        "It works on any platform\n(Linux, Mac).\n"
     )
     stated = [text[start:end] for start, end, kind in classify_sentences(text) if kind == "statement"]
     assert list(map(clean_quote, stated)) == [
         "Run the server: run it", "Stop stop it wait", "It works on any platform (Linux, Mac).",
     ]  # fmt: skip
+
+
+def quote_first(question: str, *texts: str) -> str:
+    asked = read_question(question, "", DocumentFrequencies())
+    named = {str(number): text for number, text in enumerate(texts)}
+    ranked = rank_sentences({key: match_sentences(asked, text) for key, text in named.items()}, named)
+    return clean_quote(named[ranked[0][0]][ranked[0][1].start : ranked[0][1].end])
+
+
+def test_code_belongs_to_a_heading_that_speaks_of_what_is_asked() -> None:
+    code = "### Align arguments vertically\n\n```cpp\nvoid a_very_long_name(int package);\n```\n"
+    said = "The name of a package is at most 214 characters long."
+    assert quote_first("How long may a package name be?", code, f"Text.\n\n{said}") == said
+    upgrade = "## Upgrade a package\n\n```\npip install -U it(\n)\n```\n\nFlags upgrade packages in cases of doubt."
+    assert quote_first("How do I upgrade a package with pip?", upgrade) == "Upgrade a package pip install -U it( )"
+    assert quote_first("What do flags upgrade in doubt?", upgrade) == "Flags upgrade packages in cases of doubt."
+
+
+def test_a_short_list_is_a_part_of_the_line_above_it_and_the_items_of_a_long_one_share_that_line() -> None:
+    short = "You must bring:\n\n* a passport.\n* a ticket that\n  is valid\n* warm clothes\n\nIt is cold up there."
+    assert (
+        quote_first("What must I bring?", short) == "You must bring: a passport; a ticket that is valid; warm clothes"
+    )
+    items = [f"- Rule {n} is about the spelling of words in general" for n in range(4)]
+    restrictions = "\n".join(["Package names have more restrictions:", *items, "- Use a maximum of 64 characters."])
+    question = "What is the maximum length of package names?"
+    assert (
+        quote_first(question, restrictions, "Keywords have a maximum of 5 entries.")
+        == "Use a maximum of 64 characters."
+    )
+
+
+def test_what_points_elsewhere_says_less_and_a_manuals_first_line_says_what_a_term_means() -> None:
+    see = "See the cargo vendor command.\n\nFor more about cargo vendor, see the book of the cargo vendor command."
+    manual = "Name\n\ncargo-vendor — Vendor all dependencies locally\n\nSynopsis"
+    assert quote_first("What does cargo vendor do?", see, manual) == "cargo-vendor — Vendor all dependencies locally"
 
 
 def test_a_word_that_goes_on_or_is_short_is_not_misspelt() -> None:

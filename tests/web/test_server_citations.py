@@ -14,7 +14,7 @@ pytest.importorskip("prometheus_client")
 from convrag import Answer, Evidence, EvidenceItem, Passage, TurnRecord
 from convrag_web.server.app import Access
 from convrag_web.server.citations import CitedReply
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 from served import RunningServer, serve
 
 PASSAGES = [Passage(f"p{number}", f"Text {number} of a passage.", f"Title [{number}]") for number in range(1, 6)]
@@ -124,7 +124,7 @@ def test_an_address_opens_the_document_at_the_passage(tmp_path: Path, handbook: 
 
 
 def test_where_the_server_has_a_token_addresses_are_signed(tmp_path: Path, handbook: list[str]) -> None:
-    limits = Limits(public_url="https://chat.example.org/rag/")
+    limits = ServeTask(public_url="https://chat.example.org/rag/")
     access, headers = Access("s3cret", hosts=None), {"Authorization": "Bearer s3cret"}
     with serve(tmp_path, *handbook, limits=limits, access=access, headers=headers) as server:
         address = find_address(server)
@@ -139,7 +139,7 @@ def test_where_the_server_has_a_token_addresses_are_signed(tmp_path: Path, handb
 
 @pytest.fixture
 def sample(tmp_path: Path) -> Iterator[RunningServer]:
-    with serve(tmp_path, "generator=direct", limits=Limits(sources="text")) as running:
+    with serve(tmp_path, "generator=direct", limits=ServeTask(sources="text")) as running:
         yield running
 
 

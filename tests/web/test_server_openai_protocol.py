@@ -13,7 +13,7 @@ pytest.importorskip("prometheus_client")
 from convrag import LLMError
 from convrag.sdk.streaming import current_listener
 from convrag_web.server.openai_requests import CompletionRequest, make_question, read_messages
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 from served import QUESTION, RunningServer, serve
 
 
@@ -21,7 +21,7 @@ from served import QUESTION, RunningServer, serve
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("served")
     models = {"direct": "generator=direct", "last/n": "rewriter=last_n generator=direct"}
-    with serve(folder, models=models, limits=Limits(max_messages=1500, max_characters=5000)) as running:
+    with serve(folder, models=models, limits=ServeTask(max_messages=1500, max_characters=5000)) as running:
         yield running
 
 
@@ -211,7 +211,7 @@ def test_messages_are_the_history(messages: list[Any], history: list[tuple[str, 
         for role, given, *calls in messages
     ]
     request = CompletionRequest.model_validate({"model": "m", "messages": rows})
-    read = read_messages(request.messages, Limits())
+    read = read_messages(request.messages, ServeTask())
     made = make_question(read, "c", "d")
     assert [(turn.question, turn.answer) for turn in made.history] == history
     assert (made.text, made.number, made.turn_id) == (question, len(history) + 1, f"c<::>{len(history) + 1}")

@@ -18,7 +18,7 @@ from convrag import Message
 from convrag_web.server.chores import NO_MODEL, answer_chore
 from convrag_web.server.errors import RequestError
 from convrag_web.server.openai_requests import ChatMessage, read_messages
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 from llm_server import Server, make_reply
 from served import RunningServer, serve
 
@@ -117,11 +117,11 @@ def test_a_language_model_does_chores_and_replies_plainly_without_a_search(tmp_p
 def test_attachments_are_refused_or_read_past() -> None:
     parts: Any = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": "data:"}}]
     message = ChatMessage(role="user", content=parts)
-    assert read_messages([message], Limits(attachments="ignore")) == [Message("user", "What is this?")]
+    assert read_messages([message], ServeTask(attachments="ignore")) == [Message("user", "What is this?")]
     with pytest.raises(RequestError, match=r"input\.0\.content\.1\.type: image_url .*task\.attachments=ignore"):
-        read_messages([message], Limits(), "input")
+        read_messages([message], ServeTask(), "input")
     files = '### Task:\nRespond to the user query ...\n\n<context>\n<source id="1">A file.</source>\n</context>\n'
     message = ChatMessage(role="user", content=f"{files}\nWhat is this?")  # as Open WebUI sends files
-    assert read_messages([message], Limits(attachments="ignore")) == [Message("user", "What is this?")]
+    assert read_messages([message], ServeTask(attachments="ignore")) == [Message("user", "What is this?")]
     with pytest.raises(RequestError, match=r"messages\.0\.content: files .*task\.attachments=ignore"):
-        read_messages([message], Limits())
+        read_messages([message], ServeTask())

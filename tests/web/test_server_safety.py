@@ -17,7 +17,7 @@ pytest.importorskip("prometheus_client")
 from convrag_web.server import app
 from convrag_web.server.app import HEADERS, Access
 from convrag_web.server.serving import list_hosts
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 from served import QUESTION, RunningServer, serve
 
 TOKEN = "a-token-of-this-test"
@@ -41,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     corpus = folder / "corpus.jsonl"
     corpus.write_text("".join(f"{json.dumps(row)}\n" for row in HOSTILE_CORPUS))
     given = [f"dataset.corpus={corpus}", "dataset=jsonl", "generator=direct"]
-    with serve(folder, *given, limits=Limits(max_body=200_000), access=Access(hosts=HOSTS)) as running:
+    with serve(folder, *given, limits=ServeTask(max_body=200_000), access=Access(hosts=HOSTS)) as running:
         yield running
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("prometheus_client")
 pytest.importorskip("litellm")
 
 from convrag_web.server import served_models, turn_runner
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 from llm_server import Server, Step, make_error, make_reply
 from served import QUESTION, RunningServer, serve
 
@@ -141,7 +141,7 @@ def test_one_turn_of_a_conversation_at_a_time(llm: Server, tmp_path: Path, monke
 @pytest.mark.slow
 def test_too_many_questions_are_refused(llm: Server, tmp_path: Path) -> None:
     llm.delay = 1.0
-    with serve(tmp_path, *asking(llm), live=True, limits=Limits(workers=2, queue=2)) as server:
+    with serve(tmp_path, *asking(llm), live=True, limits=ServeTask(workers=2, queue=2)) as server:
         with ThreadPoolExecutor(8) as pool:
             replies = list(pool.map(lambda number: server.complete(question(number)), range(8)))
         assert sorted(reply.status_code for reply in replies) == [200] * 4 + [503] * 4
@@ -156,7 +156,7 @@ def test_too_many_questions_are_refused(llm: Server, tmp_path: Path) -> None:
 
 def test_a_turn_that_takes_too_long_is_given_up(llm: Server, tmp_path: Path) -> None:
     llm.plan_replies(Step(body=make_reply(), silence=60))
-    with serve(tmp_path, *asking(llm), live=True, limits=Limits(timeout=0.5)) as server:
+    with serve(tmp_path, *asking(llm), live=True, limits=ServeTask(timeout=0.5)) as server:
         for stream in (False, True):
             reply = server.complete(stream=stream)
             assert (reply.status_code, reply.json()["error"]["code"]) == (504, "turn_timeout")

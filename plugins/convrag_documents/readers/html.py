@@ -32,6 +32,8 @@ _CELLS = {"td", "th"}
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
 """What makes a cell of a table a part of the page's layout, instead of a value in a line."""
+_CODE = re.compile(r"code|highlight|listing|literal|screen|source|console|terminal|lang", re.IGNORECASE)
+"""In the class of preformatted text, or of what it stands in: as Sphinx, DocBook and GitHub have it."""
 
 
 def read_html(content: bytes) -> Iterator[Document]:
@@ -122,7 +124,7 @@ class _Walk:
             self._builder.add_heading(_LEVELS[tag], " ".join(self._block))
             self._block = []
         elif tag in _BLOCKS:
-            self._end_block()
+            self._end_block(fenced=tag == "pre" and _is_code(node))
             self._preformatted = self._preformatted and tag != "pre"
         elif tag in _LINES:
             self._end_line()
@@ -134,10 +136,18 @@ class _Walk:
             self._block.append(line)
         self._line = []
 
-    def _end_block(self) -> None:
+    def _end_block(self, *, fenced: bool = False) -> None:
         self._end_line()
+        if fenced and self._block:
+            self._block = ["```", *self._block, "```"]
         self._builder.add("\n".join(self._block))
         self._block = []
+
+
+def _is_code(node: LexborNode) -> bool:
+    """Whether preformatted text is code, and not the prose of a page that was typed."""
+    names = [each.attributes.get("class") for each in (node, node.parent) if each is not None]
+    return node.css_first("code") is not None or _CODE.search(f"{names}") is not None
 
 
 _CONTAINER = "META-INF/container.xml"

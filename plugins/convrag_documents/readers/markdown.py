@@ -1,12 +1,14 @@
 """Markdown, and Jupyter notebooks: the Markdown and the code of the cells, without what the code printed.
 
 The text stays as it is in the file, but for line breaks within paragraphs, which are spaces, and badges (images that
-are links), which are left out.
+are links) and front matter, which are left out.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Any
+
+import yaml
 
 from convrag import Document
 from convrag.sdk.strict_json import parse_json
@@ -23,43 +25,45 @@ _BLOCK = re.compile(
 """A line that begins a block of its own, so that it does not go on with the line above it."""
 
 _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
-_TITLE = re.compile(r"title:[ \t]*(.+)")
+_FRONT_MATTER = re.compile(r"---\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _BADGE = re.compile(r"\[!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\](?:\([^)\n]*\)|\[[^\]\n]*\])")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
 def read_markdown(content: bytes) -> Iterator[Document]:
-    """Read Markdown with its headings; its front matter has the title."""
-    text = _BADGE.sub("", decode(content))
-    body, title = _read_front_matter(text)
-    joined, headings = parse_markdown(text, body)
+    """Read Markdown with its headings; its front matter has the title, and a description that comes first."""
+    title, text = _read_front_matter(_BADGE.sub("", decode(content)))
+    joined, headings = parse_markdown(text)
     yield Document("", joined, title=title, headings=tuple(headings))
 
 
-def _read_front_matter(text: str) -> tuple[int, str]:
-    """Return where the text begins after its front matter (YAML between two lines of ---), and the title in it."""
-    if not text.startswith("---\n") or (end := text.find("\n---\n", 3)) < 0:
-        return 0, ""
-    found = next((match for line in text[4:end].split("\n") if (match := _TITLE.match(line))), None)
-    return end + 5, found[1].strip().strip("\"'") if found else ""
+def _read_front_matter(text: str) -> tuple[str, str]:
+    """Return the title of the front matter (YAML between two lines of ---), and the text, its description before it."""
+    found = _FRONT_MATTER.match(text)
+    try:
+        fields = yaml.load(found[1], yaml.BaseLoader) if found else None
+    except yaml.YAMLError:
+        return "", text
+    if not found or not isinstance(fields, dict):
+        return "", text
+    title, about = (" ".join(str(fields.get(name, "")).split()) for name in ("title", "description"))
+    about += "." * about[-1:].isalnum()
+    return title, f"{about}\n\n{text[found.end() :].lstrip()}" if about else text[found.end() :]
 
 
-def parse_markdown(text: str, body: int = 0) -> tuple[str, list[Heading]]:
-    """Return Markdown with each paragraph in one line, and its headings; those within blocks of code are none.
-
-    What stands before `body` stays as it is.
-    """
-    joined: list[str] = [text[:body]]
+def parse_markdown(text: str) -> tuple[str, list[Heading]]:
+    """Return Markdown with each paragraph in one line, and its headings; those within blocks of code are none."""
+    joined: list[str] = []
     headings: list[Heading] = []
     fence = ""
-    start = above = body
+    start = above = 0
     paragraph = False  # whether the line above is of a paragraph, which this line can go on with, or underline
-    for line in text[body:].split("\n"):
+    for line in text.split("\n"):
         plain = line[:1].isalpha()  # most lines: they begin no block
         found = None if plain else _FENCE.match(line)
         goes_on = paragraph and (plain or not (found or _BLOCK.match(line)))
-        if start > body:
+        if start:
             joined.append(" " if goes_on and not joined[-1].endswith(_HARD_BREAK) else "\n")
         joined.append(line)
         if not goes_on and (plain or not _UNDERLINE.match(line)):

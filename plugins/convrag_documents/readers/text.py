@@ -25,6 +25,8 @@ _BINARY = "it is binary, not text"
 _WORD = re.compile(r"[^\W\d_]+")
 _WESTERN = "cp1252"
 _MOST_CONTROLS = 1 / 200
+_LONGEST_LINE = 5000
+"""Characters of a line of source code, YAML and the like."""
 _WRAPPED = 40
 """Characters from which on a line may have been broken because it was full."""
 
@@ -35,8 +37,11 @@ def read_text(content: bytes) -> Iterator[Document]:
 
 
 def read_code(content: bytes) -> Iterator[Document]:
-    """Read source code, YAML and the like: every line stays one."""
-    yield Document("", decode(content))
+    """Read source code, YAML and the like: every line stays one. What no person wrote is not read."""
+    text = decode(content)
+    if (longest := max(map(len, text.split("\n")))) > _LONGEST_LINE:
+        raise Unreadable(f"it is minified or generated: a line has {longest:,} characters")
+    yield Document("", text)
 
 
 def read_rtf(content: bytes) -> Iterator[Document]:

@@ -29,7 +29,7 @@ from convrag_web.server.citations import SourceLinks
 from convrag_web.server.errors import RequestError, describe_failure, install_error_handlers
 from convrag_web.server.served_models import ConversationTurns, ServedModels
 from convrag_web.server.server_metrics import ServerMetrics, make_router
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 from convrag_web.server.turn_runner import TurnRunner
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
@@ -230,20 +230,19 @@ DESCRIPTION = (
 )
 
 
-def make_app(models: ServedModels, kept: Conversations, limits: Limits, access: Access, domain: str | None) -> ASGIApp:
+def make_app(models: ServedModels, kept: Conversations, limits: ServeTask, access: Access) -> ASGIApp:
     """Make the application that serves these models, and keeps their conversations.
 
     Args:
         models: by name.
         kept: the conversations.
-        limits: of the server.
+        limits: of the server, and the domain of questions that name none.
         access: who may ask.
-        domain: the corpus that questions are about where a request names none.
     """
     metrics = ServerMetrics()
     runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
     without: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
-    beside = _make_apps_beside(models, domain, runner)
+    beside = _make_apps_beside(models, limits.domain, runner)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

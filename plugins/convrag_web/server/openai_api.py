@@ -28,7 +28,7 @@ from convrag_web.server.openai_requests import (
 )
 from convrag_web.server.responses import ResponseForm
 from convrag_web.server.served_models import ConversationTurns, Earlier, ServedModels
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 from convrag_web.server.turn_runner import RunningTurn, TurnRunner
 
 ReplyForm = CompletionForm | ResponseForm
@@ -36,7 +36,7 @@ MakeForm = Callable[[str, Any], ReplyForm]
 
 
 def make_router(
-    models: ServedModels, turns: ConversationTurns, runner: TurnRunner, limits: Limits, links: SourceLinks
+    models: ServedModels, turns: ConversationTurns, runner: TurnRunner, limits: ServeTask, links: SourceLinks
 ) -> APIRouter:
     """Make the routes.
 

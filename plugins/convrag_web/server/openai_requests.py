@@ -11,7 +11,7 @@ from convrag.sdk.streaming import mend_surrogates
 from convrag.sdk.types import Role
 from convrag_web.server.citations import LIST
 from convrag_web.server.errors import RequestError
-from convrag_web.server.task import Limits
+from convrag_web.server.task import ServeTask
 
 
 def _mend(text: str) -> str:
@@ -134,7 +134,7 @@ _REFUSED = "cannot be read beside the documents of the server; task.attachments=
 
 
 def read_messages(
-    messages: Sequence[ChatMessage | OtherItem], limits: Limits, param: str = "messages"
+    messages: Sequence[ChatMessage | OtherItem], limits: ServeTask, param: str = "messages"
 ) -> list[Message]:
     """Read the texts of messages. What calls a tool, or is its result, is left out.
 

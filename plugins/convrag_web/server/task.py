@@ -14,21 +14,7 @@ from omegaconf import DictConfig
 from convrag import ConfigError, Task
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The limits of a server, and what it does at them; `ServeTask` explains them."""
-
-    workers: int = 64
-    queue: int = 256
-    timeout: float = 300.0
-    max_body: int = 1_000_000
-    max_messages: int = 2000
-    max_characters: int = 100_000
-    attachments: Literal["refuse", "ignore"] = "refuse"
-    sources: Literal["annotations", "text"] = "annotations"
-    public_url: str = ""
-
-
+@dataclass(kw_only=True, eq=False)
 class ServeTask(Task):
     """Serve conversations over HTTP: a chat page in the browser, OpenAI's protocol below /v1, and an API below /api.
 
@@ -68,41 +54,30 @@ class ServeTask(Task):
     )
     env_vars = ("CONVRAG_TOKEN",)
 
-    def __init__(
-        self,
-        *,
-        host: str = "127.0.0.1",
-        port: Annotated[int, Interval(ge=0, le=65535)] = 8000,
-        models: dict[str, str | list[str]] | Path | None = None,
-        domain: str | None = None,
-        conversations: str | None = None,
-        workers: Annotated[int, Ge(1)] = 64,
-        queue: Annotated[int, Ge(0)] = 256,
-        timeout: Annotated[float, Ge(1)] = 300.0,
-        grace: Annotated[float, Ge(0)] = 30.0,
-        cors: Sequence[str] = (),
-        hosts: Sequence[str] = (),
-        suggestions: Annotated[int, Ge(0)] = 3,
-        attachments: Literal["refuse", "ignore"] = "refuse",
-        sources: Literal["annotations", "text"] = "annotations",
-        public_url: str = "",
-        max_body: Annotated[int, Ge(1)] = 1_000_000,
-        max_messages: Annotated[int, Ge(1)] = 2000,
-        max_characters: Annotated[int, Ge(1)] = 100_000,
-    ) -> None:
-        if public_url and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", public_url):
-            raise ConfigError(f"task.public_url={public_url}: it must be an address such as https://chat.example.org")
-        self.host = host
-        self.port = port
-        self.models = models
-        self.domain = domain
-        self.conversations = conversations
-        sizes = (max_body, max_messages, max_characters)
-        self.limits = Limits(workers, queue, timeout, *sizes, attachments, sources, public_url)
-        self.grace = grace
-        self.cors = list(cors)
-        self.hosts = list(hosts)
-        self.suggestions = suggestions
+    host: str = "127.0.0.1"
+    port: Annotated[int, Interval(ge=0, le=65535)] = 8000
+    models: dict[str, str | list[str]] | Path | None = None
+    domain: str | None = None
+    conversations: str | None = None
+    workers: Annotated[int, Ge(1)] = 64
+    queue: Annotated[int, Ge(0)] = 256
+    timeout: Annotated[float, Ge(1)] = 300.0
+    grace: Annotated[float, Ge(0)] = 30.0
+    cors: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    suggestions: Annotated[int, Ge(0)] = 3
+    attachments: Literal["refuse", "ignore"] = "refuse"
+    sources: Literal["annotations", "text"] = "annotations"
+    public_url: str = ""
+    max_body: Annotated[int, Ge(1)] = 1_000_000
+    max_messages: Annotated[int, Ge(1)] = 2000
+    max_characters: Annotated[int, Ge(1)] = 100_000
+
+    def __post_init__(self) -> None:
+        if self.public_url and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", self.public_url):
+            raise ConfigError(
+                f"task.public_url={self.public_url}: it must be an address such as https://chat.example.org"
+            )
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until told to end."""
@@ -129,7 +104,7 @@ class ServeTask(Task):
             with serving.bind_socket(self.host, self.port) as bound, watching(models, Path(config.store.path)):
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
-                server = serving.TurnServer(make_app(models, kept, self.limits, access, self.domain), grace=self.grace)
+                server = serving.TurnServer(make_app(models, kept, self, access), grace=self.grace)
                 observers = [model.pipeline.watch.observers for model in models.values()]
                 with ending_conversations(observers, serving.print_line):
                     serving.run_server(server, bound)
