@@ -92,6 +92,7 @@ def _left_as_it_is() -> Iterator[None]:
         patch.dict(vars(user_folder)),
         patch.dict(vars(HydraConfig.instance())),
         patch.object(signals, "_state", signals._State()),
+        patch.object(logging, "_handlerList", []),  # Hydra closes all of them: absl's would close pytest's own stream
         patch.object(main, "watch_signals"),
         patch.object(main, "own_logs"),
     ):

@@ -54,6 +54,9 @@ enough, two of three are.
 PARTLY = 0.7
 """The share of the question's words that a passage must have: with less, it is answered in part."""
 
+HALF = 0.5
+"""The share of the words of a part of a question that a passage must have: with less, that part is not answered."""
+
 WITHOUT_MODEL = "Without a language model I can only quote the documents."
 """What is said where an answer is asked for in another form, or no answer can be made shorter."""
 
@@ -94,6 +97,7 @@ class Decision:
         verdict: what the model has decided; empty where none speaks, or it has not said.
         fallback: why a model's reply is not as it was asked for; empty if it is.
         read_as: the question with what it replies to, where it replies to a question of ours.
+        unfound: what is said of the parts of a question that no passage answers, behind the answer to the others.
     """
 
     outcome: Outcome
@@ -110,6 +114,7 @@ class Decision:
     verdict: str = ""
     fallback: str = ""
     read_as: str = ""
+    unfound: str = ""
 
     def trace(self) -> dict[str, Any]:
         """What a record holds of it."""
@@ -246,11 +251,19 @@ class Decider:
         if len(choices := list_choices(passages.values(), found := find_open_reference(text, known))) > 1:
             noun = found
         signals, nearest = _compute_signals(asked, passages, matches, known, frequencies)
-        parts = split_question(text) if self.by_rules else []
+        parts, unfound = split_question(text) if self.by_rules else [], []
+        texts = {key: f"{each.name}\n{each.content}" for key, each in passages.items()}
+        ranked = rank_sentences(matches, texts, elsewhere)
+        covered: list[float] = []  # of each part
         for part in parts if len(parts) > 1 else ():  # what answers one of them answers the question in part
             of_part = read_question(part, "", frequencies)
             matched = {key: match_sentences(of_part, each.text, each.title) for key, each in passages.items()}
             other, its_nearest = _compute_signals(of_part, passages, matched, known, frequencies)
+            covered.append(other["covered"])
+            if self.level and covered[-1] < HALF:  # `source` is of the search for all parts
+                unfound.append(part.removesuffix(f" ({parts[0]})").strip(" ?？"))
+            else:
+                ranked += rank_sentences(matched, texts, elsewhere)
             if other["confidence"] > signals["confidence"]:
                 signals, nearest = {**other, "covered": signals["covered"]}, its_nearest
         signals["reference"] = float(bool(noun))
@@ -263,15 +276,16 @@ class Decider:
         words = {word.stem: word.text for word in find_content_words(text)}
         has = find_stems(nearest.content) if nearest else frozenset[str]()
         decision = Decision(
-            "partial" if self.level and signals["covered"] < PARTLY else "answered",
+            "partial" if self.level and min(covered or [signals["covered"]]) < PARTLY else "answered",
             {name: round(value, 4) for name, value in signals.items()},
             self.level,
             tuple(each for stem, each in words.items() if stem in has),
             tuple(each for stem, each in words.items() if stem not in has),
-            rank_sentences(matches, {key: f"{each.name}\n{each.content}" for key, each in passages.items()}, elsewhere),
+            ranked,
             asked.own_weights or asked.weights,
             _write_refusal(tell_language(text), frequencies.size, words, list(passages.values()), nearest),
             read_as=text if text != question.text else "",
+            unfound=_write_unfound(tell_language(text), frequencies.size, unfound),
         )
         may_ask = self.ask != "never" and not decision.read_as  # what replies to a question of ours is clear enough
         if not self.by_rules and self.in_reply:
@@ -304,6 +318,11 @@ def _compute_signals(
     signals["new"] = add_weights(own.keys() - known, own) / total if own else 1.0
     signals["rare"] = max(own.values(), default=0.0) / (math.log(frequencies.passages + 1) or 1.0)
     return signals, max(passages.values(), key=lambda each: best[each.id], default=None)
+
+
+def _write_unfound(language: str, size: str, parts: Sequence[str]) -> str:
+    nothing = REFUSAL.get(language, REFUSAL["english"])[0].format(size=size or "passages")
+    return f"{nothing[:-1]}: {'; '.join(parts)}." if parts else ""
 
 
 def _write_refusal(

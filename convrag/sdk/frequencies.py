@@ -115,7 +115,7 @@ def _count(corpora: Sequence[Corpus], store: Store) -> DocumentFrequencies:
         row = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         counts.update(row["counts"])
         passages, files, sources = passages + row["passages"], files + row["files"], sources + row["sources"]
-    size = f"{files:,} files" if files > 1 else f"{passages:,} passages"
+    size = f"{files:,} files" if files > 1 else f"{passages:,} passages" if passages > 1 else "1 passage"
     return DocumentFrequencies(counts, passages, size, sources)
 
 

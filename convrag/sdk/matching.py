@@ -61,8 +61,8 @@ _STOP_WORDS = STOP_WORDS.union(_TALK.split())
 
 
 _BREAK = re.compile(
-    r"(?<=[?？])\s*|[,;]?\s+and\s+(?:also\s+)?(?=(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can"
-    r"|could|should|will)\b)",
+    r"(?:(?<=[?？])|[,;]?)\s+and\s+(?:also\s+)?(?=(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can"
+    r"|could|should|will)\b)|(?<=[?？])\s*",
     re.IGNORECASE,
 )
 

@@ -127,7 +127,7 @@ class DirectGenerator(DecidingGenerator):
         trace |= {"outcome": decision.outcome, "decision": decision.trace()} | (
             {"fallback": decision.fallback} if decision.fallback else {}
         )
-        return Answer(checked.text, checked.citations, trace)
+        return Answer(" ".join(filter(None, (checked.text, decision.unfound))), checked.citations, trace)
 
 
 _NOT_LOGGED = "Not logged to MLflow (tracker=none). The same command without tracker=none logs"

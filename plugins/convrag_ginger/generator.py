@@ -188,7 +188,8 @@ class GingerGenerator(DecidingGenerator):
             sentences, reason = self.writer.rephrase(query, sentences)
             fluency = f"kept: {reason}" if reason else "on"
         numbers = number_passages(evidence)
-        text = join_sentences(add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences)
+        told = [add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences]
+        text = join_sentences(filter(None, (*told, decision.unfound)))
         cited = [sorted(sentence.passages, key=numbers.__getitem__) for sentence in sentences]
         trace = {
             "decision": self.decider.note(decision, "answered").trace(),

@@ -185,6 +185,7 @@ def _mean(values: Mapping[str, float]) -> float:
     return sum(values.values()) / len(values)
 
 
+@dataclass(kw_only=True, eq=False)
 class AgreementTask(Task):
     """Compare scores of answers with scores by people: Spearman's and Kendall's correlation, Krippendorff's alpha.
 
@@ -203,25 +204,18 @@ class AgreementTask(Task):
         level: the scale's level of measurement, for Krippendorff's alpha.
     """
 
-    def __init__(
-        self,
-        *,
-        scores: list[Path],
-        human: list[Path],
-        measure: str | None = None,
-        models: list[str] = [],  # noqa: B006 - read only
-        level: Literal["nominal", "ordinal", "interval"] = "ordinal",
-    ) -> None:
-        for name, files in (("scores", scores), ("human", human)):
+    scores: list[Path]
+    human: list[Path]
+    measure: str | None = None
+    models: Sequence[str] = ()
+    level: Literal["nominal", "ordinal", "interval"] = "ordinal"
+
+    def __post_init__(self) -> None:
+        for name, files in (("scores", self.scores), ("human", self.human)):
             if not files:
                 raise ConfigError(f"task.{name} is empty: task.{name}=[FILE]")
-        if models and len(models) != len(scores):
-            raise ConfigError(f"task.models names {len(models)} models for {len(scores)} files of task.scores")
-        self.scores = list(scores)
-        self.human = list(human)
-        self.measure = measure
-        self.models = list(models)
-        self.level = level
+        if self.models and len(self.models) != len(self.scores):
+            raise ConfigError(f"task.models names {len(self.models)} models for {len(self.scores)} files of scores")
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the files, write and draw the figures, and print them."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -39,6 +40,7 @@ LONGEST_WAIT = 60.0
 """The longest wait in seconds where the server names none: the window of most providers' rate limits."""
 
 
+@dataclass
 class Call:
     """The call for one prompt: a request, and its repetitions.
 
@@ -54,23 +56,15 @@ class Call:
         limits: the stage's.
     """
 
-    def __init__(
-        self,
-        ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply],
-        endpoint: Endpoint,
-        body: Mapping[str, Any],
-        messages: Sequence[Message],
-        limits: Limits,
-    ) -> None:
-        self.ask = ask
-        self.endpoint = endpoint
-        self.body = body
-        self.messages = messages
-        self.limits = limits
-        self.tries = 0
-        self.wasted_cost = 0.0
-        self.has_streamed = False
-        self._listener = current_listener()
+    ask: Callable[[Mapping[str, Any], float, Callable[[str], None] | None], Reply]
+    endpoint: Endpoint
+    body: Mapping[str, Any]
+    messages: Sequence[Message]
+    limits: Limits
+    tries: int = 0
+    wasted_cost: float = 0.0
+    has_streamed: bool = False
+    _listener: Callable[[str], None] | None = field(default_factory=current_listener)
 
     def run(self) -> Reply:
         """Send the request, and repeat it with exponential backoff and jitter, or when the server says.

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, describe_op
 log = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True, eq=False)
 class MlflowTracker(Tracker):
     """Log every run, and every grid as a parent run with a run for each cell, to MLflow.
 
@@ -38,20 +40,14 @@ class MlflowTracker(Tracker):
 
     requires: ClassVar[Mapping[str, str]] = MODULES
 
-    def __init__(
-        self,
-        *,
-        uri: str = "sqlite:///outputs/mlflow.db",
-        experiment: str = "convrag",
-        files: bool = True,
-        traces: bool = False,
-    ) -> None:
-        self.uri = uri
-        self.experiment = experiment
-        self.files = files
-        self.traces = traces
-        self._connection = Connection(uri, experiment)
-        self._conversations = TraceWriter(Connection(uri, experiment + SUFFIX, traces=True))
+    uri: str = "sqlite:///outputs/mlflow.db"
+    experiment: str = "convrag"
+    files: bool = True
+    traces: bool = False
+
+    def __post_init__(self) -> None:
+        self._connection = Connection(self.uri, self.experiment)
+        self._conversations = TraceWriter(Connection(self.uri, self.experiment + SUFFIX, traces=True))
         self._started: dict[Path, int] = {}
         self._turns: dict[Path, RunTurns] = {}
         self._takers: dict[int, Callable[[TurnTrace, TurnRecord], None]] = {}

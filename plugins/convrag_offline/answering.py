@@ -26,7 +26,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag.sdk.frequencies import DocumentFrequencies
-from convrag.sdk.matching import choose_sentences, clean_quote, match_sentences, rank_sentences, read_question
+from convrag.sdk.matching import (
+    choose_sentences,
+    clean_quote,
+    match_sentences,
+    rank_sentences,
+    read_question,
+    split_question,
+)
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
 
@@ -152,13 +159,18 @@ def answer(
         least: the share of the question's weight that a sentence must cover.
     """
     meant = standalone or " ".join([question, *find_missing_words(question, history, frequencies)])
-    asked = read_question(question, meant, frequencies, trusted=not standalone)
     passages = {str(item["number"]): item for item in _follow_hints(evidence, earlier_evidence)}
     texts = {number: f"{item.get('title', '')}\n{item['text']}" for number, item in passages.items()}
-    matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
-    chosen = choose_sentences(rank_sentences(matches, texts), asked)
-    quotes = [(n, passages[n]["text"][match.start : match.end]) for n, match in chosen if match.share >= least]
-    return " ".join(f"{clean_quote(text)} [{number}]" for number, text in quotes) or NOT_FOUND
+    parts = split_question(question)
+    quotes: dict[str, str] = {}
+    for part in parts:
+        asked = read_question(part, meant if len(parts) == 1 else "", frequencies, trusted=not standalone)
+        matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
+        chosen = choose_sentences(rank_sentences(matches, texts), asked)[: 2 if len(parts) == 1 else 1]
+        enough = least if len(parts) == 1 else max(least, MIN_SHARE)
+        found = ((n, passages[n]["text"][match.start : match.end]) for n, match in chosen if match.share >= enough)
+        quotes |= {clean_quote(text): number for number, text in found}
+    return " ".join(f"{text} [{number}]" for text, number in quotes.items()) or NOT_FOUND
 
 
 def _follow_hints(evidence: Passages, earlier_evidence: Passages) -> list[Mapping[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _PLANS = 5  # plans per conversation that is wanted, at most: not every document gives a conversation
 
 
+@dataclass(kw_only=True, eq=False)
 class QuestionsTask(Task):
     """Write an evaluation set from your documents: conversations, the passages that answer, and reference answers.
 
@@ -54,25 +56,19 @@ class QuestionsTask(Task):
 
     libraries = ("json-repair", "pydantic")
 
-    def __init__(
-        self,
-        *,
-        path: Path = Path("questions"),
-        conversations: Annotated[int, Interval(ge=1, le=100_000)] = 10,
-        turns: Annotated[int, Interval(ge=1, le=50)] = 4,
-        seed: int = 0,
-        temperature: float | None = None,
-        question_prompt: Path | None = None,
-        solve_prompt: Path | None = None,
-        compare_prompt: Path | None = None,
-        alone_prompt: Path | None = None,
-    ) -> None:
-        self.path = path
-        self.conversations = conversations
-        self.turns = turns
-        self.seed = seed
-        self.temperature = temperature
-        files = {"question": question_prompt, "solve": solve_prompt, "compare": compare_prompt, "alone": alone_prompt}
+    path: Path = Path("questions")
+    conversations: Annotated[int, Interval(ge=1, le=100_000)] = 10
+    turns: Annotated[int, Interval(ge=1, le=50)] = 4
+    seed: int = 0
+    temperature: float | None = None
+    question_prompt: Path | None = None
+    solve_prompt: Path | None = None
+    compare_prompt: Path | None = None
+    alone_prompt: Path | None = None
+
+    def __post_init__(self) -> None:
+        names = ("question", "solve", "compare", "alone")
+        files = {name: getattr(self, f"{name}_prompt") for name in names}
         self.templates = [PromptTemplate(name, package=__package__, path=file) for name, file in files.items()]
         self.prompt_templates = self.templates
 

@@ -105,7 +105,9 @@ def test_statements_come_first_and_then_a_verdict_on_each() -> None:
 )
 def test_conditioning(label: str, replies: dict[str, str], conditioned: float) -> None:
     llm = judge(**{task: json.dumps({"verdict": verdict}) for task, verdict in replies.items()})
-    assert values(llm, record(label))["RB_llm_idk"] == conditioned
+    found = values(llm, record(label))
+    assert found["RB_llm_idk"] == conditioned
+    assert found["RL_F_idk"] == {0.8: 0.5}.get(conditioned, conditioned)
 
 
 def test_whether_an_answer_asks_that_cannot_be_read_is_a_half_and_is_said() -> None:

@@ -150,7 +150,9 @@ def test_a_word_that_goes_on_or_is_short_is_not_misspelt() -> None:
         ("rarely", "How much do hotels cost in Rome?", "partial"),
         ("balanced", "Thanks a lot!", "conversational"),
         ("balanced", "How much may hotels cost, and who repairs broken laptops in the evening?", "partial"),
-        ("balanced", "How much may hotels cost, and who is the king of France?", "partial"),
+        ("balanced", "How much may hotels cost, and who is the king of France?", "partial: who is the king of France."),
+        ("balanced", "How much may hotels cost? And who repairs laptops?", "answered"),
+        ("never", "How much may hotels cost? And who is the king of France?", "answered"),
         ("balanced", "Who is the king of France, and what is the capital of Peru?", "unanswerable"),
     ],
 )
@@ -161,11 +163,28 @@ def test_the_level_decides(refuse: str, question: str, outcome: str, tmp_path: P
             return frozenset({"answer"})
 
     decision = Decider(Rules(), Handbook(), Store(tmp_path / "store"), refuse).decide(Question(question), evidence())
+    outcome, _, unfound = outcome.partition(": ")
     assert decision.outcome == outcome
+    assert outcome == "unanswerable" or decision.unfound.partition(": ")[2] == unfound
     assert bool(decision.reply) == (outcome in ("unanswerable", "conversational"))
     if outcome == "unanswerable":
         assert decision.reply.startswith("I could not find this in the 5 passages. I looked for: ")
         assert decision.make_answer().trace["decision"]["signals"]["confidence"] <= decision.level
+
+
+@pytest.mark.parametrize("generator", ["ginger", "direct"])
+def test_each_part_of_a_question_has_its_best_sentence(generator: str, tmp_path: Path) -> None:
+    (tmp_path / "leave.md").write_text("# Leave\n\nParents take up to 36 months. It is announced seven weeks before.\n")
+    places = (f"dataset.path={tmp_path / 'leave.md'}", f"store.path={tmp_path / 'store'}")
+    chat = Pipeline.compose("dataset=documents", f"generator={generator}", "tracker=none", *places)
+    question = "How early is leave announced, and how many months do parents take? Who is king of France?"
+    answer = chat.turn("c", question).answer.text
+    for said in (
+        "up to 36 months",
+        "seven weeks before",
+        "could not find this in the 1 passage: Who is king of France.",
+    ):
+        assert said in answer
 
 
 def test_a_model_decides_by_its_reply() -> None:
