@@ -45,9 +45,7 @@ class RecentMemory(ReportingMemory):
 
     def __post_init__(self) -> None:
         if self.turns is None and self.tokens is None:
-            raise ConfigError(
-                "memory.turns=null and memory.tokens=null: give one of them a number, or choose memory=all"
-            )
+            raise ConfigError("memory.turns=null and memory.tokens=null: give one of them a number, or take memory=all")
 
     def view(self, question: Question) -> MemoryView:
         """The newest turns within the limits, at least one."""

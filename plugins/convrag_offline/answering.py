@@ -15,9 +15,10 @@ times as many words disturb the question no more, and more of the right ones are
 Which words: those that the conversation is about. A word is one of them if it was said twice, by whomever: in a
 question and in its answer, or in two exchanges. A sentence that is repeated literally counts once, since an assistant
 that quotes the same passage again confirms nothing. An exchange without an answer cannot repeat its question's words,
-so these count at once. A mention weighs half of one in the next exchange, and rare words of the corpus weigh more
-(idf); words that no passage has are left out, since they find nothing. The added words stand in the order in which they
-were said.
+so these count at once. A mention weighs half of one in the next exchange; but what the first question names, since the
+conversation is about it, never weighs less than a mention in the last one. Rare words of the corpus weigh more (idf);
+words that no passage has are left out, since they find nothing. The added words stand in the order in which they were
+said.
 """
 
 import re
@@ -115,6 +116,9 @@ def _find_candidates(history: History) -> dict[str, _Candidate]:
                 candidate = found.setdefault(stem, _Candidate(text, (-age, part, position)))
                 candidate.weight += DECAY**age
                 candidate.mentions += 1 if exchange.get("assistant") else 2
+    for word in find_content_words(history[0].get("user") or "") if history else ():
+        if topic := found.get(word.stem):
+            topic.weight = max(topic.weight, 1.0)
     return found
 
 

@@ -137,9 +137,7 @@ class QuestionsTask(Task):
         dataset = wiring.get("dataset")
         outlines = {domain: Outline(Corpus(dataset, domain, wiring.store)) for domain in dataset.domains()}
         if not any(outline.documents for outline in outlines.values()):
-            raise ConfigError(
-                f"there is nothing to ask about: no passage of this data set has {MIN_WORDS} words of prose"
-            )
+            raise ConfigError(f"there is nothing to ask about: no passage of this data set has {MIN_WORDS} words")
         return outlines
 
     def _write_conversations(

@@ -136,6 +136,13 @@ def test_recent_words_win_and_stand_in_the_order_in_which_they_were_said() -> No
     assert find_missing_words("Is it heavy and dangerous?", history, DocumentFrequencies()) == ["Laika", "mongrel"]
 
 
+def test_what_the_first_question_names_is_not_forgotten() -> None:
+    """Issue 52: the topic was named several turns before, and others were touched since."""
+    questions = ("Who was Laika?", "Are dogs bold?", "Are rockets loud?", "Is Earth big?")
+    history = [exchange(each) for each in questions]
+    assert find_missing_words("Why?", history, DocumentFrequencies()) == ["Laika", "Earth", "big"]
+
+
 def test_rare_words_win_and_words_that_no_passage_has_are_of_no_use() -> None:
     history = [exchange("Is zeppelin gas hydrogen?", "Zeppelin gas is hydrogen.")]
     known = DocumentFrequencies({"gas": 90, "hydrogen": 2}, 100)

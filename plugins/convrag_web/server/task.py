@@ -75,9 +75,7 @@ class ServeTask(Task):
 
     def __post_init__(self) -> None:
         if self.public_url and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", self.public_url):
-            raise ConfigError(
-                f"task.public_url={self.public_url}: it must be an address such as https://chat.example.org"
-            )
+            raise ConfigError(f"task.public_url={self.public_url}: give an address such as https://chat.example.org")
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until told to end."""
