@@ -3,7 +3,7 @@
 import inspect
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from convrag.api.errors import ConfigError
@@ -81,7 +81,8 @@ def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:
     """
     where = f"{cls.__name__}.__init__"
     try:
-        hints = get_type_hints(cls.__init__, include_extras=True)
+        made = is_dataclass(cls) and cls.__init__.__code__.co_filename == "<string>"  # fields may be of other modules
+        hints = get_type_hints(cls if made else cls.__init__, include_extras=True)
     except NameError as error:
         raise ConfigError(f"{where} has an annotation that is not imported: {error}") from error
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -118,7 +118,7 @@ class Decision:
 
     def trace(self) -> dict[str, Any]:
         """What a record holds of it."""
-        names = ("outcome", "level", "signals", "found", "missing", "choices", "read_as")
+        names = ("outcome", "level", "signals", "found", "missing", "choices", "read_as", "unfound")
         row = {name: getattr(self, name) for name in names}
         row |= {name: list(row[name]) for name in ("found", "missing", "choices")}
         if self.verdict:
@@ -239,7 +239,8 @@ class Decider:
         frequencies = DocumentFrequencies()
         if self.by_rules and self.dataset is not None and self.store is not None:
             frequencies = count_document_frequencies(self.dataset, self.store)
-        asked = read_question(text, question.standalone, frequencies)
+        last = question.history[-1].question if question.history else ""
+        asked = read_question(text, question.standalone, frequencies, before=last)
         passages = {item.passage.id: item.passage for item in evidence.items}
         matches: dict[str, list[MatchedSentence]] = {}
         if self.by_rules:

@@ -31,6 +31,9 @@ _QUANTITY = re.compile(
     r"|\bwie (?:viel\w*|lange|oft|hoch|groß|weit|alt|teuer)\b|\bwann\b|多少钱?|多久|几[天次点个月年岁]|什么时候|何时",
     re.IGNORECASE,
 )
+_GOES_ON = re.compile(
+    r"(?:and|or|what about|how about|und|oder|et|y)\b(?! (?:who|where|why|which|what|is|are|do)\b)", re.I
+)
 _NUMBER = re.compile(
     r"\d|[一二两三四五六七八九十百千半]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
     r"million|half|twice|once|every|daily|weekly|monthly|yearly|hourly|always|never|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
@@ -120,7 +123,9 @@ class MatchedSentence(NamedTuple):
         return self._replace(own=self.own / 2, share=self.share / 2)
 
 
-def read_question(question: str, standalone: str, frequencies: DocumentFrequencies, *, trusted: bool = False) -> Asked:
+def read_question(
+    question: str, standalone: str, frequencies: DocumentFrequencies, *, before: str = "", trusted: bool = False
+) -> Asked:
     """Read what a question asks about: its own words, and with half of their weight those that its rewrite adds.
 
     Rules that rewrite add words that the question may mean: all of them count half as much as its own do, at most, and
@@ -131,6 +136,7 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
         question: as it was asked.
         standalone: its rewrite; may be empty.
         frequencies: tell rare words from common ones.
+        before: the last question, which "And abroad?" asks again of something else.
         trusted: whether a model rewrote it.
     """
     plain = _QUANTITY.sub(" ", question)
@@ -143,7 +149,8 @@ def read_question(question: str, standalone: str, frequencies: DocumentFrequenci
     asked, context = (add_weights(stems, weights) for stems in (own, added))
     kept = 1.0 if trusted else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
     halved = {stem: weight * (1 if stem in own else kept) for stem, weight in weights.items()}
-    return Asked(halved, own | added if trusted else own, plain != question)
+    quantity = plain != question or bool(_GOES_ON.match(question) and _QUANTITY.search(before))
+    return Asked(halved, own | added if trusted else own, quantity)
 
 
 def split_question(text: str) -> list[str]:

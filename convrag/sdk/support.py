@@ -67,6 +67,11 @@ def judge_sentences(answer: str, passages: Sequence[str], question: str = "") ->
     return found
 
 
+def read_claims(record: TurnRecord) -> str:
+    """Read what an answer claims: all but what is said of the parts of a question that were not found."""
+    return record.answer.text.removesuffix(record.trace.get("generator", {}).get("decision", {}).get("unfound", ""))
+
+
 def find_unsupported(record: TurnRecord) -> list[tuple[int, int]]:
     """Find the (start, end) of each sentence of a turn's answer that its evidence does not support.
 
@@ -75,7 +80,7 @@ def find_unsupported(record: TurnRecord) -> list[tuple[int, int]]:
     passages = [item.passage.content or item.text for item in record.evidence.items]
     if not passages or record.trace.get("generator", {}).get("outcome") == "unanswerable":
         return []
-    judged = judge_sentences(record.answer.text, passages, record.original_query)
+    judged = judge_sentences(read_claims(record), passages, record.original_query)
     return [(each.start, each.end) for each in judged if not each.supported]
 
 

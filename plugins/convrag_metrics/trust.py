@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import Dataset, Measurement, Metrics, Report, TurnRecord
 from convrag.sdk.answers import References, lacks_part
-from convrag.sdk.support import LIBRARIES, SentenceSupport, judge_sentences, measure_coverage
+from convrag.sdk.support import LIBRARIES, SentenceSupport, judge_sentences, measure_coverage, read_claims
 from convrag_metrics.idk import ANSWERABILITY, UNANSWERABLE, detect_idk_answer, withholds_answer
 
 _MEASURES = ("faithfulness", "faithfulness_cited", "completeness", "appropriateness", "refusal", "unsupported")
@@ -59,7 +59,7 @@ class TrustMetrics(Metrics):
         return Measurement(measured, report=_report(len(measured), left_out))
 
     def _measure_turn(self, record: TurnRecord, passages: list[str], earlier: list[str]) -> dict[str, float]:
-        answer, question, idk = record.answer.text, record.original_query, detect_idk_answer(record)
+        answer, question, idk = read_claims(record), record.original_query, detect_idk_answer(record)
         refusal = {"refusal": {"yes": 1.0, "partly": 0.5}.get(idk, 0.0)}
         label = self.references.find_label(record, ANSWERABILITY)
         if label in UNANSWERABLE and withholds_answer(label, idk):

@@ -168,7 +168,9 @@ def answer(
     parts = split_question(question)
     quotes: dict[str, str] = {}
     for part in parts:
-        asked = read_question(part, meant if len(parts) == 1 else "", frequencies, trusted=not standalone)
+        whole = meant if len(parts) == 1 else ""
+        before = history[-1]["user"] if history else ""
+        asked = read_question(part, whole, frequencies, before=before, trusted=not standalone)
         matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
         chosen = choose_sentences(rank_sentences(matches, texts), asked)[: 2 if len(parts) == 1 else 1]
         enough = least if len(parts) == 1 else max(least, MIN_SHARE)

@@ -7,11 +7,12 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Store, operational
+from convrag import ConfigError, Hit, Passage, operational
 from convrag.sdk.secrets import redact, redact_address
 from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever, describe_passage
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _URL = "PGVECTOR_URL"
 
 
+@dataclass(kw_only=True, eq=False)
 class PgvectorRetriever(VectorDatabaseRetriever):
     """Search by meaning in PostgreSQL with the extension vector (pgvector), with any embedder.
 
@@ -45,23 +47,16 @@ class PgvectorRetriever(VectorDatabaseRetriever):
     requires: ClassVar = {"pgvector": "convrag[pgvector]", "psycopg": "convrag[pgvector]"}
     env_vars = (_URL,)
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        embedder: Embedder,
-        store: Store,
-        vectors: Literal["exact", "hnsw"] = "exact",
-        m: Annotated[int, Interval(ge=2, le=100)] = 16,
-        ef_construction: Annotated[int, Interval(ge=4, le=1000)] = 64,
-        ef_search: Annotated[int, Interval(ge=1, le=1000)] = 40,
-        prefix: Annotated[str, operational] = "convrag",
-        batch_size: Annotated[int, operational, Ge(1)] = 1024,
-    ) -> None:
-        graph = f"m = {m}, ef_construction = {ef_construction}" if vectors == "hnsw" else ""
-        super().__init__(dataset, embedder, store, prefix, batch_size, graph)
-        self._graph = graph
-        self.ef_search = ef_search
+    vectors: Literal["exact", "hnsw"] = "exact"
+    m: Annotated[int, Interval(ge=2, le=100)] = 16
+    ef_construction: Annotated[int, Interval(ge=4, le=1000)] = 64
+    ef_search: Annotated[int, Interval(ge=1, le=1000)] = 40
+    batch_size: Annotated[int, operational, Ge(1)] = 1024
+
+    @property
+    def index_settings(self) -> str:
+        """The parameters of a graph, in SQL; empty without one."""
+        return f"m = {self.m}, ef_construction = {self.ef_construction}" if self.vectors == "hnsw" else ""
 
     def check(self) -> Iterator[str]:
         if not os.environ.get(_URL):
@@ -71,7 +66,7 @@ class PgvectorRetriever(VectorDatabaseRetriever):
         return [redact_address(url)] if (url := os.environ.get(_URL)) else []
 
     def open_database(self) -> VectorDatabase:
-        return Pgvector(os.environ.get(_URL, ""), self._graph, self.ef_search)
+        return Pgvector(os.environ.get(_URL, ""), self.index_settings, self.ef_search)
 
 
 _ADVICE = (

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from uuid import UUID
@@ -13,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from annotated_types import Ge
 
-from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Store, operational
+from convrag import ConfigError, Hit, Passage, operational
 from convrag.sdk.identity import digest
 from convrag.sdk.secrets import redact, redact_address
 from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever, describe_passage
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@dataclass(kw_only=True, eq=False)
 class QdrantRetriever(VectorDatabaseRetriever):
     """Search by meaning in Qdrant, with any embedder: in a folder of the store, or on a server.
 
@@ -47,31 +49,23 @@ class QdrantRetriever(VectorDatabaseRetriever):
     requires: ClassVar = {"qdrant_client": "convrag[qdrant]"}
     env_vars = ("QDRANT_URL", "QDRANT_API_KEY")
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        embedder: Embedder,
-        store: Store,
-        vectors: Literal["exact", "hnsw"] = "exact",
-        m: Annotated[int, Ge(2)] = 16,
-        ef_construction: Annotated[int, Ge(4)] = 100,
-        ef_search: Annotated[int, Ge(1)] | None = None,
-        prefix: Annotated[str, operational] = "convrag",
-        batch_size: Annotated[int, operational, Ge(1)] = 256,
-        timeout: Annotated[int, operational, Ge(1)] = 60,
-    ) -> None:
-        graph = {"m": m, "ef_construct": ef_construction} if vectors == "hnsw" else {"m": 0}
-        super().__init__(dataset, embedder, store, prefix, batch_size, graph)
-        self._graph = graph
-        self._search = {"exact": False, "hnsw_ef": ef_search} if vectors == "hnsw" else {"exact": True}
-        self.timeout = timeout
+    vectors: Literal["exact", "hnsw"] = "exact"
+    m: Annotated[int, Ge(2)] = 16
+    ef_construction: Annotated[int, Ge(4)] = 100
+    ef_search: Annotated[int, Ge(1)] | None = None
+    timeout: Annotated[int, operational, Ge(1)] = 60
+
+    @property
+    def index_settings(self) -> dict[str, int]:
+        """The parameters of a graph, of none where `m` is 0."""
+        return {"m": self.m, "ef_construct": self.ef_construction} if self.vectors == "hnsw" else {"m": 0}
 
     def endpoints(self) -> Sequence[str]:
         return [redact_address(url)] if (url := os.environ.get("QDRANT_URL")) else []
 
     def open_database(self) -> VectorDatabase:
-        return Qdrant(self.store.path / "qdrant", self._graph, self._search, self.timeout)
+        search = {"exact": False, "hnsw_ef": self.ef_search} if self.vectors == "hnsw" else {"exact": True}
+        return Qdrant(self.store.path / "qdrant", self.index_settings, search, self.timeout)
 
 
 _embedded: WeakValueDictionary[Path, Any] = WeakValueDictionary()

@@ -6,12 +6,15 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store
+from annotated_types import Ge
+
+from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store, operational
 from convrag.sdk.corpus import PassageSource, serve_passages
 from convrag.sdk.identity import digest
 from convrag.sdk.progress import count_parts
@@ -85,6 +88,7 @@ class _Names(NamedTuple):
     table: str
 
 
+@dataclass(kw_only=True, eq=False)
 class VectorDatabaseRetriever(Retriever):
     """Search in a vector database of any kind.
 
@@ -94,23 +98,26 @@ class VectorDatabaseRetriever(Retriever):
         store: whose locks keep two commands from building one table at the same time.
         prefix: the beginning of each table's name.
         batch_size: passages that are embedded and sent at once, and lost when the process is killed.
-        index_settings: what else decides how a table is built.
     """
 
-    def __init__(
-        self, dataset: Dataset, embedder: Embedder, store: Store, prefix: str, batch_size: int, index_settings: Any
-    ) -> None:
-        if not re.fullmatch("[a-z][a-z0-9_]{0,9}", prefix):
-            raise ConfigError(f"retriever.prefix={prefix!r}: take up to ten lower-case letters, digits and underscores")
-        self.dataset = dataset
-        self.embedder = embedder
-        self.store = store
-        self.prefix = prefix
-        self.batch_size = batch_size
-        self._index_settings = index_settings
+    dataset: Dataset
+    embedder: Embedder
+    store: Store
+    prefix: Annotated[str, operational] = "convrag"
+    batch_size: Annotated[int, operational, Ge(1)] = 256
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z][a-z0-9_]{0,9}", self.prefix):
+            text = "take up to ten lower-case letters, digits and underscores"
+            raise ConfigError(f"retriever.prefix={self.prefix!r}: {text}")
         self._own = uuid4().hex  # an embedder that was built by hand has nothing to share a table by
         self._lock = threading.Lock()
         self._ready: dict[str, str] = {}
+
+    @property
+    @abstractmethod
+    def index_settings(self) -> Any:
+        """What else decides how a table is built."""
 
     @abstractmethod
     def open_database(self) -> VectorDatabase:
@@ -146,7 +153,7 @@ class VectorDatabaseRetriever(Retriever):
         """
         embedder = self.embedder.fingerprint or self._own
         corpus = self.dataset.corpus_fingerprint(domain)
-        series = [self.dataset.series or corpus, domain, self.embedder.series or embedder, self._index_settings]
+        series = [self.dataset.series or corpus, domain, self.embedder.series or embedder, self.index_settings]
         readable = re.sub(r"[^a-z0-9]+", "_", domain.lower())[:16]
         alias = f"{self.prefix}_{readable}_{digest([_LAYOUT, series])[:16]}"
         return _Names(alias, f"{alias}_{digest([embedder, corpus])[:16]}")
