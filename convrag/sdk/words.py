@@ -45,6 +45,9 @@ GRAMMAR_WORDS = _LISTS.pop("english grammar")
 LUCENE_WORDS = _LISTS.pop("english lucene")
 """The stop words of Lucene's English analyzer."""
 
+MEASURES = _LISTS.pop("english measures")
+"""What only asks behind "how": "long" in "how long"."""
+
 LANGUAGES = tuple(_LISTS)
 """The languages whose stop words are known; English first."""
 
@@ -87,7 +90,13 @@ def find_words(text: str, language: str = "") -> Iterator[Word]:
 def find_content_words(text: str, language: str = "") -> list[Word]:
     """The words of a text that tell what it is about, in order: those of `find_words` that are no stop words."""
     language = language or tell_language(text)
-    return [word for word in find_words(text, language) if is_content_word(word.text, language)]
+    words = [*find_words(text, language)]
+    pairs = zip(["", *(word.text for word in words)], words, strict=False)
+    return [word for last, word in pairs if is_content_word(word.text, language) and not _only_asks(last, word.text)]
+
+
+def _only_asks(last: str, word: str) -> bool:
+    return word.lower() in MEASURES and last.lower() == "how"
 
 
 @lru_cache(2048)
@@ -278,7 +287,8 @@ class Analysis:
         if self.stop_words == "auto" and (question or len(self.languages) > 1):
             among = LANGUAGES if question else self.languages
             stop_words = _LISTS.get(_tell_language(tokens, among, self.languages[0]), ())
-            tokens = [token for token in tokens if token not in stop_words]
+            pairs = zip(["", *tokens], tokens, strict=False)
+            tokens = [each for last, each in pairs if each not in stop_words and not _only_asks(last, each)]
         return tokens
 
     def find_terms(self, tokens: Iterable[str]) -> list[tuple[str, ...]]:

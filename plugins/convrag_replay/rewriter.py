@@ -30,9 +30,7 @@ class ReplayRewriter(Rewriter):
 
     def __init__(self, *, dataset: Dataset, path: Path | None = None, kind: str | None = None) -> None:
         if path is not None and kind is not None:
-            raise ConfigError(
-                "rewriter.path is a file of rewrites, rewriter.kind takes the data set's: keep one of them"
-            )
+            raise ConfigError("rewriter.path is a file of rewrites, rewriter.kind the data set's: keep one of them")
         self.path = path
         self.kind = kind
         self.dataset = dataset

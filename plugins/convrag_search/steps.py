@@ -90,9 +90,7 @@ _TOOL = {
         "description": "Searches the documents, and returns the passages that fit a query best.",
         "parameters": {
             "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "What to search for, as a question or in words."}
-            },
+            "properties": {"query": {"type": "string", "description": "What to search for: a question, or words."}},
             "required": ["query"],
         },
     },

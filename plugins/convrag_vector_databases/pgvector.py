@@ -169,10 +169,8 @@ class Pgvector(VectorDatabase):
             said = " ".join(str(error).split()).rstrip(".")
             is_lost = isinstance(error, psycopg.OperationalError)
             unreachable = "See that the server runs, and can be reached from this machine"
-            advice = next((advice for sign, advice in _ADVICE if sign in said), unreachable if is_lost else "")
+            tip = next((advice for sign, advice in _ADVICE if sign in said), unreachable if is_lost else "")
             place = f"{_URL}={redact_address(self._url)}"
             password = psycopg.conninfo.conninfo_to_dict(self._url).get("password") or ""
             said = redact(said, *filter(None, [str(password)]))
-            raise ConfigError(
-                f"retriever=pgvector: {place} cannot be used: {said}.{advice and f' {advice}.'}"
-            ) from None
+            raise ConfigError(f"retriever=pgvector: {place} cannot be used: {said}.{tip and f' {tip}.'}") from None
