@@ -19,10 +19,12 @@
 * `llm_rewriter`: the base of rewriters that ask an LLM once, and follow-up questions that it suggests.
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
-* `sentences`: the sentences of texts of any script and what they do, also shortened by whole clauses.
+* `sentences`: the sentences of texts of any script, also shortened by whole clauses.
+* `statements`: what sentences do: they state something, they ask, or neither.
 * `spelling`: the word that a misspelt one stands for.
 * `frequencies`: in how many passages each word is, and what a question's words weigh.
 * `matching`: how much of what a question asks the sentences of passages say.
+* `quoting`: which of those are quoted, and how they look there.
 * `deciding`: whether a question is answered, refused or asked back, from named signals.
 * `asking`: what a question leaves open, the choices that passages offer, and what a reply to them means.
 * `verdicts`: a model's decision in the same reply as its answer.

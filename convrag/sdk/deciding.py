@@ -26,14 +26,13 @@ from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_docu
 from convrag.sdk.matching import (
     Asked,
     MatchedSentence,
-    adds_words,
     find_matching_stems,
     match_sentences,
-    rank_sentences,
     read_question,
     split_question,
 )
 from convrag.sdk.printable import format_line
+from convrag.sdk.quoting import adds_words, rank_sentences
 from convrag.sdk.sentences import get_first_sentence, remove_citations
 from convrag.sdk.transcript import name_passage
 from convrag.sdk.words import UNSPACED, find_content_words, find_stems, tell_language

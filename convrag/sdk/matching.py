@@ -1,13 +1,12 @@
 """How much of what a question asks the sentences of passages say, by words in common."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import islice
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from convrag.sdk.asking import refers_back
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
-from convrag.sdk.sentences import classify_sentences, ends_in_question, remove_citations
+from convrag.sdk.statements import classify_sentences, ends_in_question
 from convrag.sdk.words import (
     MEASURES,
     STOP_WORDS,
@@ -47,6 +46,9 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a sentence that says where something is said, and not what."""
+
+_ADDRESS = re.compile(r"(?<=\])\([^()\s]*\)|https?://\S+")
+_ITEM = re.compile(r"(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s+")
 
 OWN = 0.25
 """What the words of a sentence itself count beside the same words in its context."""
@@ -249,66 +251,3 @@ _COMPOUNDING = ("danish", "dutch", "finnish", "german", "hungarian", "norwegian"
 """Languages that write compounds as one word."""
 _PART = 5
 """The fewest letters by which a part of a compound is known: "Urlaub" in "Urlaubstage"."""
-
-
-GAIN = 0.1
-"""The least share of the question's weight that a further sentence adds to those before it."""
-
-_SUPERSEDED = re.compile(
-    r"\b(?:superseded|replaced by|obsolete|outdated|withdrawn|no longer (?:valid|in force)|ersetzt durch|veraltet)\b",
-    re.IGNORECASE,
-)
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_ITEM = re.compile(r"(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s+")
-_BULLET = re.compile(rf"^(?:{_ITEM.pattern}|#{{1,6}}\s+)")
-_ADDRESS = re.compile(r"(?<=\])\([^()\s]*\)|https?://\S+")
-_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
-_FURTHER_ITEM = re.compile(r"[.;,]?\s*\n[ \t]*(?:[-*+•◦▪‣–]|\d{1,3}[.)])[ \t]+")
-_FIRST_ITEM = re.compile(rf":{_FURTHER_ITEM.pattern}")
-
-
-def rank_sentences(
-    matches: Mapping[str, Sequence[MatchedSentence]], texts: Mapping[str, str], doubtful: Set[str] = frozenset()
-) -> list[tuple[str, MatchedSentence]]:
-    """Rank the sentences that say something of what is asked.
-
-    Of those that match in the same words in passages of different years, the newest are left. What is superseded or
-    doubtful counts half.
-
-    Args:
-        matches: key of a passage -> its sentences.
-        texts: key of a passage -> all that names its year: title and text.
-        doubtful: keys of passages that may speak of something else.
-
-    Returns:
-        Keys and sentences, the best first.
-    """
-    years = {key: max(map(int, _YEAR.findall(text)), default=0) for key, text in texts.items()}
-    old = {key for key, text in texts.items() if _SUPERSEDED.search(text)}
-
-    def rate(each: tuple[str, MatchedSentence]) -> tuple[float, int]:
-        key, match = each
-        return -match.rate * (0.5 if key in old else 1.0), -years[key]
-
-    found = ((key, each.halve() if key in doubtful else each) for key, several in matches.items() for each in several)
-    ranked = sorted((each for each in found if each[1].share > 0), key=rate)
-    newest: dict[frozenset[str], int] = {}
-    return [(key, match) for key, match in ranked if not 0 < years[key] < newest.setdefault(match.stems, years[key])]
-
-
-def choose_sentences(ranked: Sequence[tuple[str, MatchedSentence]], asked: Asked) -> list[tuple[str, MatchedSentence]]:
-    """Choose of ranked sentences the best, and the next that adds to it, if any does."""
-    weights = asked.own_weights or asked.weights
-    adding = (each for each in ranked[1:] if adds_words(ranked[0][1].stems, each[1].stems, weights))
-    return [*ranked[:1], *islice(adding, 1)]
-
-
-def adds_words(known: Set[str], stems: Set[str], weights: Mapping[str, float]) -> bool:
-    """Whether stems add enough of what a question asks about to those that are known."""
-    return add_weights(stems - known, weights) >= GAIN * sum(weights.values())
-
-
-def clean_quote(text: str) -> str:
-    """Return a sentence as it is quoted: on one line, without citations, the marks of a list, a heading and code."""
-    listed = _FURTHER_ITEM.sub("; ", _FIRST_ITEM.sub(": ", _FENCE.sub(" ", text)))
-    return _BULLET.sub("", " ".join(remove_citations(listed).split()))

@@ -8,7 +8,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Literal
 
 # The lookbehind keeps the search from starting again at each space of a long row of spaces.
 _CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
@@ -49,7 +48,8 @@ _JOINS = re.compile(
     re.IGNORECASE,
 )
 """The end of a line after which a sentence goes on."""
-_FIELD = re.compile(r"[^:;\n]{1,80}: ")
+FIELD = re.compile(r"[^:;\n]{1,80}: ")
+"""The name of a field at the beginning of a line: "item: laptop"."""
 _NEAR, _NARROWEST, _WIDEST = 400, 40, 160  # characters: of lines that are compared; lines of wrapped text
 
 
@@ -125,7 +125,7 @@ def _ends_line(text: str, begin: int, mark: int, place: int, end: int) -> bool:
     before = text[max(0, mark - _NEAR) : mark].rpartition("\n\n")[2].splitlines()
     after = text[place : min(place + _NEAR, end)].partition("\n\n")[0].splitlines()
     line, following = before[-1], after[0].lstrip()
-    if line.lstrip().startswith(("#", "|", "`" * 3)) or (_FIELD.match(line) and _FIELD.match(following)):
+    if line.lstrip().startswith(("#", "|", "`" * 3)) or (FIELD.match(line) and FIELD.match(following)):
         return True
     goes_on = following[:1].islower() and not text[begin:mark].lstrip()[0].islower()
     if goes_on or following[:1] == "(" or _JOINS.search(line.rstrip()):
@@ -182,85 +182,6 @@ def remove_citations(text: str) -> str:
     return _CITATION.sub("", text)
 
 
-Kind = Literal["statement", "question", "other"]
-"""What a sentence does: it states something, it asks, or neither: a heading, the head of a table, a menu, code."""
-
-_ASKS = re.compile(r"[?？؟؛][\s\"'”’»)*_\]]*\Z")
-_MARKED = re.compile(r"[.!…。！।॥։።:;][\s\"'”’»)*_\]`\[\d,]*\Z")
-_LISTED = re.compile(r"\s*(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
-_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
-_CODE_BELOW = re.compile(
-    r"[ \t]*\n\s*?(?:(?:`{3}|~{3})[^\n]*\n\s*|\n(?=(?:[ ]{2,}|\t)(?!\s*(?:[-*+•]|\d+[.)])\s)))"
-    r"(?:(?!\s*(?:`{3}|~{3}))[^\n]*\S(?:\n|\Z)){1,2}"
-)
-_LIST_BELOW = re.compile(r"(?:\s*\n[ \t]*(?:[-*+•◦▪‣–]|\d{1,3}[.)])[ \t][^\n]*(?:\n[ \t]+[^\s*+•◦▪‣–-][^\n]*)*)+")
-SHORT_LIST = 200
-"""Characters of a list that is a part of the line above it."""
-_LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+|</?[a-zA-Z]\w*>")
-_RULE = re.compile(r"(?:[\s|:=+*_`~-]*\n)+")
-_UNDERLINE = re.compile(r"\s*\n[ \t|+]*[:=~^-]{2}[-:=~^|+ \t]*(?:\n|\Z)")
-_NO_STATEMENT = re.compile(
-    r"""\s*(?:
-        \#{1,6}\s | >>> | >\s(?:import|from|[\w.]+\s?[=(]) | \$\s | /[/*] | </?\w+[\s>/] | \.\.\s | @\w+$
-        | (?:import|from|def|class|return|var|let|const|function|export|elif|sudo|npm|pip|git)\s (?!.*[.!]\s*$)
-        | (?:next|previous|prev|back|home|up|see\ also|contents|table\ of\ contents|menu|tags?|related)\s*[:»>|←→]
-        | [\w.\[\]"']+\s*[-+*/:]?=[^=] | [\w.]+\(.*\)\s*[;{]?$
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_DEFINES = re.compile(r"(?:[^\s#|]+\s){1,4}[–—-]\s(?:[^\s–—-]\S*(?:\s|\Z)){3,}\Z")
-"""A term and what it means, as a manual's first line has it: "tar — an archiving utility"."""
-_CODE = re.compile(r"[{}()\[\]<>;=$\\|]|->")
-_INLINE_CODE = re.compile(r"`[^`\n]*`")
-
-
-def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
-    """Yield the sentences of a passage with what they do: (start, end, kind).
-
-    A text of fewer than four words, or three with an end mark, states nothing; nor does a line that has neither an end
-    mark nor a verb, a digit or the bullet of a list. A line that ends with a colon, or a heading, states what the code
-    just below it does: two lines of that are part of it. So is a short list below a colon; above a long one it states
-    nothing.
-    """
-    fences = [found.span() for found in _FENCE.finditer(text)]
-    told = 0
-    for start, end in find_sentence_spans(text):
-        if start < told:
-            continue
-        start = next((last for first, last in fences if first <= start < last < end), start)  # a bracket ends the code
-        if rule := _RULE.match(text, start, end):
-            start = rule.end()
-        fenced = any(first <= start < last for first, last in fences)
-        kind: Kind = "other" if fenced else _classify(text[start:end], text[end : end + 200])
-        leads = not fenced and kind != "question" and (text[end - 1] == ":" or text.startswith("#", start))
-        leads = leads and not text.startswith(".. ", start)  # a directive of reStructuredText
-        if leads and (code := _CODE_BELOW.match(text, end)):
-            kind, end = "statement", code.end()
-        elif leads and kind == "statement" and (items := _LIST_BELOW.match(text, end)):
-            kind, end = ("statement", items.end()) if items.end() - end <= SHORT_LIST else ("other", end)
-        told = end
-        yield start, end, kind
-
-
-def ends_in_question(text: str) -> bool:
-    """Whether a text ends with a question mark."""
-    return bool(_ASKS.search(text))
-
-
-def _classify(sentence: str, following: str) -> Kind:
-    if ends_in_question(sentence):
-        return "question"
-    prose = _INLINE_CODE.sub("x", _LINK.sub("", remove_citations(sentence)))
-    marked, field = _MARKED.search(sentence), _FIELD.match(sentence)
-    words = max(len(prose.split()), len(_CJK.findall(prose)) // 2)
-    coded = _NO_STATEMENT.match(sentence) or len(_CODE.findall(prose)) > len(prose) / 15
-    if coded or words < (3 if marked or field else 4) or _UNDERLINE.match(following):
-        return "other"
-    told = marked or field or _LISTED.match(sentence) or _DEFINES.match(sentence) or _FINITE_VERB.search(prose)
-    return "statement" if told or re.search(r"\d", prose) else "other"
-
-
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _MARK = re.compile(r"[,;](?=\s)|\s+[-–—]+(?=\s)")
 _SUBORDINATE = re.compile(
@@ -276,11 +197,12 @@ _INTRODUCTION = re.compile(
     r"under|unless|unlike|until|when|where|whereas|whether|while|with|within|without)\b",
     re.IGNORECASE,
 )
-_FINITE_VERB = re.compile(
+FINITE_VERB = re.compile(
     r"\b(?:am|is|are|was|were|has|have|had|does|do|did|can|cannot|could|will|would|shall|should|may|might|must|became|"
     r"becomes|began|came|gave|gives|makes|made|means|said|says|took|went|won|wrote)\b|\w(?:n't|n’t)\b",
     re.IGNORECASE,
 )
+"""A verb by which an English clause is one."""
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("``", "''"))
 
 
@@ -332,12 +254,12 @@ def _ends_clause(mark: str, following: str, listed: bool) -> bool:
     if mark != ";" and _SUBORDINATE.match(following):
         return True
     joined = _ADVERSATIVE.match(following) or (not listed and _COORDINATE.match(following))
-    return bool(mark == ";" or joined) and _FINITE_VERB.search(following) is not None
+    return bool(mark == ";" or joined) and FINITE_VERB.search(following) is not None
 
 
 def _is_clause(text: str) -> bool:
     """Whether a text has a finite verb of its own: one more than its relative clauses need."""
-    return len(_FINITE_VERB.findall(text)) > len(_RELATIVE.findall(text))
+    return len(FINITE_VERB.findall(text)) > len(_RELATIVE.findall(text))
 
 
 def _is_closed(text: str) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
-from convrag.sdk.matching import clean_quote
 from convrag.sdk.prompts import complete_whole
+from convrag.sdk.quoting import clean_quote
 from convrag.sdk.sentences import get_first_sentence, shorten_by_clauses
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster

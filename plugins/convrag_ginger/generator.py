@@ -237,9 +237,7 @@ def describe_untagged(replies: int) -> str:
 
 def count_topic_words(traces: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """Word -> number of clusters that have it among the words of their topic, over the traces of the generator."""
-    return Counter(
-        word for trace in traces for cluster in trace.get("clusters", ()) for word in cluster.get("words", ())
-    )
+    return Counter(word for trace in traces for each in trace.get("clusters", ()) for word in each.get("words", ()))
 
 
 def rank_words(counts: Counter[str], most: int) -> list[tuple[str, int]]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
-from convrag.sdk.matching import clean_quote
 from convrag.sdk.prompts import add_complaint
+from convrag.sdk.quoting import clean_quote
 from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
 from convrag_ginger.attribution import measure_lexical_support
 

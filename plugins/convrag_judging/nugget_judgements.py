@@ -190,9 +190,7 @@ def _describe_left_out(numbers: Mapping[str, Any], min_nuggets: int) -> str:
         NOT_JUDGED: "have no judgement",
     }
     counts = numbers["left_out"]
-    named = [
-        f"{counts[each]} {what}" for each, what in reasons.items() if counts[each] or (each == FEW and min_nuggets)
-    ]
+    named = [f"{counts[each]} {why}" for each, why in reasons.items() if counts[each] or (each == FEW and min_nuggets)]
     total = f": {sum(counts.values())} of {numbers['turns']} turns left out"
     return f"{total}: {', '.join(named)}" if named else total
 

@@ -27,14 +27,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag.sdk.frequencies import DocumentFrequencies
-from convrag.sdk.matching import (
-    choose_sentences,
-    clean_quote,
-    match_sentences,
-    rank_sentences,
-    read_question,
-    split_question,
-)
+from convrag.sdk.matching import match_sentences, read_question, split_question
+from convrag.sdk.quoting import choose_sentences, clean_quote, rank_sentences
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
 

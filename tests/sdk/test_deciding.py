@@ -11,9 +11,10 @@ from convrag.api.types import Conversation, Evidence, EvidenceItem, Passage, Que
 from convrag.sdk.asking import is_courtesy
 from convrag.sdk.deciding import Decider, parse_level
 from convrag.sdk.frequencies import DocumentFrequencies
-from convrag.sdk.matching import choose_sentences, clean_quote, match_sentences, rank_sentences, read_question
-from convrag.sdk.sentences import classify_sentences
+from convrag.sdk.matching import match_sentences, read_question
+from convrag.sdk.quoting import choose_sentences, clean_quote, rank_sentences
 from convrag.sdk.spelling import find_nearest
+from convrag.sdk.statements import classify_sentences
 from convrag.sdk.support import find_unsupported
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
