@@ -18,13 +18,15 @@ class HybridRetriever(Retriever):
     Both retrievers get the weighted queries as they are, and each combines them in its own way. The candidates are the
     best `depth` of either. `fusion=linear` brings their scores to one scale, from 0 for the worst candidate of this
     query to 1 for the best, and adds them up; a passage that one of the retrievers did not find is scored by it all the
-    same, where it can (bm25 and dense do; for others it comes last). `fusion=rrf` goes by ranks alone: safer where
-    scores cannot be compared, worse where one of the retrievers is the weaker.
+    same, where it can (bm25 and dense do; for others it comes last). `fusion=adaptive` does so with weights that follow
+    from the two rankings of a query: one whose best passages stand out from the other candidates counts more.
+    `fusion=rrf` goes by ranks alone: safer where scores cannot be compared, worse where one retriever is the weaker.
 
     Args:
         lexical: searches by words; `retriever.lexical=...` chooses another.
         dense: searches by meaning; `retriever.dense=...` chooses another.
-        fusion: "linear" (weighted scores) or "rrf" (reciprocal ranks).
+        fusion: "linear" (weighted scores), "adaptive" (the same, each weight times 1 - the mean of the candidates'
+            scores from 0 to 1) or "rrf" (reciprocal ranks).
         weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest. Default: after Bruch et
             al. 2023, who give the dense scores 0.8 where nothing was tuned.
         rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, as in
@@ -34,7 +36,7 @@ class HybridRetriever(Retriever):
 
     lexical: Retriever = use("bm25")
     dense: Retriever = use("dense")
-    fusion: Literal["linear", "rrf"] = "linear"
+    fusion: Literal["linear", "adaptive", "rrf"] = "linear"
     weight: Annotated[float, Interval(ge=0, le=1)] = 0.2
     rrf_k: Annotated[int, Ge(0)] = 60
     depth: Annotated[int, Ge(1)] = 100
@@ -59,7 +61,12 @@ class HybridRetriever(Retriever):
         else:
             ranked = zip((self.lexical, self.dense), found, strict=True)
             scores = [score_candidates(retriever, queries, hits, passages, depth) for retriever, hits in ranked]
-            fused = add_scores(map(normalise_scores, scores), (self.weight, 1 - self.weight))
+            scaled = [*map(normalise_scores, scores)]
+            weights = [self.weight, 1 - self.weight]
+            if self.fusion == "adaptive":
+                means = [sum(each.values()) / (len(each) or 1) for each in scaled]
+                weights = [weight * (1 - mean) for weight, mean in zip(weights, means, strict=True)]
+            fused = add_scores(scaled, weights)
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[: max(k, 0)]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 

@@ -80,6 +80,14 @@ def test_a_fusion_by_hand() -> None:
     assert list(found) == ["b", "d", "a"]
 
 
+def test_adaptive_weights_by_hand() -> None:
+    """Means of the scaled scores: 1/4 by words (a stands out), 3/8 by meaning."""
+    lists = (Listed(a=9.0, b=3.0, c=3.0), Listed(b=0.9, d=0.7, a=0.5))
+    found = fused(*lists, fusion="adaptive", weight=0.25, depth=3, k=3)
+    assert found == pytest.approx({"b": 0.75 * 5 / 8, "d": 0.75 * 5 / 16, "a": 0.25 * 3 / 4})
+    assert fused(Listed(), Listed(), fusion="adaptive") == {}
+
+
 def test_a_short_list_says_that_the_rest_is_no_match() -> None:
     found = fused(Listed(a=9.0, b=6.0), Listed(b=0.9, d=0.7, a=0.5), weight=0.25, depth=3, k=3)
     # lexical: a 1, b 2/3, d 0, because 6 is not the least that a passage can have
