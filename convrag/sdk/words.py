@@ -287,8 +287,8 @@ class Analysis:
         if self.stop_words == "auto" and (question or len(self.languages) > 1):
             among = LANGUAGES if question else self.languages
             stop_words = _LISTS.get(_tell_language(tokens, among, self.languages[0]), ())
-            pairs = zip(["", *tokens], tokens, strict=False)
-            tokens = [each for last, each in pairs if each not in stop_words and not _only_asks(last, each)]
+            pairs = [pair for pair in zip(["", *tokens], tokens, strict=False) if pair[1] not in stop_words]
+            tokens = [each for last, each in pairs if not _only_asks(last, each)] or [each for _, each in pairs]
         return tokens
 
     def find_terms(self, tokens: Iterable[str]) -> list[tuple[str, ...]]:

@@ -31,7 +31,7 @@ def test_what_only_asks_behind_how_is_no_content_word() -> None:
     assert [word.text for word in find_content_words(asked)] == ["package", "name", "long", "list"]
     analysis = Analysis("auto", ("english",))
     assert analysis.split(asked, question=True) == ["packag", "name", "long", "list"]
-    assert analysis.split("How long is it?") == ["long"]  # of a passage in one language
+    assert analysis.split("How long is it?", question=True) == ["long"]  # there is nothing else to search for
 
 
 def test_numbers_names_and_compounds_are_words() -> None:
