@@ -8,7 +8,6 @@ from convrag.sdk.asking import refers_back
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.statements import classify_sentences, ends_in_question
 from convrag.sdk.words import (
-    MEASURES,
     STOP_WORDS,
     UNSPACED,
     find_content_words,
@@ -26,7 +25,7 @@ WITHOUT_NUMBER = 0.75
 """What is left of the share of a sentence that has no number, where the question asks for one."""
 
 _QUANTITY = re.compile(
-    rf"\bhow (?:{'|'.join(sorted(MEASURES))})\b"
+    r"\bhow (?:long|often|many|much|far|big|old|large|high|deep|fast|early|late|soon|tall|wide|heavy|expensive)\b"
     r"|\bwhen\b|\b(?:what|which) (?:time|year|day|date|month|age|number|price|percentage|version)\b"
     r"|\bwie (?:viel\w*|lange|oft|hoch|groß|weit|alt|teuer)\b|\bwann\b|多少钱?|多久|几[天次点个月年岁]|什么时候|何时",
     re.IGNORECASE,

@@ -45,9 +45,6 @@ GRAMMAR_WORDS = _LISTS.pop("english grammar")
 LUCENE_WORDS = _LISTS.pop("english lucene")
 """The stop words of Lucene's English analyzer."""
 
-MEASURES = _LISTS.pop("english measures")
-"""What only asks behind "how": "long" in "how long"."""
-
 LANGUAGES = tuple(_LISTS)
 """The languages whose stop words are known; English first."""
 
@@ -90,13 +87,7 @@ def find_words(text: str, language: str = "") -> Iterator[Word]:
 def find_content_words(text: str, language: str = "") -> list[Word]:
     """The words of a text that tell what it is about, in order: those of `find_words` that are no stop words."""
     language = language or tell_language(text)
-    words = [*find_words(text, language)]
-    pairs = zip(["", *(word.text for word in words)], words, strict=False)
-    return [word for last, word in pairs if is_content_word(word.text, language) and not _only_asks(last, word.text)]
-
-
-def _only_asks(last: str, word: str) -> bool:
-    return word.lower() in MEASURES and last.lower() == "how"
+    return [word for word in find_words(text, language) if is_content_word(word.text, language)]
 
 
 @lru_cache(2048)
@@ -287,8 +278,7 @@ class Analysis:
         if self.stop_words == "auto" and (question or len(self.languages) > 1):
             among = LANGUAGES if question else self.languages
             stop_words = _LISTS.get(_tell_language(tokens, among, self.languages[0]), ())
-            pairs = [pair for pair in zip(["", *tokens], tokens, strict=False) if pair[1] not in stop_words]
-            tokens = [each for last, each in pairs if not _only_asks(last, each)] or [each for _, each in pairs]
+            tokens = [token for token in tokens if token not in stop_words]
         return tokens
 
     def find_terms(self, tokens: Iterable[str]) -> list[tuple[str, ...]]:

@@ -98,8 +98,11 @@ def weigh_utterances(
     """
     aged = [(text, decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
     said = [(text, words, share) for text, share in aged if (words := split(text))]
-    weight *= (compute_vector_length(question) or 1.0) / (sum(share for _, _, share in said) or 1.0)
-    return [(text, words, weight * share / compute_vector_length(words)) for text, words, share in said]
+    total = sum(share for _, _, share in said)
+    length = compute_vector_length(question) or 1.0
+    return [
+        (text, words, weight * share / total * length / compute_vector_length(words)) for text, words, share in said
+    ]
 
 
 def compute_vector_length(words: Iterable[str]) -> float:

@@ -26,14 +26,6 @@ def test_content_words_keep_their_order_and_form() -> None:
     assert find_stems("A kettle, and kettles.") == {"kettl"}
 
 
-def test_what_only_asks_behind_how_is_no_content_word() -> None:
-    asked = "How long may a package name be, and how big a long list?"
-    assert [word.text for word in find_content_words(asked)] == ["package", "name", "long", "list"]
-    analysis = Analysis("auto", ("english",))
-    assert analysis.split(asked, question=True) == ["packag", "name", "long", "list"]
-    assert analysis.split("How long is it?", question=True) == ["long"]  # there is nothing else to search for
-
-
 def test_numbers_names_and_compounds_are_words() -> None:
     assert split_words("384,400 km, Jean-Paul’s 3.5 U.S. ends.") == (
         *["384,400", "km", "jean-paul's", "3.5", "u.s", "ends"],
