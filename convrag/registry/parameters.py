@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, locate_function
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
 
@@ -81,7 +81,7 @@ def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:
     """
     where = f"{cls.__name__}.__init__"
     try:
-        made = is_dataclass(cls) and cls.__init__.__code__.co_filename == "<string>"  # fields may be of other modules
+        made = is_dataclass(cls) and not locate_function(cls.__init__)  # its fields may be of other modules
         hints = get_type_hints(cls if made else cls.__init__, include_extras=True)
     except NameError as error:
         raise ConfigError(f"{where} has an annotation that is not imported: {error}") from error

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from convrag.sdk.asking import refers_back
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
+from convrag.sdk.sentences import BULLET
 from convrag.sdk.statements import classify_sentences, ends_in_question
 from convrag.sdk.words import (
     STOP_WORDS,
@@ -47,7 +48,7 @@ _POINTS = re.compile(
 """The beginning of a sentence that says where something is said, and not what."""
 
 _ADDRESS = re.compile(r"(?<=\])\([^()\s]*\)|https?://\S+")
-_ITEM = re.compile(r"(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s+")
+_ITEM = re.compile(rf"{BULLET}\s")
 
 OWN = 0.25
 """What the words of a sentence itself count beside the same words in its context."""

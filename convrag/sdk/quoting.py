@@ -6,7 +6,7 @@ from itertools import islice
 
 from convrag.sdk.frequencies import add_weights
 from convrag.sdk.matching import Asked, MatchedSentence
-from convrag.sdk.sentences import remove_citations
+from convrag.sdk.sentences import BULLET, remove_citations
 
 GAIN = 0.1
 """The least share of the question's weight that a further sentence adds to those before it."""
@@ -16,9 +16,9 @@ _SUPERSEDED = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_BULLET = re.compile(r"^(?:[-*+•◦▪‣–]|\d{1,3}[.)]|#{1,6})\s+")
+_MARK = re.compile(rf"^(?:{BULLET}|#{{1,6}})\s+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
-_FURTHER_ITEM = re.compile(r"[.;,]?\s*\n[ \t]*(?:[-*+•◦▪‣–]|\d{1,3}[.)])[ \t]+")
+_FURTHER_ITEM = re.compile(rf"[.;,]?\s*\n[ \t]*{BULLET}[ \t]+")
 _FIRST_ITEM = re.compile(rf":{_FURTHER_ITEM.pattern}")
 
 
@@ -66,4 +66,4 @@ def adds_words(known: Set[str], stems: Set[str], weights: Mapping[str, float]) -
 def clean_quote(text: str) -> str:
     """Return a sentence as it is quoted: on one line, without citations, the marks of a list, a heading and code."""
     listed = _FURTHER_ITEM.sub("; ", _FIRST_ITEM.sub(": ", _FENCE.sub(" ", text)))
-    return _BULLET.sub("", " ".join(remove_citations(listed).split()))
+    return _MARK.sub("", " ".join(remove_citations(listed).split()))

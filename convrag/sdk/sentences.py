@@ -48,6 +48,8 @@ _JOINS = re.compile(
     re.IGNORECASE,
 )
 """The end of a line after which a sentence goes on."""
+BULLET = r"(?:[-*+•◦▪‣–]|\d{1,3}[.)])"
+"""The mark of an item of a list, as a pattern."""
 FIELD = re.compile(r"[^:;\n]{1,80}: ")
 """The name of a field at the beginning of a line: "item: laptop"."""
 _NEAR, _NARROWEST, _WIDEST = 400, 40, 160  # characters: of lines that are compared; lines of wrapped text

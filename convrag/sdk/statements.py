@@ -4,21 +4,21 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from convrag.sdk.sentences import FIELD, FINITE_VERB, find_sentence_spans, remove_citations
+from convrag.sdk.sentences import BULLET, FIELD, FINITE_VERB, find_sentence_spans, remove_citations
 
 Kind = Literal["statement", "question", "other"]
 """What a sentence does: it states something, it asks, or neither: a heading, the head of a table, a menu, code."""
 
 _ASKS = re.compile(r"[?？؟؛][\s\"'”’»)*_\]]*\Z")
 _MARKED = re.compile(r"[.!…。！।॥։።:;][\s\"'”’»)*_\]`\[\d,]*\Z")
-_LISTED = re.compile(r"\s*(?:[-*+•◦▪‣–]|\d{1,3}[.)])\s")
+_LISTED = re.compile(rf"\s*{BULLET}\s")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
 _CODE_BELOW = re.compile(
     r"[ \t]*\n\s*?(?:(?:`{3}|~{3})[^\n]*\n\s*|\n(?=(?:[ ]{2,}|\t)(?!\s*(?:[-*+•]|\d+[.)])\s)))"
     r"(?:(?!\s*(?:`{3}|~{3}))[^\n]*\S(?:\n|\Z)){1,2}"
 )
-_LIST_BELOW = re.compile(r"(?:\s*\n[ \t]*(?:[-*+•◦▪‣–]|\d{1,3}[.)])[ \t][^\n]*(?:\n[ \t]+[^\s*+•◦▪‣–-][^\n]*)*)+")
+_LIST_BELOW = re.compile(rf"(?:\s*\n[ \t]*{BULLET}[ \t][^\n]*(?:\n[ \t]+[^\s*+•◦▪‣–-][^\n]*)*)+")
 SHORT_LIST = 200
 """Characters of a list that is a part of the line above it."""
 _LINK = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|<?https?://\S+|</?[a-zA-Z]\w*>")
