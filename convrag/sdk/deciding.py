@@ -26,6 +26,7 @@ from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_docu
 from convrag.sdk.matching import (
     Asked,
     MatchedSentence,
+    find_added,
     find_matching_stems,
     match_sentences,
     read_question,
@@ -251,12 +252,11 @@ class Decider:
         if len(choices := list_choices(passages.values(), found := find_open_reference(text, known))) > 1:
             noun = found
         signals, nearest = _compute_signals(asked, passages, matches, known, frequencies)
-        parts, unfound = split_question(text) if self.by_rules else [], []
+        parts, unfound, covered = split_question(text) if self.by_rules else [], [], []
         texts = {key: f"{each.name}\n{each.content}" for key, each in passages.items()}
         ranked = rank_sentences(matches, texts, elsewhere)
-        covered: list[float] = []  # of each part
         for part in parts if len(parts) > 1 else ():  # what answers one of them answers the question in part
-            of_part = read_question(part, "", frequencies)
+            of_part = read_question(part, find_added(text, question.standalone), frequencies)
             matched = {key: match_sentences(of_part, each.text, each.title) for key, each in passages.items()}
             other, its_nearest = _compute_signals(of_part, passages, matched, known, frequencies)
             covered.append(other["covered"])

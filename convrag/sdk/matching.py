@@ -166,6 +166,12 @@ def split_question(text: str) -> list[str]:
     return [parts[0], *(f"{part} ({parts[0]})" if refers_back(part) else part for part in parts[1:])]
 
 
+def find_added(question: str, standalone: str) -> str:
+    """Find the words that a rewrite adds to a question: each of its parts is meant with them."""
+    own = question.split()
+    return " ".join(word for word in standalone.split() if word not in own)
+
+
 def _join_pieces(stems: Iterable[str], frequencies: DocumentFrequencies) -> set[str]:
     """The words that the corpus has for these.
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag.sdk.frequencies import DocumentFrequencies
-from convrag.sdk.matching import match_sentences, read_question, split_question
+from convrag.sdk.matching import find_added, match_sentences, read_question, split_question
 from convrag.sdk.quoting import choose_sentences, clean_quote, rank_sentences
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
@@ -159,12 +159,11 @@ def answer(
     meant = standalone or " ".join([question, *find_missing_words(question, history, frequencies)])
     passages = {str(item["number"]): item for item in _follow_hints(evidence, earlier_evidence)}
     texts = {number: f"{item.get('title', '')}\n{item['text']}" for number, item in passages.items()}
-    parts = split_question(question)
+    parts, added = split_question(question), find_added(question, meant)
+    before = history[-1]["user"] if history else ""
     quotes: dict[str, str] = {}
     for part in parts:
-        whole = meant if len(parts) == 1 else ""
-        before = history[-1]["user"] if history else ""
-        asked = read_question(part, whole, frequencies, before=before, trusted=not standalone)
+        asked = read_question(part, added, frequencies, before=before, trusted=not standalone)
         matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
         chosen = choose_sentences(rank_sentences(matches, texts), asked)[: 2 if len(parts) == 1 else 1]
         enough = least if len(parts) == 1 else max(least, MIN_SHARE)

@@ -15,7 +15,7 @@ from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
 from convrag_offline import lsa_model as lsa_model_module
-from convrag_offline.answering import NOT_FOUND, find_missing_words, rewrite
+from convrag_offline.answering import NOT_FOUND, answer, find_missing_words, rewrite
 from convrag_offline.embedders import LsaEmbedder, WordsEmbedder
 from convrag_offline.extractive import ExtractiveLLM
 
@@ -214,6 +214,17 @@ def test_a_reference_back_is_followed(llm: ExtractiveLLM) -> None:
 def test_quotes_hold_no_citations_of_others_and_no_headings(llm: ExtractiveLLM) -> None:
     passage = "Moon distance\nThe distance to the Moon [12] varies over\ta month.[3, 4] It is measured by laser."
     assert answering(llm, "Moon distance?", passage) == "The distance to the Moon varies over a month. [1]"
+
+
+def test_each_part_of_a_question_is_asked_in_its_conversation() -> None:
+    passages = [
+        {"number": 1, "text": "The bottle holds 9 litres."},
+        {"number": 2, "text": "The kettle holds 2 litres."},
+    ]
+    history = [exchange("Who bought the kettle?", "Ann bought the kettle.")]
+    question = "How many litres does it hold, and how many cups does it fill?"
+    found = answer(question, history, passages, DocumentFrequencies(), standalone=f"{question} kettle")
+    assert found == "The kettle holds 2 litres. [2]"
 
 
 def test_a_repeated_sentence_is_quoted_once(llm: ExtractiveLLM) -> None:
