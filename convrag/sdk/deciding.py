@@ -66,6 +66,9 @@ UNCLEAR = 0.5
 NEUTRAL = 0.3
 """The signal `source` where the corpus has too few documents, or passages of each, to tell anything."""
 
+UNKNOWN = 0.4
+"""The share of a question's words that no passage has: with more, one document of all passages is no good sign."""
+
 
 def parse_level(name: str) -> float:
     """Parse a level: one of LEVELS, or a number from 0 to 1. Raises ConfigError."""
@@ -312,6 +315,8 @@ def _compute_signals(
     sources = Counter(find_source(each) for each in passages.values())
     telling = frequencies.sources >= 4 * len(passages) and frequencies.passages >= 2 * frequencies.sources
     source = max(sources.values()) / len(passages) if telling and passages else NEUTRAL
+    if add_weights(own.keys() - frequencies.counts.keys(), own) > UNKNOWN * total and frequencies.counts:
+        source = min(source, NEUTRAL)
     covered = max(shares.values(), default=0.0)  # what is asked need not stand in one sentence
     signals = {"confidence": ((covered + first) / 2 + source) / 2, "sentence": sentence, "first": first}
     signals |= {"source": source, "covered": covered}

@@ -22,8 +22,8 @@ from convrag.sdk.words import (
 CONTEXT_WEIGHT = 0.5
 """Of a word that stands only in the sentence before, or that only the rewrite of a question has."""
 
-WITHOUT_NUMBER = 0.75
-"""What is left of the share of a sentence that has no number, where the question asks for one."""
+WITHOUT_FORM = 0.75
+"""What is left of the share of a sentence that has no number, or no path, where the question asks for one."""
 
 _QUANTITY = re.compile(
     r"\bhow (?:long|often|many|much|far|big|old|large|high|deep|fast|early|late|soon|tall|wide|heavy|expensive)\b"
@@ -31,6 +31,16 @@ _QUANTITY = re.compile(
     r"|\bwie (?:viel\w*|lange|oft|hoch|groß|weit|alt|teuer)\b|\bwann\b|多少钱?|多久|几[天次点个月年岁]|什么时候|何时",
     re.IGNORECASE,
 )
+_WHERE_FILE = re.compile(
+    r"\bwhere\b.*\b(?:files?|folder|director\w+|config\w*|cache|logs?|stored?|saved?|kept|keep|path)\b"
+    r"|\b(?:what|which) (?:file|folder|directory|path|url|address)\b|\bwo\b.*\b(?:datei\w*|ordner|verzeichnis)\b",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(
+    r"\W*(?:what(?:'s| is| are| was| were)|was (?:ist|sind)) (?!(?:it|this|that|they|these|those)\b)[^,;]+\Z",
+    re.IGNORECASE,
+)
+_FORMS = {"number": _QUANTITY, "path": _WHERE_FILE, "definition": _DEFINITION}
 _GOES_ON = re.compile(
     r"(?:and|or|what about|how about|und|oder|et|y)\b(?! (?:who|where|why|which|what|is|are|do)\b)", re.I
 )
@@ -40,6 +50,13 @@ _NUMBER = re.compile(
     r"jan\w*|feb\w*|march|april|may|june|july|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|\w+zig)\b",
     re.IGNORECASE,
 )
+
+_PATH = re.compile(r"[\w~$%.-]*[/\\][\w.%$~-]+|(?<![\w.])\.?[\w-]+\.[a-z]{2,5}\b")
+_LACKS = {"number": _NUMBER, "path": _PATH}
+_IS = re.compile(
+    r"\b(?:is|are|was|were|means?|refers? to|stands? for|ist|sind|bedeutet)\b|\s[–—-]\s|:\s", re.IGNORECASE
+)
+_CLAUSE = re.compile(r"[,.;:!?]|\b(?:that|which|who|where)\b")
 
 _POINTS = re.compile(
     r"\W*(?:for (?:more|further|full)\b[^.]{0,60}, ?)?(?:please )?(?:(?:see|refer to|consult|siehe) |参[见阅])",
@@ -79,12 +96,12 @@ class Asked(NamedTuple):
     Args:
         weights: stem -> weight of its words.
         own: the stems that decide whether it is answered; the others are context.
-        quantity: whether it asks for a number or a time.
+        form: what a sentence that answers has: a number or a time, a path or an address, what a thing is; or anything.
     """
 
     weights: Mapping[str, float]
     own: Set[str]
-    quantity: bool = False
+    form: str = ""
 
     @property
     def own_weights(self) -> Mapping[str, float]:
@@ -103,7 +120,8 @@ class MatchedSentence(NamedTuple):
     Args:
         start: in the passage's text, in characters.
         end: the character after its last one.
-        own: the share of its own words, and of those of a question just above it.
+        own: the share of its own words, and of those of a question just above it; half of that where it says
+            something else of a thing than what it is, which was asked.
         share: the same with those of the title, of a question that it answers, and in part of the sentence before.
         sure: the share of the weight of the question's own words, counted in the same way.
         stems: of the question's words, those that count in `share`.
@@ -150,10 +168,14 @@ def read_question(
     added = find_stems(standalone, left_out, language) - stems - own
     weights = frequencies.weigh_question(own | added)
     asked, context = (add_weights(stems, weights) for stems in (own, added))
-    kept = 1.0 if trusted else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
+    kept = 1.0 if trusted or (len(own) < 2 and refers_back(question)) else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
     halved = {stem: weight * (1 if stem in own else kept) for stem, weight in weights.items()}
-    quantity = plain != question or bool(_GOES_ON.match(question) and _QUANTITY.search(before))
-    return Asked(halved, own | added if trusted else own, quantity)
+    form = _tell_form(question) or (_tell_form(before) if _GOES_ON.match(question) else "")
+    return Asked(halved, own | added if trusted else own, form)
+
+
+def _tell_form(question: str) -> str:
+    return next((form for form, pattern in _FORMS.items() if pattern.search(question)), "")
 
 
 def split_question(text: str) -> list[str]:
@@ -173,11 +195,12 @@ def find_added(question: str, standalone: str) -> str:
 
 
 def _join_pieces(stems: Iterable[str], frequencies: DocumentFrequencies) -> set[str]:
-    """The words that the corpus has for these.
+    """The words that the corpus has for these; of a compound ("crates.io") that it has, not the parts.
 
     Of scripts without spaces, a piece across two words ("茶用" of "绿茶用") is the character that no known piece has.
     """
     words = {frequencies.find_known(stem) for stem in stems}
+    words -= {part for word in words & frequencies.counts.keys() for part in find_stems(word) - {word}}
     pieces = {word for word in words if len(word) == 2 and word[0] >= UNSPACED}
     known = {piece for piece in pieces if piece in frequencies.counts}
     ends, starts = ({piece[place] for piece in known} for place in (1, 0))
@@ -224,16 +247,27 @@ def match_sentences(
             before = stems
         elif sentence != title and len(split_words(sentence)) >= least_words:
             known = stems | above
-            kept = 1.0 if not asked.quantity or _NUMBER.search(sentence) else WITHOUT_NUMBER
+            lacks = asked.form in _LACKS and not _LACKS[asked.form].search(sentence)
+            kept = WITHOUT_FORM if lacks else 1.0
             kept *= 0.5 if _POINTS.match(sentence) else 1.0
             share, sure = (
                 kept * (add_weights(known, counted) + context * add_weights(before - known, counted))
                 for counted in (weights, own or weights)
             )
             said = add_weights(stems | answered, weights) / total
+            said *= 0.5 if asked.form == "definition" and not _says_what_it_is(told, asked.own, language) else 1.0
             found.append(MatchedSentence(start, end, said, share / total, sure / whole, known | before))
             before, answered = stems, frozenset()
     return found
+
+
+def _says_what_it_is(sentence: str, term: Set[str], language: str) -> bool:
+    """Whether a sentence says of a thing what it is: "A kettle is a ...", "... is a kettle that ..."."""
+    if not (verb := _IS.search(sentence)):
+        return False
+    sides = sentence[: verb.start()], _CLAUSE.split(sentence[verb.end() :], 1)[0]
+    head, tail = ({word.stem for word in find_content_words(side, language)} for side in sides)
+    return tail == term or (term <= head and len(head) <= len(term) + 1)
 
 
 def find_matching_stems(text: str, weights: Mapping[str, float], language: str = "") -> frozenset[str]:

@@ -6,7 +6,9 @@ from itertools import islice
 
 from convrag.sdk.frequencies import add_weights
 from convrag.sdk.matching import Asked, MatchedSentence
+from convrag.sdk.printable import format_line
 from convrag.sdk.sentences import BULLET, remove_citations
+from convrag.sdk.words import find_stems
 
 GAIN = 0.1
 """The least share of the question's weight that a further sentence adds to those before it."""
@@ -16,6 +18,12 @@ _SUPERSEDED = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_REFERS = re.compile(r"(?:This|These|Such|It|They|He|She|Its|Their|His|Her|Dies\w*|Es|Sie|Er)\s")
+_GENERAL = re.compile(
+    r"(?:about|abstract|background|description|details|general|introduction|notes?|overview|summary|synopsis|usage"
+    r"|beschreibung|einleitung|überblick|allgemeines)\W*",
+    re.IGNORECASE,
+)
 _MARK = re.compile(rf"^(?:{BULLET}|#{{1,6}})\s+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
 _FURTHER_ITEM = re.compile(rf"[.;,]?\s*\n[ \t]*{BULLET}[ \t]+")
@@ -67,3 +75,15 @@ def clean_quote(text: str) -> str:
     """Return a sentence as it is quoted: on one line, without citations, the marks of a list, a heading and code."""
     listed = _FURTHER_ITEM.sub("; ", _FIRST_ITEM.sub(": ", _FENCE.sub(" ", text)))
     return _MARK.sub("", " ".join(remove_citations(listed).split()))
+
+
+def name_subject(quote: str, title: str) -> str:
+    """Return a quote behind the heading that it speaks of, if it begins with a pronoun: "npm prune: This removes ...".
+
+    Args:
+        quote: a sentence.
+        title: of its passage; of a path of headings the last one that says more than "Overview".
+    """
+    named = [part for part in title.split(" > ") if not _GENERAL.fullmatch(part)]
+    known = not named or not _REFERS.match(quote) or find_stems(named[-1]) <= find_stems(quote)
+    return quote if known else f"{format_line(named[-1])}: {quote}"

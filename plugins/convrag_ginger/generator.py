@@ -28,6 +28,7 @@ from convrag import (
 )
 from convrag.sdk.deciding import Asking, Decider, DecidingGenerator
 from convrag.sdk.parallel import map_parallel
+from convrag.sdk.quoting import name_subject
 from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
 from convrag_ginger.cluster_sentences import TIED, Quoting, SentenceWriter, Unsupported
 from convrag_ginger.clusters import MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
@@ -189,6 +190,9 @@ class GingerGenerator(DecidingGenerator):
             fluency = f"kept: {reason}" if reason else "on"
         numbers = number_passages(evidence)
         told = [add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences]
+        if quoting:
+            titles = {item.passage.id: item.passage.title for item in evidence.items}
+            told = [name_subject(text, titles[each.passages[0]]) for text, each in zip(told, sentences, strict=True)]
         text = join_sentences(filter(None, (*told, decision.unfound)))
         cited = [sorted(sentence.passages, key=numbers.__getitem__) for sentence in sentences]
         trace = {

@@ -28,7 +28,7 @@ from typing import Any
 
 from convrag.sdk.frequencies import DocumentFrequencies
 from convrag.sdk.matching import find_added, match_sentences, read_question, split_question
-from convrag.sdk.quoting import choose_sentences, clean_quote, rank_sentences
+from convrag.sdk.quoting import choose_sentences, clean_quote, name_subject, rank_sentences
 from convrag.sdk.sentences import remove_citations
 from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
 
@@ -168,7 +168,7 @@ def answer(
         chosen = choose_sentences(rank_sentences(matches, texts), asked)[: 2 if len(parts) == 1 else 1]
         enough = least if len(parts) == 1 else max(least, MIN_SHARE)
         found = ((n, passages[n]["text"][match.start : match.end]) for n, match in chosen if match.share >= enough)
-        quotes |= {clean_quote(text): number for number, text in found}
+        quotes |= {name_subject(clean_quote(text), passages[n].get("title", "")): n for n, text in found}
     return " ".join(f"{text} [{number}]" for text, number in quotes.items()) or NOT_FOUND
 
 
