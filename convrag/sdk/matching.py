@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from convrag.sdk.asking import refers_back
+from convrag.sdk.forms import QUANTITY, Form, has_form, says_what_it_is, tell_form
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.sentences import BULLET
 from convrag.sdk.statements import classify_sentences, ends_in_question
@@ -24,39 +25,6 @@ CONTEXT_WEIGHT = 0.5
 
 WITHOUT_FORM = 0.75
 """What is left of the share of a sentence that has no number, or no path, where the question asks for one."""
-
-_QUANTITY = re.compile(
-    r"\bhow (?:long|often|many|much|far|big|old|large|high|deep|fast|early|late|soon|tall|wide|heavy|expensive)\b"
-    r"|\bwhen\b|\b(?:what|which) (?:time|year|day|date|month|age|number|price|percentage|version)\b"
-    r"|\bwie (?:viel\w*|lange|oft|hoch|groß|weit|alt|teuer)\b|\bwann\b|多少钱?|多久|几[天次点个月年岁]|什么时候|何时",
-    re.IGNORECASE,
-)
-_WHERE_FILE = re.compile(
-    r"\bwhere\b.*\b(?:files?|folder|director\w+|config\w*|cache|logs?|stored?|saved?|kept|keep|path)\b"
-    r"|\b(?:what|which) (?:file|folder|directory|path|url|address)\b|\bwo\b.*\b(?:datei\w*|ordner|verzeichnis)\b",
-    re.IGNORECASE,
-)
-_DEFINITION = re.compile(
-    r"\W*(?:what(?:'s| is| are| was| were)|was (?:ist|sind)) (?!(?:it|this|that|they|these|those)\b)[^,;]+\Z",
-    re.IGNORECASE,
-)
-_FORMS = {"number": _QUANTITY, "path": _WHERE_FILE, "definition": _DEFINITION}
-_GOES_ON = re.compile(
-    r"(?:and|or|what about|how about|und|oder|et|y)\b(?! (?:who|where|why|which|what|is|are|do)\b)", re.I
-)
-_NUMBER = re.compile(
-    r"\d|[一二两三四五六七八九十百千半]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
-    r"million|half|twice|once|every|daily|weekly|monthly|yearly|hourly|always|never|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
-    r"jan\w*|feb\w*|march|april|may|june|july|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|\w+zig)\b",
-    re.IGNORECASE,
-)
-
-_PATH = re.compile(r"[\w~$%.-]*[/\\][\w.%$~-]+|(?<![\w.])\.?[\w-]+\.[a-z]{2,5}\b")
-_LACKS = {"number": _NUMBER, "path": _PATH}
-_IS = re.compile(
-    r"\b(?:is|are|was|were|means?|refers? to|stands? for|ist|sind|bedeutet)\b|\s[–—-]\s|:\s", re.IGNORECASE
-)
-_CLAUSE = re.compile(r"[,.;:!?]|\b(?:that|which|who|where)\b")
 
 _POINTS = re.compile(
     r"\W*(?:for (?:more|further|full)\b[^.]{0,60}, ?)?(?:please )?(?:(?:see|refer to|consult|siehe) |参[见阅])",
@@ -101,7 +69,7 @@ class Asked(NamedTuple):
 
     weights: Mapping[str, float]
     own: Set[str]
-    form: str = ""
+    form: Form = ""
 
     @property
     def own_weights(self) -> Mapping[str, float]:
@@ -150,8 +118,8 @@ def read_question(
     """Read what a question asks about: its own words, and with half of their weight those that its rewrite adds.
 
     Rules that rewrite add words that the question may mean: all of them count half as much as its own do, at most, and
-    its own decide whether it is answered, if it has any. A model adds what is meant (`trusted`). A misspelt word is the
-    one that the corpus has.
+    its own decide whether it is answered, if it has any. A model adds what is meant (`trusted`), and so do rules to a
+    word that refers back ("What is it good for?"). A misspelt word is the one that the corpus has.
 
     Args:
         question: as it was asked.
@@ -160,7 +128,7 @@ def read_question(
         before: the last question, which "And abroad?" asks again of something else.
         trusted: whether a model rewrote it.
     """
-    plain = _QUANTITY.sub(" ", question)
+    plain = QUANTITY.sub(" ", question)
     language = tell_asked_language(question, frequencies.counts)
     left_out = _STOP_WORDS if language == "english" else STOP_WORDS
     stems = find_stems(question, language=language)
@@ -168,14 +136,10 @@ def read_question(
     added = find_stems(standalone, left_out, language) - stems - own
     weights = frequencies.weigh_question(own | added)
     asked, context = (add_weights(stems, weights) for stems in (own, added))
-    kept = 1.0 if trusted or (len(own) < 2 and refers_back(question)) else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
+    meant = trusted or (len(own) < 2 and refers_back(question))
+    kept = 1.0 if meant else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
     halved = {stem: weight * (1 if stem in own else kept) for stem, weight in weights.items()}
-    form = _tell_form(question) or (_tell_form(before) if _GOES_ON.match(question) else "")
-    return Asked(halved, own | added if trusted else own, form)
-
-
-def _tell_form(question: str) -> str:
-    return next((form for form, pattern in _FORMS.items() if pattern.search(question)), "")
+    return Asked(halved, own | added if trusted else own, tell_form(question, before))
 
 
 def split_question(text: str) -> list[str]:
@@ -245,29 +209,19 @@ def match_sentences(
             before = frozenset()
         elif kind == "other":
             before = stems
-        elif sentence != title and len(split_words(sentence)) >= least_words:
+        elif sentence not in (title, *title.split(" > ")) and len(split_words(sentence)) >= least_words:
             known = stems | above
-            lacks = asked.form in _LACKS and not _LACKS[asked.form].search(sentence)
-            kept = WITHOUT_FORM if lacks else 1.0
+            kept = 1.0 if has_form(sentence, asked.form) else WITHOUT_FORM
             kept *= 0.5 if _POINTS.match(sentence) else 1.0
             share, sure = (
                 kept * (add_weights(known, counted) + context * add_weights(before - known, counted))
                 for counted in (weights, own or weights)
             )
             said = add_weights(stems | answered, weights) / total
-            said *= 0.5 if asked.form == "definition" and not _says_what_it_is(told, asked.own, language) else 1.0
+            said *= 0.5 if asked.form == "definition" and not says_what_it_is(told, asked.own, language) else 1.0
             found.append(MatchedSentence(start, end, said, share / total, sure / whole, known | before))
             before, answered = stems, frozenset()
     return found
-
-
-def _says_what_it_is(sentence: str, term: Set[str], language: str) -> bool:
-    """Whether a sentence says of a thing what it is: "A kettle is a ...", "... is a kettle that ..."."""
-    if not (verb := _IS.search(sentence)):
-        return False
-    sides = sentence[: verb.start()], _CLAUSE.split(sentence[verb.end() :], 1)[0]
-    head, tail = ({word.stem for word in find_content_words(side, language)} for side in sides)
-    return tail == term or (term <= head and len(head) <= len(term) + 1)
 
 
 def find_matching_stems(text: str, weights: Mapping[str, float], language: str = "") -> frozenset[str]:

@@ -48,6 +48,12 @@ LUCENE_WORDS = _LISTS.pop("english lucene")
 LANGUAGES = tuple(_LISTS)
 """The languages whose stop words are known; English first."""
 
+HOW = re.compile(
+    r"\bhow (long|often|many|much|far|big|old|large|high|deep|fast|early|late|soon|tall|wide|heavy|expensive)\b",
+    re.IGNORECASE,
+)
+"""Asks for a number; texts that have it rarely have the adjective."""
+
 _JOINED = re.compile(r"(?<=\w)[-.,](?=\w)")
 
 _thread = threading.local()
@@ -266,6 +272,15 @@ class Analysis:
     def split(self, text: str, *, question: bool = False) -> list[str]:
         """Split a text into terms, in order and with repetitions; see `tokenize`."""
         return [*chain.from_iterable(map(_get_terms(self).__getitem__, self.tokenize(text, question=question)))]
+
+    def weigh(self, question: str) -> list[tuple[str, float]]:
+        """Split a question into weighted terms: the parts of a compound, and "long" behind "how", count half."""
+        asked = {found.lower() for found in HOW.findall(question)} if self.form == "auto" else ()
+        tokens = self.tokenize(question, question=True)
+        terms = [(token, *_get_terms(self)[token]) for token in tokens]
+        return [
+            (term, 0.5 if place or token in asked else 1.0) for token, *of in terms for place, term in enumerate(of)
+        ]
 
     def tokenize(self, text: str, *, question: bool = False) -> list[str]:
         """Split a text into tokens, whose terms `find_terms` finds.

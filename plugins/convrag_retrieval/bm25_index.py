@@ -61,11 +61,11 @@ class BM25Index:
         """Add up the weights of the words of queries: number -> weight."""
         words: dict[int, float] = {}
         for text, weight in zip(texts, weights, strict=True):
-            for word in self._analysis.split(text, question=True):
+            for word, part in self._analysis.weigh(text):
                 if (number := self._numbers.get(word)) is None:
                     number = self._numbers.get(self._find_nearest(word))
                 if number is not None:
-                    words[number] = words.get(number, 0.0) + weight
+                    words[number] = words.get(number, 0.0) + weight * part
         return words
 
     def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
