@@ -26,7 +26,10 @@ _THING = re.compile(
     r"\W*(?:what(?:'s| is| are| was| were)|was (?:ist|sind)) (?!(?:it|this|that|they|these|those)\b)[^,;]+\Z",
     re.IGNORECASE,
 )
-_STEPS = re.compile(r"\bhow (?:(?:do|can|could|should|must|would) (?:i|you|we|one)|to)\b|\bwie (?:kann|muss|soll|mache) (?:ich|man|wir)\b", re.IGNORECASE)
+_STEPS = re.compile(
+    r"\bhow (?:(?:do|can|could|should|must|would) (?:i|you|we|one)|to)\b|\bwie (?:kann|muss|soll|mache) (?:ich|man|wir)\b",
+    re.IGNORECASE,
+)
 _ASKED: dict[Form, re.Pattern[str]] = {"number": QUANTITY, "path": _FILE, "procedure": _STEPS, "definition": _THING}
 _GOES_ON = re.compile(
     r"(?:and|or|what about|how about|und|oder|et|y)\b(?! (?:who|where|why|which|what|is|are|do)\b)", re.I

@@ -133,13 +133,15 @@ def read_question(
     left_out = _STOP_WORDS if language == "english" else STOP_WORDS
     stems = find_stems(question, language=language)
     own = _join_pieces(find_stems(plain, left_out, language) or stems, frequencies)
-    added = find_stems(standalone, left_out, language) - stems - own
+    form = tell_form(question, before)
+    other = form == "definition" and not tell_form(question)  # "And an income?" behind "What is an expense?"
+    added = frozenset[str]() if other else find_stems(standalone, left_out, language) - stems - own
     weights = frequencies.weigh_question(own | added)
     asked, context = (add_weights(stems, weights) for stems in (own, added))
     meant = trusted or (len(own) < 2 and refers_back(question))
     kept = 1.0 if meant else CONTEXT_WEIGHT * (min(1.0, asked / context) if asked and context else 1.0)
     halved = {stem: weight * (1 if stem in own else kept) for stem, weight in weights.items()}
-    return Asked(halved, own | added if trusted else own, tell_form(question, before))
+    return Asked(halved, own | added if trusted else own, form)
 
 
 def split_question(text: str) -> list[str]:
