@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from convrag.sdk.asking import refers_back
-from convrag.sdk.forms import QUANTITY, Form, has_form, says_what_it_is, tell_form
+from convrag.sdk.forms import Form, has_form, leave_out_quantity, says_what_it_is, tell_form
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.sentences import BULLET
 from convrag.sdk.statements import classify_sentences, ends_in_question
@@ -128,7 +128,7 @@ def read_question(
         before: the last question, which "And abroad?" asks again of something else.
         trusted: whether a model rewrote it.
     """
-    plain = QUANTITY.sub(" ", question)
+    plain = leave_out_quantity(question)
     language = tell_asked_language(question, frequencies.counts)
     left_out = _STOP_WORDS if language == "english" else STOP_WORDS
     stems = find_stems(question, language=language)

@@ -45,14 +45,11 @@ GRAMMAR_WORDS = _LISTS.pop("english grammar")
 LUCENE_WORDS = _LISTS.pop("english lucene")
 """The stop words of Lucene's English analyzer."""
 
+HOW = re.compile(rf"\bhow ({'|'.join(sorted(_LISTS.pop('english sizes')))})\b", re.IGNORECASE)
+"""Asks for a number; texts that have it rarely have the adjective."""
+
 LANGUAGES = tuple(_LISTS)
 """The languages whose stop words are known; English first."""
-
-HOW = re.compile(
-    r"\bhow (long|often|many|much|far|big|old|large|high|deep|fast|early|late|soon|tall|wide|heavy|expensive)\b",
-    re.IGNORECASE,
-)
-"""Asks for a number; texts that have it rarely have the adjective."""
 
 _JOINED = re.compile(r"(?<=\w)[-.,](?=\w)")
 
