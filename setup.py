@@ -73,7 +73,7 @@ setup(
         "convrag": ["py.typed", "sdk/*.jinja", "sdk/*.txt", "sdk/*.json"],
         "convrag.conf": ["*.yaml", "**/*.yaml"],
         **{
-            name: ["*.jinja", "*.yaml", "sample/**", "templates/**", "page/**", "view/**", "docs/**"]
+            name: ["*.jinja", "*.txt", "*.yaml", "sample/**", "templates/**", "page/**", "view/**", "docs/**"]
             for name in plugins
         },
     },

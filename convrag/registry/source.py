@@ -178,8 +178,7 @@ class ClassSource:
     @property
     def file(self) -> str:
         """The file of the module."""
-        spec = find_module(self.module)
-        return str(spec.origin) if spec and spec.origin else ""
+        return str(getattr(find_module(self.module), "origin", None) or "")
 
     @cached_property
     def requires(self) -> Mapping[str, str] | None:
@@ -227,7 +226,7 @@ class ClassSource:
     def base(self) -> ClassSource | None:
         """The one base class that is no stage of ours; None where there are more of them, or it is not found."""
         match [each for each in self.node.bases if not self._is_ours(each)]:
-            case [ast.Name(name)]:
+            case [ast.Name(name) | ast.Subscript(ast.Name(name))]:
                 with suppress(WrongPath):
                     if (found := find_class(f"{self.module}:{name}")) and found.node is not self.node:
                         return found
@@ -239,6 +238,8 @@ class ClassSource:
 
     def _is_ours(self, base: ast.expr) -> bool:
         match base:
+            case ast.Subscript(ast.Name("Generic")):
+                return True
             case ast.Attribute(ast.Name("convrag"), name):
                 return name in _STAGES
             case ast.Name(name):
@@ -294,7 +295,6 @@ def _list_fields(node: ast.ClassDef) -> list[_Written]:
 
 def _evaluate(expression: ast.expr) -> Any:
     """The value of a literal; None for any other expression."""
-    try:
+    with suppress(ValueError, TypeError):
         return ast.literal_eval(expression)
-    except (ValueError, TypeError):
-        return None
+    return None

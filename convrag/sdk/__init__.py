@@ -24,6 +24,7 @@
 * `spelling`: the word that a misspelt one stands for.
 * `frequencies`: in how many passages each word is, and what a question's words weigh.
 * `matching`: how much of what a question asks the sentences of passages say.
+* `forms`: what a question asks for by its form, and whether a sentence says it.
 * `quoting`: which of those are quoted, and how they look there.
 * `deciding`: whether a question is answered, refused or asked back, from named signals.
 * `asking`: what a question leaves open, the choices that passages offer, and what a reply to them means.

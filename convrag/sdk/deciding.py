@@ -270,12 +270,8 @@ class Decider:
             if other["confidence"] > signals["confidence"]:
                 signals, nearest = {**other, "covered": signals["covered"]}, its_nearest
         signals["reference"] = float(bool(noun))
-        certain = (
-            1 - signals["new"],
-            1 - signals["reference"],
-            *(signals[each] for each in ("rare", "source", "confidence")),
-        )
-        signals["unclear"] = 1 - sum(certain) / len(certain)
+        certain = 2 - signals["new"] - signals["reference"]
+        signals["unclear"] = 1 - (certain + signals["rare"] + signals["source"] + signals["confidence"]) / 5
         words = {word.stem: word.text for word in find_content_words(text)}
         has = find_stems(nearest.content) if nearest else frozenset[str]()
         decision = Decision(

@@ -60,7 +60,7 @@ def says_what_it_is(sentence: str, term: Set[str], language: str) -> bool:
     """Whether a sentence says of a thing what it is: "A kettle is a ...", "This is a kettle, which ...".
 
     Args:
-        sentence: may be long: its first verb counts.
+        sentence: its first verb counts, or a colon or dash right behind the name.
         term: the stems of the thing's name.
         language: of the sentence.
     """
@@ -68,4 +68,4 @@ def says_what_it_is(sentence: str, term: Set[str], language: str) -> bool:
         return False
     sides = sentence[: verb.start()], _CLAUSE.split(sentence[verb.end() :], 1)[0]
     head, tail = ({word.stem for word in find_content_words(side, language)} for side in sides)
-    return tail == term or (term <= head and len(head) <= len(term) + 1)
+    return tail == term or (term <= head and len(head) <= len(term) + verb[0].isalpha())

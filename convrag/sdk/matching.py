@@ -11,6 +11,7 @@ from convrag.sdk.sentences import BULLET
 from convrag.sdk.statements import classify_sentences, ends_in_question
 from convrag.sdk.words import (
     STOP_WORDS,
+    TALK,
     UNSPACED,
     find_content_words,
     find_stems,
@@ -42,12 +43,7 @@ LONG, LENGTH = 100, 0.0005
 """Characters of a sentence, and what each more costs of its rate."""
 
 
-_TALK = """
-bit briefly clarify confused correct correction curious enjoy enjoyed exactly feel happen happened happens hear
-heard kind learn likely lot love meant mention ok oops please pls possible right say sort told try trying usually
-wanted wish wondering wow yeah
-"""
-_STOP_WORDS = STOP_WORDS.union(_TALK.split())
+_STOP_WORDS = STOP_WORDS | TALK
 """Also words with which people talk, and that no passage need have."""
 
 

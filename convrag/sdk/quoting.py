@@ -20,10 +20,10 @@ _SUPERSEDED = re.compile(
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _REFERS = re.compile(r"(?:This|These|Such|It|They|He|She|Its|Their|His|Her|Dies\w*|Es|Sie|Er)\s")
 _GENERAL = re.compile(
-    r"(?:about|abstract|background|description|details|general|introduction|notes?|overview|summary|synopsis|usage"
-    r"|beschreibung|einleitung|überblick|allgemeines)\W*",
-    re.IGNORECASE,
+    r"(?i)(?:about|abstract|background|description|details|general|introduction|notes?|overview|summary|synopsis|usage"
+    r"|beschreibung|einleitung|überblick|allgemeines)\W*"
 )
+_HEADING = re.compile(r"^(?:#{1,6} +)?(\w[^\n]{0,80}[^\s.,:;!?。])\n(?:[=~-]+\n)?\n", re.MULTILINE)
 _MARK = re.compile(rf"^(?:{BULLET}|#{{1,6}})\s+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
 _FURTHER_ITEM = re.compile(rf"[.;,]?\s*\n[ \t]*{BULLET}[ \t]+")
@@ -77,13 +77,15 @@ def clean_quote(text: str) -> str:
     return _MARK.sub("", " ".join(remove_citations(listed).split()))
 
 
-def name_subject(quote: str, title: str) -> str:
+def name_subject(quote: str, title: str, before: str = "") -> str:
     """Return a quote behind the heading that it speaks of, if it begins with a pronoun: "npm prune: This removes ...".
 
     Args:
         quote: a sentence.
-        title: of its passage; of a path of headings the last one that says more than "Overview".
+        title: of its passage; may be a path of headings.
+        before: what stands before it in the passage. The last heading that says more than "Overview" counts.
     """
-    named = [part for part in title.split(" > ") if not _GENERAL.fullmatch(part)]
+    headings = *title.split(" > "), *_HEADING.findall(before)
+    named = [each for each in headings if not _GENERAL.fullmatch(each)]
     known = not named or not _REFERS.match(quote) or find_stems(named[-1]) <= find_stems(quote)
     return quote if known else f"{format_line(named[-1])}: {quote}"

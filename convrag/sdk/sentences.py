@@ -8,6 +8,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from pathlib import Path
+
+from convrag.sdk.words import read_lists
 
 # The lookbehind keeps the search from starting again at each space of a long row of spaces.
 _CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
@@ -28,17 +31,7 @@ _LAST_WORD = re.compile(r"[^\s(\[\"“‘«]*\Z")
 _NEW_LINE = re.compile(rf"[^\S{_BREAKS}]*+(?:[{_BREAKS}]|{_ITEM}|\Z)", re.VERBOSE)
 """The beginning of a line that does not go on with the one before: an empty one, an item, a heading, a table, code."""
 
-_NAMED = """
-adm approx bzw ca capt cf cmdr col dipl dr eg evtl fr gen ggf gov hon hr hrn hrsg ie ing inkl lt mme mr mrs ms mt
-mx prof rep rev sen sgt sig sra st ud vgl viz vs zb
-"""
-"""Abbreviations that a name or a noun follows (English, German, French, Italian, Spanish)."""
-_NUMBERED = """
-abs al apr art aug bd ch dec dez ed eq feb fig figs jan jul jun kap mar max mär min no nos nov nr núm oct okt op par pp
-sec sect sep sept tab vol
-"""
-"""Abbreviations that a number follows."""
-_BEFORE_NAMES, _BEFORE_NUMBERS = frozenset(_NAMED.split()), frozenset(_NUMBERED.split())
+_BEFORE_NAMES, _BEFORE_NUMBERS = read_lists(Path(__file__).with_suffix(".txt")).values()
 _ENDS_IN_LETTERS = frozenset(["a.m", "p.m", "etc"])
 _GERMAN = re.compile(r"\b(?:der|die|das|dem|den|des|am|im|vom|zum|bis|und|ist|wird|seit|ab)\b", re.IGNORECASE)
 _MONTH = re.compile(r"\s*(?:Jan|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|Okt|Oct|Nov|De[zc])")

@@ -39,6 +39,9 @@ _LISTS["english"] |= ANAPHORS | _CONTRACTIONS
 STOP_WORDS = _LISTS["english"] | _LISTS.pop("english chats")
 """Words that do not tell what a text is about, those of chats included."""
 
+TALK = _LISTS.pop("english talk")
+"""Words with which people talk about what they ask, and that no passage need have."""
+
 GRAMMAR_WORDS = _LISTS.pop("english grammar")
 """Words of grammar alone: the longer of bm25s' two lists of English stop words."""
 

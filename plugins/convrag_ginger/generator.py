@@ -191,8 +191,9 @@ class GingerGenerator(DecidingGenerator):
         numbers = number_passages(evidence)
         told = [add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences]
         if quoting:
-            titles = {item.passage.id: item.passage.title for item in evidence.items}
-            told = [name_subject(text, titles[each.passages[0]]) for text, each in zip(told, sentences, strict=True)]
+            passages = {item.passage.id: item.passage for item in evidence.items}
+            firsts = [(each.supporting[0], passages[each.supporting[0].passage_id]) for each in sentences]
+            told = [name_subject(a, p.title, p.text[: n.start]) for a, (n, p) in zip(told, firsts, strict=True)]
         text = join_sentences(filter(None, (*told, decision.unfound)))
         cited = [sorted(sentence.passages, key=numbers.__getitem__) for sentence in sentences]
         trace = {

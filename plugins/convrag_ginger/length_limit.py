@@ -50,10 +50,9 @@ def _remove_citations(text: str, replacement: str) -> str:
 
 
 _NEGATIONS = frozenset(("no", "not", "nor", "never", "none", "neither", "nothing", "nobody", "without", "cannot"))
-_QUESTION_WORDS = """
-also could describe explain find get give help know like may mean might must please say tell want would
-"""  # common in questions on any topic, so they do not tell one topic from another
-_STOP_WORDS = GRAMMAR_WORDS.union(_QUESTION_WORDS.split())
+# common in questions on any topic, so they do not tell one topic from another
+_ASKING = "also could describe explain find get give help know like may mean might must please say tell want would"
+_STOP_WORDS = GRAMMAR_WORDS.union(_ASKING.split())
 
 
 def stem_content(text: str) -> tuple[str, ...]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge
 
 from convrag import LLM, Question, Ranker
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@dataclass(kw_only=True, eq=False)
 class ConversationRanker(Ranker):
     """Asks a language model about the first `depth` texts; the others follow in the order in which they came.
 
@@ -25,10 +29,9 @@ class ConversationRanker(Ranker):
         depth: texts that it ranks.
     """
 
-    def __init__(self, llm: LLM, turns: int, depth: int) -> None:
-        self.llm = llm
-        self.turns = turns
-        self.depth = depth
+    llm: LLM
+    turns: Annotated[int, Ge(0)] = 3
+    depth: Annotated[int, Ge(1)] = 100
 
     def check(self) -> Iterator[str]:
         """It needs a language model."""

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge
 
-from convrag import LLM, ConfigError, PromptTemplate, Report, TurnRecord
+from convrag import ConfigError, PromptTemplate, Report, TurnRecord
 from convrag_llm_rankers.conversation_ranker import ConversationRanker
 
 _TASK = "order"
 
 
+@dataclass(kw_only=True, eq=False)
 class ListwiseRanker(ConversationRanker):
     """Let a language model put passages in order, a window at a time: it sees them side by side, with the conversation.
 
@@ -36,27 +38,19 @@ class ListwiseRanker(ConversationRanker):
         DataError: the prompt's file is missing or is no template.
     """
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        turns: Annotated[int, Ge(0)] = 3,
-        depth: Annotated[int, Ge(1)] = 100,
-        window: Annotated[int, Ge(2)] = 20,
-        step: Annotated[int, Ge(1)] = 10,
-        words: Annotated[int, Ge(1)] = 300,
-        prompt: Path | None = None,
-        temperature: float | None = 0.0,
-    ) -> None:
-        if step > window:
-            raise ConfigError(f"step={step} is larger than window={window}: texts between windows would be left out")
-        super().__init__(llm, turns, depth)
-        self.window = window
-        self.step = step
-        self.words = words
-        self.template = PromptTemplate(_TASK, package="convrag_llm_rankers", path=prompt)
+    window: Annotated[int, Ge(2)] = 20
+    step: Annotated[int, Ge(1)] = 10
+    words: Annotated[int, Ge(1)] = 300
+    prompt: Path | None = None
+    temperature: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        if self.step > self.window:
+            what = f"step={self.step} is larger than window={self.window}"
+            raise ConfigError(f"{what}: texts between windows would be left out")
+        self.template = PromptTemplate(_TASK, package="convrag_llm_rankers", path=self.prompt)
         self.prompt_templates = (self.template,)
-        self.sampling = {"temperature": temperature}
+        self.sampling = {"temperature": self.temperature}
 
     def score_seen(self, query: str, texts: Sequence[str]) -> list[float]:
         """The number of texts behind each."""

@@ -1,16 +1,18 @@
 """`ranker=llm`: a language model judges each text by itself."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from convrag import LLM, LLMError, PromptTemplate
+from convrag import LLMError, PromptTemplate
 from convrag_llm_rankers.conversation_ranker import ConversationRanker
 
 
+@dataclass(kw_only=True, eq=False)
 class LLMRanker(ConversationRanker):
     """Ask a language model about each passage: does it help to answer the last question of the conversation?
 
@@ -34,24 +36,17 @@ class LLMRanker(ConversationRanker):
 
     libraries = ("json-repair", "pydantic")
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        turns: Annotated[int, Ge(0)] = 3,
-        depth: Annotated[int, Ge(1)] = 20,
-        scale: Literal["auto", "probability", "grade"] = "auto",
-        prompt: Path | None = None,
-        grade_prompt: Path | None = None,
-        temperature: float | None = 0.0,
-    ) -> None:
-        super().__init__(llm, turns, depth)
-        self.scale = scale
-        self.yes_or_no = PromptTemplate("relevant", package="convrag_llm_rankers", path=prompt)
-        self.grade = PromptTemplate("grade", package="convrag_llm_rankers", path=grade_prompt)
+    depth: Annotated[int, Ge(1)] = 20
+    scale: Literal["auto", "probability", "grade"] = "auto"
+    prompt: Path | None = None
+    grade_prompt: Path | None = None
+    temperature: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        self.yes_or_no = PromptTemplate("relevant", package="convrag_llm_rankers", path=self.prompt)
+        self.grade = PromptTemplate("grade", package="convrag_llm_rankers", path=self.grade_prompt)
         self.prompt_templates = (self.yes_or_no, self.grade)
-        self.temperature = temperature
-        self._has_logprobs = scale != "grade"
+        self._has_logprobs = self.scale != "grade"
 
     def score_seen(self, query: str, texts: Sequence[str]) -> list[float]:
         """Probabilities or grades, from 0 to 1; all of one scale."""

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Literal
 
 from convrag import TurnRecord
 from convrag.sdk.asking import REFUSALS
 from convrag.sdk.citations import strip_citations
+from convrag.sdk.words import read_lists
 
 Idk = Literal["no", "partly", "yes", "courtesy"]
 """Whether an answer says "I do not know": no; of a part of the question; and nothing else; or it says nothing but
@@ -119,35 +121,13 @@ _UNABLE = rf"(?:{_CANNOT}|(?:not able|unable) to)"
 _IS_NOT = _any("is are was were") + r"(?: not|n't)"
 _FAIL_TO = "(?:" + _any("do does did has have") + "(?: not|n't)|fails? to|never)"
 
-_SOURCE = _any(
-    "documents? passages? contexts? texts? sources? articles? excerpts? materials? snippets? search_results "
-    "knowledge_base information content evidence conversation"
+_SOURCE, _MATTER, _FOUND, _FIND, _GIVE, _GIVEN, _ESTABLISHED, _CONSULT, _ABOUT, _TOPIC = (
+    _any(" ".join(sorted(words))) for words in read_lists(Path(__file__).with_suffix(".txt")).values()
 )
-_MATTER = _any(
-    "information info knowledge details? data answers? mentions? documents? passages? context figures? specifics "
-    "access clue idea definite specific enough sufficient exact reliable reference results? evidence explanation "
-    "record response reason count"
-)
-_FOUND = _any("information mention details? indication documents? passages? results? data answer reference context")
 _ABOUT_IT = (
     rf"(?= {_any('about on of in for regarding concerning that to available provided given found here as')}\b"
     rf"| (?:is|are|was|were|could be|can be) {_any('found available provided given mentioned there')}\b|[^\w ]|$)"
 )
-_FIND = _any(
-    "find locate provide answer determine give tell confirm identify say verify address see respond offer access "
-    "assist help infer comment speculate conclude specify"
-)
-_GIVE = _any(
-    "contain provide include mention specify state say address discuss answer offer cover indicate give explain "
-    "describe list have(?!_to) tell clarify elaborate reveal refer detail define identify explicitly specifically "
-    "directly appear seem support"
-)
-_GIVEN = _any(
-    "mentioned specified provided stated included given discussed available described addressed covered listed found "
-    "indicated explained clear known present contained detailed disclosed"
-)
-_ESTABLISHED = _any("answered determined found inferred identified established verified confirmed")
-
 _DISCLAIMERS = (
     rf"{_WE}{_DO_NOT} {_gap(2)}(?:know|understand)\b",
     rf"{_WE}{_DO_NOT} {_gap(1)}{_any('have see find possess')} {_gap(5)}{_MATTER}\b",
@@ -168,7 +148,6 @@ _DISCLAIMERS = (
     r"\bunanswerable\b",
     r"\bno answer (?:is|was|can)\b",
 )
-_CONSULT = _any("check consult contact refer visit look search reach verify review see ask try provide consider")
 _COURTESIES = (
     rf"^\W*{_any('please could_you can_you would_you do_you feel_free let_me_know is_there_anything thank')}\b",
     rf"^\W*(?:i{_BE} )?(?:very |so |really )?sorry\b",
@@ -181,11 +160,6 @@ _COURTESIES = (
     rf"^\W*{_any('however nevertheless but yes no well also currently unfortunately as_of_now at_this_time')}?\W*$",
     r"\b(?:feel free|let me know|(?:happy|glad) (?:to|i|that)|here to help|do my best)\b",
     r"\b(?:more|further|additional) (?:context|information|details)\b.*\b(?:need|help|assist|better)",
-)
-_ABOUT = _any("discuss mention focus cover talk contain provide address describe deal")
-_TOPIC = (
-    r"(?:discuss(?:es)?|covers?|describes?|concerns?|(?:focus(?:es)?|concentrates?) on|deals? with|talks? about|"
-    r"(?:is|are) about|(?:relates?|pertains?) to)"
 )
 _ABOUT_SOURCES = (
     rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
 from convrag import ConvragError, Ranker, operational
 from convrag_neural.batches import compute_in_batches
-from convrag_neural.local_model import Dtype, SentenceTransformersStage, score_distinct
+from convrag_neural.local_model import SentenceTransformersStage, score_distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 
+@dataclass(kw_only=True, eq=False)
 class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
     """Score each text with a cross-encoder, which reads it together with the query: precise, small models, fast.
 
@@ -38,18 +40,9 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
         ConvragError: when it is used, the model cannot be loaded.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2",
-        batch_size: Annotated[int, operational, Ge(1)] = 32,
-        device: Annotated[str, operational] = "auto",
-        dtype: Dtype = "auto",
-        max_length: Annotated[int | None, Ge(1)] = None,
-    ) -> None:
-        super().__init__(model, device, dtype)
-        self.batch_size = batch_size
-        self.max_length = max_length
+    model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    batch_size: Annotated[int, operational, Ge(1)] = 32
+    max_length: Annotated[int | None, Ge(1)] = None
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score each text: (n,) logits."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
 
 from convrag import Embedder, operational
 from convrag_neural.batches import compute_in_batches
-from convrag_neural.local_model import Dtype, SentenceTransformersStage
+from convrag_neural.local_model import SentenceTransformersStage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+@dataclass(kw_only=True, eq=False)
 class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransformer"], Embedder):
     """Embed texts with a sentence-transformers model, from a folder or from the Hugging Face hub.
 
@@ -35,20 +37,9 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
         ConvragError: when it is used, the model cannot be loaded.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        query_prefix: str = "",
-        batch_size: Annotated[int, operational, Ge(1)] = 32,
-        device: Annotated[str, operational] = "auto",
-        dtype: Dtype = "auto",
-        max_length: Annotated[int | None, Ge(1)] = None,
-    ) -> None:
-        super().__init__(model, device, dtype)
-        self.query_prefix = query_prefix
-        self.batch_size = batch_size
-        self.max_length = max_length
+    query_prefix: str = ""
+    batch_size: Annotated[int, operational, Ge(1)] = 32
+    max_length: Annotated[int | None, Ge(1)] = None
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Embed texts as unit rows, (n, d) float32; blank texts are zero rows."""

@@ -7,11 +7,12 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from convrag import ConvragError, Embedder
+from convrag import ConvragError, Embedder, operational
 from convrag.sdk.model_files import find_cached_revision, find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
 from convrag.sdk.types import Stage
@@ -29,6 +30,7 @@ Dtype = Literal["auto", "float32", "bfloat16"]
 """What a model computes with; `auto` is what its weights are kept in."""
 
 
+@dataclass(kw_only=True, eq=False)
 class LocalModelStage(Stage, Generic[M]):
     """A stage with a local model. Subclasses load it in `_load_model`, and use it inside `with self._locked_model()`.
 
@@ -40,9 +42,10 @@ class LocalModelStage(Stage, Generic[M]):
     libraries = ("numpy", "torch", "transformers")
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
-    def __init__(self, model: str, device: str) -> None:
-        self.model = model
-        self.device = device
+    model: str
+    device: Annotated[str, operational] = "auto"
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: M | None = None
 
@@ -94,6 +97,7 @@ class LocalModelStage(Stage, Generic[M]):
             raise ConvragError(problem) from error
 
 
+@dataclass(kw_only=True, eq=False)
 class SentenceTransformersStage(LocalModelStage[M]):
     """A stage with a model of sentence-transformers.
 
@@ -103,9 +107,7 @@ class SentenceTransformersStage(LocalModelStage[M]):
         dtype: the numbers that it computes with.
     """
 
-    def __init__(self, model: str, device: str, dtype: Dtype) -> None:
-        super().__init__(model, device)
-        self.dtype = dtype
+    dtype: Dtype = "auto"
 
     def _load(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
         """Load the model: `model_class` is SentenceTransformer or CrossEncoder, which gets `options`."""

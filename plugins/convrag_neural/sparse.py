@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -46,6 +47,7 @@ class _Tokens(NamedTuple):
     weights: NDArray[np.float32]
 
 
+@dataclass(kw_only=True, eq=False)
 class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     """Search with a learned sparse model (SPLADE and its like): texts become weighted tokens, related ones included.
 
@@ -67,26 +69,17 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one.
     """
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        store: Store,
-        model: str = "naver/splade-v3",
-        query: Literal["rewrite", "conversation"] = "rewrite",
-        order: Literal["newest_first", "oldest_first"] = "newest_first",
-        separator: str = " [SEP] ",
-        batch_size: Annotated[int, operational, Ge(1)] = 32,
-        device: Annotated[str, operational] = "auto",
-    ) -> None:
-        super().__init__(model, device)
-        self.dataset = dataset
-        self.store = store
-        self.query = query
-        self.reads_conversation = query == "conversation"
-        self.order = order
-        self.separator = separator
-        self.batch_size = batch_size
+    dataset: Dataset
+    store: Store
+    model: str = "naver/splade-v3"
+    query: Literal["rewrite", "conversation"] = "rewrite"
+    order: Literal["newest_first", "oldest_first"] = "newest_first"
+    separator: str = " [SEP] "
+    batch_size: Annotated[int, operational, Ge(1)] = 32
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.reads_conversation = self.query == "conversation"
         self._indexes: dict[str, _Index] = {}
         self._index_lock = threading.Lock()
 

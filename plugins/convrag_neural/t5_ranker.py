@@ -42,7 +42,7 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
         batch_size: int,
         batch_tokens: int | None = None,
     ) -> None:
-        super().__init__(model, device)
+        super().__init__(model=model, device=device)
         self.tokenizer = tokenizer or model
         self.max_length = max_length
         self.batch_size = batch_size

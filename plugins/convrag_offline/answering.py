@@ -167,8 +167,10 @@ def answer(
         matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
         chosen = choose_sentences(rank_sentences(matches, texts), asked)[: 2 if len(parts) == 1 else 1]
         enough = least if len(parts) == 1 else max(least, MIN_SHARE)
-        found = ((n, passages[n]["text"][match.start : match.end]) for n, match in chosen if match.share >= enough)
-        quotes |= {name_subject(clean_quote(text), passages[n].get("title", "")): n for n, text in found}
+        for n, match in chosen:
+            text, title = passages[n]["text"], passages[n].get("title", "")
+            if match.share >= enough:
+                quotes[name_subject(clean_quote(text[match.start : match.end]), title, text[: match.start])] = n
     return " ".join(f"{text} [{number}]" for text, number in quotes.items()) or NOT_FOUND
 
 

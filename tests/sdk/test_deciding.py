@@ -107,21 +107,6 @@ def quote_first(question: str, *texts: str) -> str:
     return clean_quote(named[ranked[0][0]][ranked[0][1].start : ranked[0][1].end])
 
 
-@pytest.mark.parametrize(
-    ("question", "before", "quantity"),
-    [
-        ("And categories?", "How many keywords may a package have?", True),
-        ("What about Germany?", "When was it founded?", True),
-        ("And why?", "How many keywords may a package have?", False),
-        ("Categories?", "How many keywords may a package have?", False),
-        ("And categories?", "Who chooses keywords?", False),
-        ("And how many categories?", "", True),
-    ],
-)
-def test_a_question_that_goes_on_asks_for_a_number_again(question: str, before: str, quantity: bool) -> None:
-    assert read_question(question, "", DocumentFrequencies(), before=before).quantity == quantity
-
-
 def test_code_belongs_to_a_heading_that_speaks_of_what_is_asked() -> None:
     code = "### Align arguments vertically\n\n```cpp\nvoid a_very_long_name(int package);\n```\n"
     said = "The name of a package is at most 214 characters long."

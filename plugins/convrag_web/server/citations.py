@@ -3,8 +3,9 @@
 import hmac
 import re
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from convrag import Passage, TurnRecord
 from convrag.sdk.citations import find_citations
@@ -114,7 +115,9 @@ def _format_source(number: int, described: dict[str, Any], text: str) -> str:
 
 def is_web_address(url: str) -> bool:
     """Whether a browser opens an address safely: `javascript:...`, as a link, harms the client."""
-    return url.lower().startswith(("http://", "https://"))
+    with suppress(ValueError):  # "http://[broken"
+        return urlsplit(url).scheme in ("http", "https")
+    return False
 
 
 class SourceLinks(NamedTuple):

@@ -1,0 +1,75 @@
+"""What a question asks for by its form, and what is quoted for it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from convrag.sdk.forms import tell_form
+from convrag.sdk.quoting import name_subject
+from convrag.sdk.words import PLAIN, Analysis
+from convrag.turn.pipeline import Pipeline
+
+GUIDE = """# Kettle guide
+
+No stove has a kettle. A second kettle: the red one. A kettle is a pot that boils water. Some kettles whistle.
+
+## Lids
+
+This part keeps the steam in. When you clean a lid, mind its rim. To clean a lid, soak it in vinegar.
+
+## Files
+
+The settings file of the kettle may be edited by hand. The settings file is `~/.config/kettle.toml`.
+
+## Pumps
+
+A pump is a machine that moves water. The kettle has no pump. Each valve-seat of a pump is of brass.
+"""
+
+
+def test_a_question_tells_what_it_asks_for() -> None:
+    forms = {"How long is it?": "number", "Where is the log?": "path", "How do I clean it?": "procedure", "Who?": ""}
+    forms |= {"What is a lid?": "definition", "Was ist ein Topf?": "definition", "What is it for?": ""}
+    assert {question: tell_form(question) for question in forms} == forms
+    many = "How many keywords may a package have?"
+    asked = [("And categories?", many), ("What about Germany?", "When was it founded?"), ("And how many?", "")]
+    other = [("And why?", many), ("Categories?", many), ("And categories?", "Who chooses keywords?")]
+    assert {tell_form(*each) for each in asked} == {"number"}
+    assert {tell_form(*each) for each in other} == {""}
+    assert tell_form("And a lid?", "What is a kettle?") == "definition"
+
+
+@pytest.mark.parametrize(
+    ("questions", "answer"),
+    [
+        ("What is a kettle?", "A kettle is a pot that boils water. [1]"),
+        ("What is a kettle? / And a pump?", "A pump is a machine that moves water. [1]"),
+        ("How do I clean a lid?", "To clean a lid, soak it in vinegar. [1]"),
+        ("Where is the settings file?", "The settings file is `~/.config/kettle.toml`. [1]"),
+        ("What keeps the steam in?", "Lids: This part keeps the steam in. [1]"),
+        ("What is the wifi pump?", "I could not find this in the 1 passages."),  # of two words one is nowhere
+    ],
+)
+@pytest.mark.parametrize("generator", ["ginger", "direct"])
+def test_the_sentence_that_says_it_is_quoted(questions: str, answer: str, generator: str, tmp_path: Path) -> None:
+    (tmp_path / "guide.md").write_text(GUIDE)
+    given = ["dataset=documents", f"dataset.path={tmp_path}", f"store.path={tmp_path}/store", "tracker=none"]
+    pipeline = Pipeline.compose(*given, f"generator={generator}")
+    said = [pipeline.turn("c", question).answer.text for question in questions.split(" / ")][-1]
+    assert re.sub(r"\d", "1", said.split(" I looked")[0]) == answer
+
+
+def test_what_a_pronoun_stands_for_is_named_once() -> None:
+    assert name_subject("It boils.", "Guide > Kettles > Overview") == "Kettles: It boils."
+    assert name_subject("It boils.", "Guide", "Kettles\n\nPots.\n\n## Usage\n\n") == "Kettles: It boils."
+    assert name_subject("It is a kettle.", "Kettle") == "It is a kettle."
+    assert name_subject("Tea is green.", "Tea") == "Tea is green."
+
+
+def test_parts_of_a_compound_and_long_behind_how_weigh_half() -> None:
+    analysis = Analysis("auto", ("english",))
+    halves = {"long": 0.5, "valv": 0.5, "seat": 0.5}
+    assert dict(analysis.weigh("How long is a valve-seat?")) == {"valve-seat": 1, **halves}
+    assert analysis.weigh("a long seat") == [("long", 1), ("seat", 1)]
+    assert PLAIN.weigh("How long is it?") == [("how", 1), ("long", 1)]
