@@ -5,7 +5,7 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Literal
 
-from convrag.sdk.words import HOW, find_content_words, read_lists
+from convrag.sdk.words import HOW, find_stems, read_lists
 
 Form = Literal["", "number", "path", "procedure", "definition"]
 """A number or a time ("how long", "when"); a path or an address ("where is the file"); what to do ("how do I"); what a
@@ -20,7 +20,7 @@ _ASKED: dict[Form, str] = {
     "procedure": r"\bhow (?:(?:do|can|could|should|must|would) (?:i|you|we|one)|to)\b"
     r"|\bwie (?:kann|muss|soll) (?:ich|man|wir)\b",
     "definition": r"\W*(?:what(?:'s| is| are| was| were)|was (?:ist|sind)) (?!(?:it|this|that|they|these|those)\b)"
-    r"[^,;]+\Z",
+    r"[^,;]+\Z|\bwhat (?:do|does) (?!(?:it|this|that|they|these|those)\b)[^,;]+ (?:do|mean)\W*\Z",
 }
 _SAID: dict[Form, str] = {
     "number": rf"\d|[一二两三四五六七八九十百千半]|\b(?:{_WORDS['numbers']})\b",
@@ -31,10 +31,14 @@ _SAID: dict[Form, str] = {
 _ASKS, _SAYS = (
     {form: re.compile(pattern, re.IGNORECASE) for form, pattern in patterns.items()} for patterns in (_ASKED, _SAID)
 )
-_IS = re.compile(
-    r"\b(?:is|are|was|were|means?|refers? to|stands? for|ist|sind|bedeutet)\b|\s[–—-]\s|:\s", re.IGNORECASE
+_ARTICLE = re.compile(r"\W*(?:(?:an?|the|each|every|all|eine?|der|die|das)\s)?", re.IGNORECASE)
+_SIGNS = re.compile(r"\(\d\w?\)|[\W_]+")
+_NAMED = re.compile(
+    r"\b(?:is|are|ist|sind) (?:an?|the|eine?|der|die|das) (.+?)(?:[,.;:!?]|\s(?:that|which|who|where)\b|\Z)"
 )
-_CLAUSE = re.compile(r"[,.;:!?]|\b(?:that|which|who|where)\b")
+_KIND = re.compile(rf"\A(?:{_WORDS['kinds']}) ")
+_IS = re.compile(r"(?:is|are|was|were|means?|refers? to|stands? for|ist|sind|bedeutet)\b|[–—-] ")
+_DOES = re.compile(r"[a-z]+s\b|(?:of|in|on|for|with|from|by|can|has|have|allow|let)\b")
 _GOES_ON = re.compile(
     r"(?:and|or|what about|how about|und|oder|et|y)\b(?! (?:who|where|why|which|what|is|are|do)\b)", re.IGNORECASE
 )
@@ -56,16 +60,27 @@ def has_form(sentence: str, form: Form) -> bool:
     return form not in _SAYS or _SAYS[form].search(sentence) is not None
 
 
-def says_what_it_is(sentence: str, term: Set[str], language: str) -> bool:
-    """Whether a sentence says of a thing what it is: "A kettle is a ...", "This is a kettle, which ...".
+def tell_definition(sentence: str, term: Set[str], language: str) -> float:
+    """How far a sentence says what a thing is: 1 for "A kettle is a pot ..." and "This is a kettle".
+
+    .75 where it says what the thing does ("Kettles of iron last longer", "The kettle boils water"), .5 for any other.
 
     Args:
-        sentence: its first verb counts, or a colon or dash right behind the name.
+        sentence: whose beginning counts.
         term: the stems of the thing's name.
         language: of the sentence.
     """
-    if not (verb := _IS.search(sentence)):
-        return False
-    sides = sentence[: verb.start()], _CLAUSE.split(sentence[verb.end() :], 1)[0]
-    head, tail = ({word.stem for word in find_content_words(side, language)} for side in sides)
-    return tail == term or (term <= head and len(head) <= len(term) + verb[0].isalpha())
+    named, seen, last = _NAMED.search(sentence), set[str](), ""
+    if term and named and find_stems(named[1], language=language) == term:
+        return 1.0
+    words = _ARTICLE.sub("", sentence, 1).split()
+    parts = term | find_stems(_SIGNS.sub(" ", " ".join(term)), language=language)
+    while words and not term <= seen and (found := find_stems(_SIGNS.sub(" ", words[0]), language=language)):
+        if not found <= parts:
+            break
+        seen |= find_stems(words[0], language=language)
+        last = words.pop(0)
+    rest = _KIND.sub("", " ".join(words))
+    if not seen or not term <= seen:
+        return 0.5
+    return 1.0 if last.endswith(":") or _IS.match(rest) else 0.75 if _DOES.match(rest) else 0.5

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from convrag.sdk.asking import refers_back
-from convrag.sdk.forms import Form, has_form, leave_out_quantity, says_what_it_is, tell_form
+from convrag.sdk.forms import Form, has_form, leave_out_quantity, tell_definition, tell_form
 from convrag.sdk.frequencies import DocumentFrequencies, add_weights
 from convrag.sdk.sentences import BULLET
 from convrag.sdk.statements import classify_sentences, ends_in_question
@@ -216,7 +216,7 @@ def match_sentences(
                 for counted in (weights, own or weights)
             )
             said = add_weights(stems | answered, weights) / total
-            said *= 0.5 if asked.form == "definition" and not says_what_it_is(told, asked.own, language) else 1.0
+            said *= tell_definition(told, asked.own, language) if asked.form == "definition" else 1.0
             found.append(MatchedSentence(start, end, said, share / total, sure / whole, known | before))
             before, answered = stems, frozenset()
     return found

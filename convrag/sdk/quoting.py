@@ -20,7 +20,7 @@ _SUPERSEDED = re.compile(
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _REFERS = re.compile(r"(?:This|These|Such|It|They|He|She|Its|Their|His|Her|Dies\w*|Es|Sie|Er)\s")
 _GENERAL = re.compile(
-    r"(?i)(?:about|abstract|background|description|details|general|introduction|notes?|overview|summary|synopsis|usage"
+    r"(?i)(?:about|abstract|background|commands|description|details|general|introduction|notes?|options|overview|summary|synopsis|usage"
     r"|beschreibung|einleitung|überblick|allgemeines)\W*"
 )
 _HEADING = re.compile(r"^(?:#{1,6} +)?(\w[^\n]{0,80}[^\s.,:;!?。])\n(?:[=~-]+\n)?\n", re.MULTILINE)
