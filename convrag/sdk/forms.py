@@ -7,14 +7,15 @@ from typing import Literal
 
 from convrag.sdk.words import HOW, find_stems, read_lists
 
-Form = Literal["", "number", "path", "procedure", "definition"]
-"""A number or a time ("how long", "when"); a path or an address ("where is the file"); what to do ("how do I"); what a
+Form = Literal["", "time", "number", "path", "procedure", "definition"]
+"""A time ("when"); a number ("how long"); a path or an address ("where is the file"); what to do ("how do I"); what a
 thing is; or anything."""
 
 _WORDS = {name: "|".join(sorted(words)) for name, words in read_lists(Path(__file__).with_suffix(".txt")).items()}
 _ASKED: dict[Form, str] = {
-    "number": rf"{HOW.pattern}|\bwhen\b|\b(?:what|which) (?:{_WORDS['what is counted']})\b|\bwann\b"
-    rf"|\bwie (?:{_WORDS['german sizes']})\b|多少钱?|多久|几[天次点个月年岁]|什么时候|何时",
+    "time": r"(?:\A\W*|\b(?:and|by|since|until) )when\b|\bwann\b|什么时候|何时",
+    "number": rf"{HOW.pattern}|\b(?:what|which) (?:{_WORDS['what is counted']})\b"
+    rf"|\bwie (?:{_WORDS['german sizes']})\b|多少钱?|多久|几[天次点个月年岁]",
     "path": rf"\bwhere\b.*\b(?:{_WORDS['places of files']})\b|\b(?:what|which) (?:{_WORDS['names of places']})\b"
     r"|\bwo\b.*\b(?:datei\w*|ordner|verzeichnis)\b",
     "procedure": r"\bhow (?:(?:do|can|could|should|must|would) (?:i|you|we|one)|to)\b"
@@ -22,8 +23,10 @@ _ASKED: dict[Form, str] = {
     "definition": r"\W*(?:what(?:'s| is| are| was| were)|was (?:ist|sind)) (?!(?:it|this|that|they|these|those)\b)"
     r"[^,;]+\Z|\bwhat (?:do|does) (?!(?:it|this|that|they|these|those)\b)[^,;]+ (?:do|mean)\W*\Z",
 }
+_COUNTED = rf"\d|[一二两三四五六七八九十百千半]|\b(?:{_WORDS['numbers']})\b"
 _SAID: dict[Form, str] = {
-    "number": rf"\d|[一二两三四五六七八九十百千半]|\b(?:{_WORDS['numbers']})\b",
+    "time": rf"{_COUNTED}|\b(?:{_WORDS['times']})\b",
+    "number": _COUNTED,
     "path": r"[\w~$%.-]*[/\\][\w.%$~-]+|(?<![\w.])\.?[\w-]+\.[a-z]{2,5}\b",
     "procedure": rf"`|\b(?:you|users?|one|ihr|sie|man) (?:{_WORDS['duties']})\b|\bby \w+ing\b|\busing\b"
     rf"|^\W*(?:\d+\W+)?(?:{_WORDS['instructions']})\b",
@@ -46,7 +49,7 @@ _GOES_ON = re.compile(
 
 def leave_out_quantity(question: str) -> str:
     """A question without the words that ask for a number or a time: they are none to look for."""
-    return _ASKS["number"].sub(" ", question)
+    return _ASKS["number"].sub(" ", _ASKS["time"].sub(" ", question))
 
 
 def tell_form(question: str, before: str = "") -> Form:
