@@ -245,9 +245,8 @@ class Decider:
         last = question.history[-1].question if question.history else ""
         asked = read_question(text, question.standalone, frequencies, before=last)
         passages = {item.passage.id: item.passage for item in evidence.items}
-        matches: dict[str, list[MatchedSentence]] = {}
-        if self.by_rules:
-            matches = {key: match_sentences(asked, each.text, each.title) for key, each in passages.items()}
+        matched = passages.items() if self.by_rules else ()
+        matches = {key: match_sentences(asked, each.text, each.title) for key, each in matched}
         before = {find_source(each) for turn in question.history[-1:] for each in turn.passages}
         near = {key for key, each in passages.items() if find_source(each) in before}
         elsewhere = passages.keys() - near if near and refers_back(text) else frozenset[str]()
@@ -260,13 +259,13 @@ class Decider:
         ranked = rank_sentences(matches, texts, elsewhere)
         for part in parts if len(parts) > 1 else ():  # what answers one of them answers the question in part
             of_part = read_question(part, find_added(text, question.standalone), frequencies)
-            matched = {key: match_sentences(of_part, each.text, each.title) for key, each in passages.items()}
-            other, its_nearest = _compute_signals(of_part, passages, matched, known, frequencies)
+            of_each = {key: match_sentences(of_part, each.text, each.title) for key, each in passages.items()}
+            other, its_nearest = _compute_signals(of_part, passages, of_each, known, frequencies)
             covered.append(other["covered"])
             if self.level and covered[-1] < HALF:  # `source` is of the search for all parts
                 unfound.append(part.removesuffix(f" ({parts[0]})").strip(" ?？"))
             else:
-                ranked += rank_sentences(matched, texts, elsewhere)
+                ranked += rank_sentences(of_each, texts, elsewhere)
             if other["confidence"] > signals["confidence"]:
                 signals, nearest = {**other, "covered": signals["covered"]}, its_nearest
         signals["reference"] = float(bool(noun))

@@ -36,15 +36,11 @@ _ASKS, _SAYS = (
 )
 _ARTICLE = re.compile(r"\W*(?:(?:an?|the|each|every|all|eine?|der|die|das)\s)?", re.IGNORECASE)
 _SIGNS = re.compile(r"\(\d\w?\)|[\W_]+")
-_NAMED = re.compile(
-    r"\b(?:is|are|ist|sind) (?:an?|the|eine?|der|die|das) (.+?)(?:[,.;:!?]|\s(?:that|which|who|where)\b|\Z)"
-)
+_NAMED = re.compile(r"\b(?:is|are|ist|sind) (?:an?|the|eine?|der|die|das) (.+?)(?:[,.;:!?]|\s(?:that|which|who)\b|\Z)")
 _KIND = re.compile(rf"\A(?:{_WORDS['kinds']}) ")
 _IS = re.compile(r"(?:is|are|was|were|means?|refers? to|stands? for|ist|sind|bedeutet)\b|[–—-] ")
 _DOES = re.compile(r"[a-z]+s\b|(?:of|in|on|for|with|from|by|can|has|have|allow|let)\b")
-_GOES_ON = re.compile(
-    r"(?:and|or|what about|how about|und|oder|et|y)\b(?! (?:who|where|why|which|what|is|are|do)\b)", re.IGNORECASE
-)
+_GOES_ON = re.compile(r"(?i)(?:and|or|(?:what|how) about|und|oder|et|y)\b(?! (?:who|where|why|which|what|is|are|do)\b)")
 
 
 def leave_out_quantity(question: str) -> str:

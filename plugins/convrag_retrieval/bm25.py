@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import Dataset, Hit, Query, Store
+from convrag import Hit, Query
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
 from convrag.sdk.words import Analysis
@@ -21,6 +22,7 @@ _CODE = "convrag_retrieval.bm25_index", "convrag_retrieval.bm25_settings", "conv
 """The modules that decide what an index holds."""
 
 
+@dataclass(kw_only=True, eq=False)
 class BM25Retriever(CorpusRetriever):
     """Lexical search with BM25: fast, exact, without any model; the baseline of every retrieval paper.
 
@@ -46,20 +48,17 @@ class BM25Retriever(CorpusRetriever):
 
     libraries = ("numpy", "PyStemmer", "rapidfuzz")
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        store: Store,
-        k1: Annotated[float, Ge(0)] = 1.5,
-        b: Annotated[float, Interval(ge=0, le=1)] = 0.75,
-        words: Literal["auto", "plain"] = "auto",
-        language: str = "auto",
-        stopwords: Literal["auto", "english", "none"] = "auto",
-        stemmer: Literal["auto", "english", "none"] = "auto",
-    ) -> None:
-        super().__init__(dataset, store)
-        self.settings = BM25Settings(k1, b, Analysis.choose(words, language, stopwords, stemmer))
+    k1: Annotated[float, Ge(0)] = 1.5
+    b: Annotated[float, Interval(ge=0, le=1)] = 0.75
+    words: Literal["auto", "plain"] = "auto"
+    language: str = "auto"
+    stopwords: Literal["auto", "english", "none"] = "auto"
+    stemmer: Literal["auto", "english", "none"] = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        analysis = Analysis.choose(self.words, self.language, self.stopwords, self.stemmer)
+        self.settings = BM25Settings(self.k1, self.b, analysis)
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = choose_queries(queries, "lexical")

@@ -69,6 +69,7 @@ class BuildCounts:
         return sentence
 
 
+@dataclass(kw_only=True, eq=False)
 class CorpusRetriever(Retriever):
     """Base of retrievers that keep an index in the store for each domain of the data set.
 
@@ -77,9 +78,10 @@ class CorpusRetriever(Retriever):
         store: keeps the indexes.
     """
 
-    def __init__(self, dataset: Dataset, store: Store) -> None:
-        self.dataset = dataset
-        self.store = store
+    dataset: Dataset
+    store: Store
+
+    def __post_init__(self) -> None:
         self._loaded: dict[str, DomainIndex] = {}
         self._locks: dict[str, threading.Lock] = {}
 

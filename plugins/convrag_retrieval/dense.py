@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 from uuid import uuid4
 
 from annotated_types import Ge
 
-from convrag import Dataset, Embedder, Hit, Query, Store, operational
+from convrag import Embedder, Hit, Query, operational
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.queries import choose_queries, combine_vectors
 from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, make_series
-
-if TYPE_CHECKING:
-    pass
 
 _CODE = "vector_builder", "vectors"
 """The modules of this package that decide what an index holds."""
 
 
+@dataclass(kw_only=True, eq=False)
 class DenseRetriever(CorpusRetriever):
     """Search by meaning: the passages whose vectors are closest to the query's, with any embedder.
 
@@ -40,19 +39,9 @@ class DenseRetriever(CorpusRetriever):
 
     libraries = ("numpy",)
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        embedder: Embedder,
-        store: Store,
-        quantize: Literal["none", "float16", "int8"] = "none",
-        batch_size: Annotated[int, Ge(1), operational] = 4096,
-    ) -> None:
-        super().__init__(dataset, store)
-        self.embedder = embedder
-        self.quantize: Literal["none", "float16", "int8"] = quantize
-        self.batch_size = batch_size
+    embedder: Embedder
+    quantize: Literal["none", "float16", "int8"] = "none"
+    batch_size: Annotated[int, Ge(1), operational] = 4096
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))

@@ -45,7 +45,7 @@ class SparseFilesRetriever(CorpusRetriever):
     libraries = ("numpy",)
 
     def __init__(self, *, dataset: Dataset, store: Store, passage_vectors: Path, query_vectors: Path) -> None:
-        super().__init__(dataset, store)
+        super().__init__(dataset=dataset, store=store)
         self.passage_file = PassageVectorFile(passage_vectors)
         self.query_file = QueryVectorFile(query_vectors)
 

@@ -137,7 +137,7 @@ def test_a_class_without_a_file_is_told_by_its_code() -> None:
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (["convrag.sdk.sentences.split_sentences"], ["convrag.sdk.sentences"]),
+        (["convrag.sdk.sentences.split_sentences"], ["convrag.sdk.sentences", "convrag.sdk.words"]),
         (["convrag.Rewriter"], []),
         (["convrag.PromptTemplate"], ["convrag.sdk.prompts"]),
         (["convrag.sdk.prompts.*"], ["convrag.sdk.prompts"]),
