@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.sdk.forms import tell_form
+from convrag.sdk.forms import tell_definition, tell_form
 from convrag.sdk.quoting import name_subject
 from convrag.sdk.words import PLAIN, Analysis
 from convrag.turn.pipeline import Pipeline
@@ -16,7 +16,8 @@ No stove has a kettle. A second kettle: the red one. A kettle is a pot that boil
 
 ## Lids
 
-This part keeps the steam in. When you clean a lid, mind its rim. To clean a lid, soak it in vinegar.
+This part keeps the steam in. If they clean a lid, they mind its rim. Each lid is cleaned by hand.
+Lids are cleaned after each use. To clean a lid, soak it in vinegar.
 
 ## Files
 
@@ -35,7 +36,7 @@ def test_a_question_tells_what_it_asks_for() -> None:
     many = "How many keywords may a package have?"
     asked = [("And categories?", many), ("What about Germany?", "When was it founded?"), ("And how many?", "")]
     other = [("And why?", many), ("Categories?", many), ("And categories?", "Who chooses keywords?")]
-    assert {tell_form(*each) for each in asked} == {"number"}
+    assert [tell_form(*each) for each in asked] == ["number", "time", "number"]
     assert {tell_form(*each) for each in other} == {""}
     assert tell_form("And a lid?", "What is a kettle?") == "definition"
 
@@ -45,6 +46,7 @@ def test_a_question_tells_what_it_asks_for() -> None:
     [
         ("What is a kettle?", "A kettle is a pot that boils water. [1]"),
         ("What is a kettle? / And a pump?", "A pump is a machine that moves water. [1]"),
+        ("When is a lid cleaned?", "Lids are cleaned after each use. [1]"),
         ("How do I clean a lid?", "To clean a lid, soak it in vinegar. [1]"),
         ("Where is the settings file?", "The settings file is `~/.config/kettle.toml`. [1]"),
         ("What keeps the steam in?", "Lids: This part keeps the steam in. [1]"),
@@ -58,6 +60,14 @@ def test_the_sentence_that_says_it_is_quoted(questions: str, answer: str, genera
     pipeline = Pipeline.compose(*given, f"generator={generator}")
     said = [pipeline.turn("c", question).answer.text for question in questions.split(" / ")][-1]
     assert re.sub(r"\d", "1", said.split(" I looked")[0]) == answer
+
+
+def test_a_sentence_says_what_a_thing_is_or_does() -> None:
+    whole = "A kettle is a pot.", "kettle(1) - boil water", "Kettle: a pot", "This is a kettle, which whistles."
+    does = "The kettle boils water.", "The kettle command boils water.", "Kettles of iron last."
+    other = "Also, if a kettle is hot, wait.", "The kettle lid is red.", "kettle_name is a word.", "Is it?"
+    for said, value in ((whole, 1.0), (does, 0.75), (other, 0.5)):
+        assert {each: tell_definition(each, {"kettl"}, "english") for each in said} == dict.fromkeys(said, value)
 
 
 def test_what_a_pronoun_stands_for_is_named_once() -> None:
