@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
@@ -28,6 +29,7 @@ _PROMPTS = ("statements", "verdicts", "mark", "idk", "asks")
 _VERDICTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 
 
+@dataclass(kw_only=True, eq=False)
 class MtragMetrics(Metrics):
     """RB_alg, RL_F and RB_llm as MTRAG defines them, conditioned on "I do not know", and their harmonic mean.
 
@@ -70,39 +72,38 @@ class MtragMetrics(Metrics):
     libraries = ("pydantic",)
     reads = ("answer",)
 
-    def __init__(
-        self,
-        *,
-        llm: LLM,
-        dataset: Dataset,
-        second_llm: LLM | None = None,
-        third_llm: LLM | None = None,
-        model: str | None = None,
-        layer: Annotated[int | None, Ge(1)] = None,
-        baseline: Path | None = None,
-        device: Annotated[str, operational] = "cpu",
-        prompts: Path | None = None,
-        measures: Literal["all", "RL_F"] = "all",
-        repeat: Annotated[int, Ge(1)] = 1,
-        temperature: float | None = 0.0,
-        workers: Annotated[int, operational, Ge(1)] = 4,
-    ) -> None:
+    llm: LLM
+    dataset: Dataset
+    second_llm: LLM | None = None
+    third_llm: LLM | None = None
+    model: str | None = None
+    layer: Annotated[int | None, Ge(1)] = None
+    baseline: Path | None = None
+    device: Annotated[str, operational] = "cpu"
+    prompts: Path | None = None
+    measures: Literal["all", "RL_F"] = "all"
+    repeat: Annotated[int, Ge(1)] = 1
+    temperature: float | None = 0.0
+    workers: Annotated[int, operational, Ge(1)] = 4
+
+    def __post_init__(self) -> None:
+        prompts = self.prompts
         if prompts and not any((prompts / f"{name}.jinja").is_file() for name in _PROMPTS):
             raise ConfigError(f"metrics.mtrag.prompts={prompts} has none of {', '.join(_PROMPTS)} (.jinja)")
-        self.references = References(dataset)
+        self.references = References(self.dataset)
         self.algorithmic = None
-        if model and measures == "all":
-            self.algorithmic = RbAggMetrics(dataset=dataset, model=model, layer=layer, baseline=baseline, device=device)
+        if self.model and self.measures == "all":
+            layer, baseline, device = self.layer, self.baseline, self.device
+            self.algorithmic = RbAggMetrics(
+                dataset=self.dataset, model=self.model, layer=layer, baseline=baseline, device=device
+            )
         paths = {name: prompts / f"{name}.jinja" for name in _PROMPTS} if prompts else {}
         self.templates = {
             name: PromptTemplate(name, package="convrag_metrics", path=path if path and path.is_file() else None)
             for name, path in ((name, paths.get(name)) for name in _PROMPTS)
         }
         self.prompt_templates = tuple(self.templates.values())
-        self.measures = measures
-        self.repeat = repeat
-        self.workers = workers
-        self.judges = name_judges((llm, second_llm, third_llm), temperature, repeat)
+        self.judges = name_judges((self.llm, self.second_llm, self.third_llm), self.temperature, self.repeat)
 
     def check(self) -> Iterator[str]:
         """Check that the models can judge, and that the encoder is there."""

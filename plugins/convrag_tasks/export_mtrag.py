@@ -85,16 +85,10 @@ def shown_hits(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> lis
 
 def format_contexts(hits: Sequence[Hit]) -> list[dict[str, Any]]:
     """At most 10 passages. Their scores fall strictly, because MTRAG's retrieval script sorts them by score."""
+    pairs = zip((hit.passage for hit in hits[:LIMIT]), break_ties(hits), strict=False)
     return [
-        {
-            "document_id": hit.passage.id,
-            "source": "",
-            "score": score,
-            "text": hit.passage.text,
-            "title": hit.passage.title,
-            "url": hit.passage.url,
-        }
-        for hit, score in zip(hits[:LIMIT], break_ties(hits), strict=False)
+        {"document_id": p.id, "source": "", "score": score, "text": p.text, "title": p.title, "url": p.url}
+        for p, score in pairs
     ]
 
 
@@ -283,14 +277,8 @@ def _is_complete(measure: str, models: Sequence[_Model], tasks: Sequence[str]) -
 def _make_metric(name: str, values: Sequence[float]) -> dict[str, Any]:
     """A numerical measure with its range: 0 to 1, or further where its values go further."""
     low, high = min(0.0, *values), max(1.0, *values)
-    return {
-        "name": name,
-        "display_name": name,
-        "author": "algorithm",
-        "type": "numerical",
-        "aggregator": "average",
-        "range": [low, high, (high - low) / _BINS],
-    }
+    kind = {"author": "algorithm", "type": "numerical", "aggregator": "average"}
+    return {"name": name, "display_name": name, **kind, "range": [low, high, (high - low) / _BINS]}
 
 
 def _list_documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str, str]]:

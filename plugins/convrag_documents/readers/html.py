@@ -28,8 +28,8 @@ _BLOCKS = {
     *("figure", "footer", "form", "header", "hgroup", "hr", "html", "main", "menu", "ol", "p", "pre", "section"),
     *("table", "ul"),
 }
-_LONGEST_TERM = 100
-"""Characters of a term that stands in one line with its definition: "--help: Print what there is"."""
+_TERM, _LONGEST_TERM = ": ", 100
+"""Behind a term that stands in one line with its definition ("--help: Print what there is"); its most characters."""
 _CELLS = {"td", "th"}
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
@@ -109,11 +109,11 @@ class _Walk:
             self._line.append(" | " if "".join(self._line).strip() else "")
             self._cell = node.mem_id if node.css_first(_PARTS) is None else None
         elif tag in _LEVELS or tag in _BLOCKS:
-            if not _begins_definition(node):
+            if not (tag in ("p", "div") and self._line[1:2] == [_TERM] and not "".join(self._line[2:]).strip()):
                 self._end_block()
             self._preformatted = self._preformatted or tag == "pre"
-        elif tag == "dd" and self._line:
-            self._line = [" ".join("".join(self._line).split()).removesuffix(":"), ": "]
+        elif tag == "dd" and self._block and _follows_term(node) and len(self._block[-1]) <= _LONGEST_TERM:
+            self._line = [self._block.pop().removesuffix(":"), _TERM]
         elif tag in _LINES or tag == "br":
             self._end_line()
             self._line.append("- " if tag == "li" else "")
@@ -131,7 +131,7 @@ class _Walk:
         elif tag in _BLOCKS:
             self._end_block(fenced=tag == "pre" and _is_code(node))
             self._preformatted = self._preformatted and tag != "pre"
-        elif tag in _LINES and not (tag == "dt" and _is_defined(node) and len("".join(self._line)) <= _LONGEST_TERM):
+        elif tag in _LINES:
             self._end_line()
 
     def _end_line(self) -> None:
@@ -155,19 +155,10 @@ def _is_code(node: LexborNode) -> bool:
     return node.css_first("code") is not None or _CODE.search(f"{names}") is not None
 
 
-def _is_defined(node: LexborNode) -> bool:
-    """Whether a definition follows a term at once."""
-    behind = node.next
-    while behind is not None and behind.is_text_node:
-        behind = behind.next
-    return behind is not None and behind.tag == "dd"
-
-
-def _begins_definition(node: LexborNode) -> bool:
-    """Whether a paragraph is the first of a definition."""
-    above, before = node.parent, node.prev
-    first = before is None or (before.is_text_node and not (before.text_content or "").strip())
-    return first and node.tag in ("p", "div") and above is not None and above.tag == "dd"
+def _follows_term(node: LexborNode) -> bool:
+    while (before := node.prev) is not None and before.is_text_node:
+        node = before
+    return before is not None and before.tag == "dt"
 
 
 _CONTAINER = "META-INF/container.xml"
