@@ -25,7 +25,7 @@ CONTEXT_WEIGHT = 0.5
 """Of a word that stands only in the sentence before, or that only the rewrite of a question has."""
 
 WITHOUT_FORM = 0.75
-"""What is left of the share of a sentence that has no number, or no path, where the question asks for one."""
+"""What is left of the share of a sentence that has not the form that the question asks for, see `has_form`."""
 
 _POINTS = re.compile(
     r"\W*(?:for (?:more|further|full)\b[^.]{0,60}, ?)?(?:please )?(?:(?:see|refer to|consult|siehe) |参[见阅])",
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
     Args:
         weights: stem -> weight of its words.
         own: the stems that decide whether it is answered; the others are context.
-        form: what a sentence that answers has: a number or a time, a path or an address, what a thing is; or anything.
+        form: what a sentence that answers says, see `Form`.
     """
 
     weights: Mapping[str, float]

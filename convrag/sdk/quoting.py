@@ -8,6 +8,7 @@ from convrag.sdk.frequencies import add_weights
 from convrag.sdk.matching import Asked, MatchedSentence
 from convrag.sdk.printable import format_line
 from convrag.sdk.sentences import BULLET, remove_citations
+from convrag.sdk.statements import FENCED
 from convrag.sdk.words import find_stems
 
 GAIN = 0.1
@@ -85,7 +86,7 @@ def name_subject(quote: str, title: str, before: str = "") -> str:
         title: of its passage; may be a path of headings.
         before: what stands before it in the passage. The last heading that says more than "Overview" counts.
     """
-    headings = *title.split(" > "), *_HEADING.findall(before)
+    headings = *title.split(" > "), *_HEADING.findall(FENCED.sub("", before))
     named = [each for each in headings if not _GENERAL.fullmatch(each)]
     known = not named or not _REFERS.match(quote) or find_stems(named[-1]) <= find_stems(quote)
     return quote if known else f"{format_line(named[-1])}: {quote}"

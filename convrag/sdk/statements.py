@@ -13,7 +13,8 @@ _ASKS = re.compile(r"[?？؟؛][\s\"'”’»)*_\]]*\Z")
 _MARKED = re.compile(r"[.!…。！।॥։።:;][\s\"'”’»)*_\]`\[\d,]*\Z")
 _LISTED = re.compile(rf"\s*{BULLET}\s")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
-_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
+FENCED = re.compile(r"^[ \t]*(?:`{3}|~{3}).*?(?:^[ \t]*(?:`{3}|~{3})|\Z)", re.DOTALL | re.MULTILINE)
+"""A block of code, up to its fence or the end."""
 _CODE_BELOW = re.compile(
     r"[ \t]*\n\s*?(?:(?:`{3}|~{3})[^\n]*\n\s*|\n(?=(?:[ ]{2,}|\t)(?!\s*(?:[-*+•]|\d+[.)])\s)))"
     r"(?:(?!\s*(?:`{3}|~{3}))[^\n]*\S(?:\n|\Z)){1,2}"
@@ -48,7 +49,7 @@ def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
     just below it does: two lines of that are part of it. So is a short list below a colon; above a long one it states
     nothing.
     """
-    fences = [found.span() for found in _FENCE.finditer(text)]
+    fences = [found.span() for found in FENCED.finditer(text)]
     told = 0
     for start, end in find_sentence_spans(text):
         if start < told:

@@ -192,8 +192,9 @@ class GingerGenerator(DecidingGenerator):
         told = [add_citations(sentence.text, sentence.passages, numbers) for sentence in sentences]
         if quoting:
             passages = {item.passage.id: item.passage for item in evidence.items}
-            firsts = [(each.supporting[0], passages[each.supporting[0].passage_id]) for each in sentences]
-            told = [name_subject(a, p.title, p.text[: n.start]) for a, (n, p) in zip(told, firsts, strict=True)]
+            for place, nugget in enumerate(each.supporting[0] for each in sentences):
+                passage = passages[nugget.passage_id]
+                told[place] = name_subject(told[place], passage.title, passage.text[: nugget.start])
         text = join_sentences(filter(None, (*told, decision.unfound)))
         cited = [sorted(sentence.passages, key=numbers.__getitem__) for sentence in sentences]
         trace = {
