@@ -16,7 +16,7 @@ No stove has a kettle. A second kettle: the red one. A kettle is a pot that boil
 
 ## Lids
 
-This part keeps the steam in. If they clean a lid, they mind its rim. Each lid is cleaned by hand.
+This part keeps the steam in. If they clean a lid, they mind it. Each lid is cleaned by hand.
 Lids are cleaned after each use. To clean a lid, soak it in vinegar.
 
 ## Files
@@ -25,8 +25,10 @@ The settings file of the kettle may be edited by hand. The settings file is `~/.
 
 ## Pumps
 
-A pump is a machine that moves water. The kettle has no pump. Each valve-seat of a pump is of brass.
-"""
+A pump is a machine that moves water. The kettle has no pump. Its valve-seat is of brass.
+
+* Step 1: Fill
+* Step 2: it is primed."""
 
 
 def test_a_question_tells_what_it_asks_for() -> None:
@@ -50,6 +52,7 @@ def test_a_question_tells_what_it_asks_for() -> None:
         ("How do I clean a lid?", "To clean a lid, soak it in vinegar. [1]"),
         ("Where is the settings file?", "The settings file is `~/.config/kettle.toml`. [1]"),
         ("What keeps the steam in?", "Lids: This part keeps the steam in. [1]"),
+        ("What happens in step 2?", "Step 1: it is primed. [1]"),  # with each digit as 1
         ("What is the wifi pump?", "I could not find this in the 1 passages."),  # of two words one is nowhere
     ],
 )
