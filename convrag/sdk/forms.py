@@ -31,9 +31,8 @@ _SAID: dict[Form, str] = {
     "procedure": rf"`|\b(?:you|users?|one|ihr|sie|man) (?:{_WORDS['duties']})\b|\bby \w+ing\b|\busing\b"
     rf"|^\W*(?:\d+\W+)?(?:{_WORDS['instructions']})\b",
 }
-_ASKS, _SAYS = (
-    {form: re.compile(pattern, re.IGNORECASE) for form, pattern in patterns.items()} for patterns in (_ASKED, _SAID)
-)
+_ASKS = {form: re.compile(pattern, re.IGNORECASE) for form, pattern in _ASKED.items()}
+_SAYS = {form: re.compile(pattern, re.IGNORECASE) for form, pattern in _SAID.items()}
 _ARTICLE = re.compile(r"\W*(?:(?:an?|the|each|every|all|eine?|der|die|das)\s)?", re.IGNORECASE)
 _SIGNS = re.compile(r"\(\d\w?\)|[\W_]+")
 _NAMED = re.compile(r"\b(?:is|are|ist|sind) (?:an?|the|eine?|der|die|das) (.+?)(?:[,.;:!?]|\s(?:that|which|who)\b|\Z)")

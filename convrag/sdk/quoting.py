@@ -8,7 +8,7 @@ from convrag.sdk.frequencies import add_weights
 from convrag.sdk.matching import Asked, MatchedSentence
 from convrag.sdk.printable import format_line
 from convrag.sdk.sentences import BULLET, remove_citations
-from convrag.sdk.statements import FENCED
+from convrag.sdk.statements import FENCED, ends_in_question
 from convrag.sdk.words import find_stems
 
 GAIN = 0.1
@@ -24,6 +24,7 @@ _GENERAL = re.compile(
     r"(?i)(?:about|abstract|background|commands|description|details|general|introduction|notes?|options|overview|summary|synopsis|usage"
     r"|beschreibung|einleitung|überblick|allgemeines)\W*"
 )
+_SECTION = re.compile(r"\A(?:[A-Z]|\d+)(?:\.\d+)*\.?\s+")
 _HEADING = re.compile(r"^(?:#{1,6} +)?(\w[^\n]{0,80}[^\s.,:;!?。])\n(?:[=~-]+\n)?\n", re.MULTILINE)
 _MARK = re.compile(rf"^(?:{BULLET}|#{{1,6}})\s+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3}).*$", re.MULTILINE)
@@ -87,6 +88,6 @@ def name_subject(quote: str, title: str, before: str = "") -> str:
         before: what stands before it in the passage. The last heading that says more than "Overview" counts.
     """
     headings = *title.split(" > "), *_HEADING.findall(FENCED.sub("", before))
-    named = [each for each in headings if not _GENERAL.fullmatch(each)]
+    named = [_SECTION.sub("", each) for each in headings if not (_GENERAL.fullmatch(each) or ends_in_question(each))]
     known = not named or not _REFERS.match(quote) or find_stems(named[-1]) <= find_stems(quote)
     return quote if known else f"{format_line(named[-1])}: {quote}"

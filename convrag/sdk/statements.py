@@ -29,7 +29,7 @@ _NO_STATEMENT = re.compile(
     r"""\s*(?:
         \#{1,6}\s | >>> | >\s(?:import|from|[\w.]+\s?[=(]) | \$\s | /[/*] | </?\w+[\s>/] | \.\.\s | @\w+$
         | (?:import|from|def|class|return|var|let|const|function|export|elif|sudo|npm|pip|git)\s (?!.*[.!]\s*$)
-        | (?:[-*•]\s)?(?:step|chapter|section|part|figure|table|schritt|kapitel|abbildung|tabelle)\s\d+\s*[:.–—-]\s(?!.*[.!]\s*$)
+        | (?:[-*•]\s)?(?:step|chapter|section|part|figure|table|schritt|kapitel)\s\d+\s*[:.–—-]\s(?!.*[.!]\s*$)
         | (?:next|previous|prev|back|home|up|see\ also|contents|table\ of\ contents|menu|tags?|related)\s*[:»>|←→]
         | [\w.\[\]"']+\s*[-+*/:]?=[^=] | [\w.]+\(.*\)\s*[;{]?$
     )""",

@@ -73,7 +73,7 @@ def test_a_sentence_says_what_a_thing_is_or_does() -> None:
 
 
 def test_what_a_pronoun_stands_for_is_named_once() -> None:
-    assert name_subject("It boils.", "Guide > Kettles > Overview") == "Kettles: It boils."
+    assert name_subject("It boils.", "Guide > 2.1. Kettles > Overview > Why?") == "Kettles: It boils."
     assert name_subject("It boils.", "Guide", "Kettles\n\n```\nlid\n\n```\n## Usage\n\n") == "Kettles: It boils."
     assert name_subject("It is a kettle.", "Kettle") == "It is a kettle."
     assert name_subject("Tea is green.", "Tea") == "Tea is green."

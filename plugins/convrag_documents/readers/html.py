@@ -98,7 +98,8 @@ class _Walk:
     def _enter(self, node: LexborNode) -> bool:
         """Take what begins with a node; return whether to go into it."""
         if node.is_text_node:
-            self._line.append(node.text_content or "")
+            # "¶" is the link that Sphinx puts behind headings.
+            self._line.append(text if (text := node.text_content or "").strip() != "¶" else "")
             return False
         tag, attributes = node.tag or "", node.attributes
         if tag in _LEFT_OUT or "hidden" in attributes or attributes.get("role") == "navigation":
