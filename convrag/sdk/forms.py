@@ -21,7 +21,8 @@ _ASKED: dict[Form, str] = {
     "procedure": r"\bhow (?:(?:do|can|could|should|must|would) (?:i|you|we|one)|to)\b"
     r"|\bwie (?:kann|muss|soll) (?:ich|man|wir)\b",
     "definition": r"\W*(?:what(?:'s| is| are| was| were)|was (?:ist|sind)) (?!(?:it|this|that|they|these|those)\b)"
-    r"[^,;]+\Z|\bwhat (?:do|does) (?!(?:it|this|that|they|these|those)\b)[^,;]+ (?:do|mean)\W*\Z",
+    r"[^,;]+\Z|\bwhat (?:do|does) (?!(?:it|this|that|they|these|those)\b)[^,;]+ (?:do|mean)\W*\Z"
+    r"|\btell me (?:more |something )?about |\bwho (?:is|are|was|were) (?!(?:the|he|she|it|they|this|that|your|my)\b)",
 }
 _COUNTED = rf"\d|[一二两三四五六七八九十百千半]|\b(?:{_WORDS['numbers']})\b"
 _SAID: dict[Form, str] = {
@@ -59,7 +60,7 @@ def has_form(sentence: str, form: Form) -> bool:
 
 
 def tell_definition(sentence: str, term: Set[str], language: str) -> float:
-    """How far a sentence says what a thing is: 1 for "A kettle is a pot ..." and "This is a kettle".
+    """How far a sentence says what a thing is: 1 for "A kettle is a pot", "A kettle, a pot, ...", "This is a kettle".
 
     .75 where it says what the thing does ("Kettles of iron last longer", "The kettle boils water"), .5 for any other.
 
@@ -73,12 +74,10 @@ def tell_definition(sentence: str, term: Set[str], language: str) -> float:
         return 1.0
     words = _ARTICLE.sub("", sentence, 1).split()
     parts = term | find_stems(_SIGNS.sub(" ", " ".join(term)), language=language)
-    while words and not term <= seen and (found := find_stems(_SIGNS.sub(" ", words[0]), language=language)):
-        if not found <= parts:
-            break
+    while words and not term <= seen and set() < find_stems(_SIGNS.sub(" ", words[0]), language=language) <= parts:
         seen |= find_stems(words[0], language=language)
         last = words.pop(0)
-    rest = _KIND.sub("", " ".join(words))
-    if not seen or not term <= seen:
+    if not term or not term <= seen:
         return 0.5
-    return 1.0 if last.endswith(":") or _IS.match(rest) else 0.75 if _DOES.match(rest) else 0.5
+    rest = _KIND.sub("", " ".join(words))
+    return 1.0 if last.endswith((":", ",")) or _IS.match(rest) else 0.75 if _DOES.match(rest) else 0.5

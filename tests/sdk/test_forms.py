@@ -32,14 +32,14 @@ A pump is a machine that moves water. The kettle has no pump. Its valve-seat is 
 
 
 def test_a_question_tells_what_it_asks_for() -> None:
-    forms = {"How long is it?": "number", "Where is the log?": "path", "How do I clean it?": "procedure", "Who?": ""}
-    forms |= {"What is a lid?": "definition", "Was ist ein Topf?": "definition", "What is it for?": ""}
+    forms = {"How old?": "number", "Where is the log?": "path", "How do I sew?": "procedure", "What is it for?": ""}
+    forms |= dict.fromkeys(["What is a lid?", "Was ist ein Topf?", "Tell me about tea", "Who was Laika?"], "definition")
     assert {question: tell_form(question) for question in forms} == forms
     many = "How many keywords may a package have?"
     asked = [("And categories?", many), ("What about Germany?", "When was it founded?"), ("And how many?", "")]
-    other = [("And why?", many), ("Categories?", many), ("And categories?", "Who chooses keywords?")]
+    other = [("And why?", many), ("Categories?", many), ("And categories?", "Who chose?"), ("Who is the cook?", "")]
     assert [tell_form(*each) for each in asked] == ["number", "time", "number"]
-    assert [tell_form(*each) for each in (*other, ("And a lid?", "What is a kettle?"))] == ["", "", "", "definition"]
+    assert [tell_form(*each) for each in (*other, ("And a lid?", "What is a kettle?"))] == [*[""] * 4, "definition"]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_sentence_that_says_it_is_quoted(questions: str, answer: str, genera
 
 
 def test_a_sentence_says_what_a_thing_is_or_does() -> None:
-    whole = "A kettle is a pot.", "kettle(1) - boil water", "Kettle: a pot", "This is a kettle, which whistles."
+    whole = "A kettle is a pot.", "kettle(1) - boil", "A kettle, a pot, is hot.", "Kettle: a pot", "This is a kettle."
     does = "The kettle boils water.", "The kettle command boils water.", "Kettles of iron last."
     other = "Also, if a kettle is hot, wait.", "The kettle lid is red.", "kettle_name is a word.", "Is it?"
     for said, value in ((whole, 1.0), (does, 0.75), (other, 0.5)):
