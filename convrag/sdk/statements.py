@@ -45,9 +45,9 @@ def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
     """Yield the sentences of a passage with what they do: (start, end, kind).
 
     A text of fewer than four words, or three with an end mark, states nothing; nor does a line that has neither an end
-    mark nor a verb, a digit or the bullet of a list. A line that ends with a colon, or a heading, states what the code
-    just below it does: two lines of that are part of it. So is a short list below a colon; above a long one it states
-    nothing.
+    mark nor a verb, a digit or the bullet of a list. A line that ends with a colon, a heading, or a sentence without
+    an end mark states what the code just below it does: two lines of that are part of it. So is a short list below a
+    colon; above a long one it states nothing.
     """
     fences = [found.span() for found in FENCED.finditer(text)]
     told = 0
@@ -61,7 +61,8 @@ def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
         kind: Kind = "other" if fenced else _classify(text[start:end], text[end : end + 200])
         leads = not fenced and kind != "question" and (text[end - 1] == ":" or text.startswith("#", start))
         leads = leads and not text.startswith(".. ", start)  # a directive of reStructuredText
-        if leads and (code := _CODE_BELOW.match(text, end)):
+        unended = kind == "statement" and not _MARKED.search(text[start:end])  # "You hold a package by"
+        if (leads or unended) and (code := _CODE_BELOW.match(text, end)):
             kind, end = "statement", code.end()
         elif leads and kind == "statement" and (items := _LIST_BELOW.match(text, end)):
             kind, end = ("statement", items.end()) if items.end() - end <= SHORT_LIST else ("other", end)

@@ -92,11 +92,11 @@ def test_a_line_above_code_states_what_it_does() -> None:
     text = (
         "Run the server:\n\n```bash\nrun it\n```\n\n### Stop\n\n```\nstop it\nwait\nlook\n```\n\n"
         '> fuzz.ratio("a b", "c d")\n\n.. meta::\n   :refresh: 3; url=run/it/\n\n'
-        "It works on any platform\n(Linux, Mac).\n"
+        "It works on any platform\n(Linux, Mac).\n\nIt is held by\n\n```\nhold\n```\n"
     )
     stated = [text[start:end] for start, end, kind in classify_sentences(text) if kind == "statement"]
     assert list(map(clean_quote, stated)) == [
-        "Run the server: run it", "Stop stop it wait", "It works on any platform (Linux, Mac).",
+        "Run the server: run it", "Stop stop it wait", "It works on any platform (Linux, Mac).", "It is held by hold",
     ]  # fmt: skip
 
 
