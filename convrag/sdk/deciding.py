@@ -245,8 +245,7 @@ class Decider:
         last = question.history[-1].question if question.history else ""
         asked = read_question(text, question.standalone, frequencies, before=last)
         passages = {item.passage.id: item.passage for item in evidence.items}
-        matched = passages.items() if self.by_rules else ()
-        matches = {key: match_sentences(asked, each.text, each.title) for key, each in matched}
+        matches = {n: match_sentences(asked, p.text, p.title) for n, p in passages.items() if self.by_rules}
         before = {find_source(each) for turn in question.history[-1:] for each in turn.passages}
         near = {key for key, each in passages.items() if find_source(each) in before}
         elsewhere = passages.keys() - near if near and refers_back(text) else frozenset[str]()

@@ -61,8 +61,8 @@ def classify_sentences(text: str) -> Iterator[tuple[int, int, Kind]]:
         kind: Kind = "other" if fenced else _classify(text[start:end], text[end : end + 200])
         leads = not fenced and kind != "question" and (text[end - 1] == ":" or text.startswith("#", start))
         leads = leads and not text.startswith(".. ", start)  # a directive of reStructuredText
-        unended = kind == "statement" and not _MARKED.search(text[start:end])  # "You hold a package by"
-        if (leads or unended) and (code := _CODE_BELOW.match(text, end)):
+        goes_on = leads or (kind == "statement" and not _MARKED.search(text[start:end]))  # "You hold a package by"
+        if goes_on and (code := _CODE_BELOW.match(text, end)):
             kind, end = "statement", code.end()
         elif leads and kind == "statement" and (items := _LIST_BELOW.match(text, end)):
             kind, end = ("statement", items.end()) if items.end() - end <= SHORT_LIST else ("other", end)

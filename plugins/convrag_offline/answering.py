@@ -157,18 +157,19 @@ def answer(
         least: the share of the question's weight that a sentence must cover.
     """
     meant = standalone or " ".join([question, *find_missing_words(question, history, frequencies)])
-    passages = {str(item["number"]): item for item in _follow_hints(evidence, earlier_evidence)}
-    texts = {number: f"{item.get('title', '')}\n{item['text']}" for number, item in passages.items()}
+    named = ((str(item["number"]), item.get("title") or "", item) for item in _follow_hints(evidence, earlier_evidence))
+    passages = {number: (title, item["text"].removeprefix(title)) for number, title, item in named}
+    texts = {number: "\n".join(passage) for number, passage in passages.items()}
     parts, added = split_question(question), find_added(question, meant)
     before = history[-1]["user"] if history else ""
     quotes: dict[str, str] = {}
     for part in parts:
         asked = read_question(part, added, frequencies, before=before, trusted=not standalone)
-        matches = {n: match_sentences(asked, item["text"], item.get("title", "")) for n, item in passages.items()}
+        matches = {n: match_sentences(asked, text, title) for n, (title, text) in passages.items()}
         chosen = choose_sentences(rank_sentences(matches, texts), asked)[: 2 if len(parts) == 1 else 1]
         enough = least if len(parts) == 1 else max(least, MIN_SHARE)
         for n, match in chosen:
-            text, title = passages[n]["text"], passages[n].get("title", "")
+            title, text = passages[n]
             if match.share >= enough:
                 quotes[name_subject(clean_quote(text[match.start : match.end]), title, text[: match.start])] = n
     return " ".join(f"{text} [{number}]" for text, number in quotes.items()) or NOT_FOUND

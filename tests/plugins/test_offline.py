@@ -217,10 +217,9 @@ def test_quotes_hold_no_citations_of_others_and_no_headings(llm: ExtractiveLLM) 
 
 
 def test_each_part_of_a_question_is_asked_in_its_conversation() -> None:
-    passages = [
-        {"number": 1, "text": "The bottle holds 9 litres."},
-        {"number": 2, "text": "The kettle holds 2 litres."},
-    ]
+    title = "A kettle holds 4 litres. No"
+    kettle = {"number": 2, "title": title, "text": f"{title}\nThe kettle holds 2 litres."}
+    passages = [{"number": 1, "text": "The bottle holds 9 litres."}, kettle]
     history = [exchange("Who bought the kettle?", "Ann bought the kettle.")]
     question = "How many litres does it hold, and how many cups does it fill?"
     found = answer(question, history, passages, DocumentFrequencies(), standalone=f"{question} kettle")
