@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.sdk.forms import tell_definition, tell_form
+from convrag.sdk.forms import has_form, tell_definition, tell_form
 from convrag.sdk.quoting import name_subject
 from convrag.sdk.words import PLAIN, Analysis
 from convrag.turn.pipeline import Pipeline
@@ -35,6 +35,7 @@ def test_a_question_tells_what_it_asks_for() -> None:
     forms = {"How old?": "number", "Where is the log?": "path", "How do I sew?": "procedure", "What is it for?": ""}
     forms |= dict.fromkeys(["What is a lid?", "Was ist ein Topf?", "Tell me about tea", "Who was Laika?"], "definition")
     assert {question: tell_form(question) for question in forms} == forms
+    assert [has_form(each, "number") for each in ("They may decide.", "In May.", "Two.")] == [False, True, True]
     many = "How many keywords may a package have?"
     asked = [("And categories?", many), ("What about Germany?", "When was it founded?"), ("And how many?", "")]
     other = [("And why?", many), ("Categories?", many), ("And categories?", "Who chose?"), ("Who is the cook?", "")]
