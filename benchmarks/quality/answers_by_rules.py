@@ -25,7 +25,7 @@ def fetch(package: str, pattern: str, folder: Path) -> None:
     """Put the files of a package that match a pattern into a folder of its name, unpacked."""
     unpacked = folder / ".packages" / package
     if not unpacked.exists():
-        unpacked.mkdir(parents=True)
+        unpacked.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["apt-get", "download", package], cwd=unpacked.parent, check=True)
         (archive,) = unpacked.parent.glob(f"{package}_*.deb")
         subprocess.run(["dpkg", "-x", archive, unpacked], check=True)
@@ -57,11 +57,10 @@ def measure(rows: list[list[str]], pipeline: Pipeline) -> Iterator[str]:
 
 
 def main(name: str, folder: Path, overrides: list[str]) -> None:
-    """Fetch the documents of a set where they are missing, and measure."""
+    """Fetch the documents of a set, and measure."""
     lines = (QUESTIONS / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines]
-    documents = [] if (folder / "documents").exists() else [row[1:] for row in rows if row[0] == "documents"]
-    for package, pattern in documents:
+    for package, pattern in (row[1:] for row in rows if row[0] == "documents"):
         fetch(package, pattern, folder)
     given = ["dataset=documents", f"dataset.path={folder}/documents", f"store.path={folder}/store", "tracker=none"]
     asked = [row for row in rows if row[0] != "documents"]

@@ -87,7 +87,9 @@ def name_subject(quote: str, title: str, before: str = "") -> str:
         title: of its passage; may be a path of headings.
         before: what stands before it in the passage. The last heading that says more than "Overview" counts.
     """
+    if not _REFERS.match(quote):
+        return quote
     headings = *title.split(" > "), *_HEADING.findall(FENCED.sub("", before))
-    named = [_SECTION.sub("", each) for each in headings if not (_GENERAL.fullmatch(each) or ends_in_question(each))]
-    known = not named or not _REFERS.match(quote) or find_stems(named[-1]) <= find_stems(quote)
-    return quote if known else f"{format_line(named[-1])}: {quote}"
+    telling = (each for each in reversed(headings) if not (_GENERAL.fullmatch(each) or ends_in_question(each)))
+    heading = _SECTION.sub("", next(telling, ""))
+    return quote if find_stems(heading) <= find_stems(quote) else f"{format_line(heading)}: {quote}"

@@ -276,10 +276,9 @@ class Analysis:
     def weigh(self, question: str) -> list[tuple[str, float]]:
         """Split a question into weighted terms: the parts of a compound, and "long" behind "how", count half."""
         asked = {found.lower() for found in HOW.findall(question)} if self.form == "auto" else ()
-        tokens = self.tokenize(question, question=True)
-        terms = [(token, *_get_terms(self)[token]) for token in tokens]
+        tokens, of = self.tokenize(question, question=True), _get_terms(self)
         return [
-            (term, 0.5 if place or token in asked else 1.0) for token, *of in terms for place, term in enumerate(of)
+            (term, 0.5 if place or token in asked else 1.0) for token in tokens for place, term in enumerate(of[token])
         ]
 
     def tokenize(self, text: str, *, question: bool = False) -> list[str]:

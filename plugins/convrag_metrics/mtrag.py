@@ -93,10 +93,8 @@ class MtragMetrics(Metrics):
         self.references = References(self.dataset)
         self.algorithmic = None
         if self.model and self.measures == "all":
-            layer, baseline, device = self.layer, self.baseline, self.device
-            self.algorithmic = RbAggMetrics(
-                dataset=self.dataset, model=self.model, layer=layer, baseline=baseline, device=device
-            )
+            encoder = partial(RbAggMetrics, dataset=self.dataset, layer=self.layer)
+            self.algorithmic = encoder(model=self.model, baseline=self.baseline, device=self.device)
         paths = {name: prompts / f"{name}.jinja" for name in _PROMPTS} if prompts else {}
         self.templates = {
             name: PromptTemplate(name, package="convrag_metrics", path=path if path and path.is_file() else None)

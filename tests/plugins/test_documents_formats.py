@@ -169,13 +169,13 @@ class TestHtml:
     def test_tables(self):
         table = "<table><thead><tr><th>item<th>price</thead><tr><td><p>laptop</p><p>new</p></td><td>1200</td></table>"
         assert read("a.html", table).text == "item | price\nlaptop new | 1200"
-        layout = "<table><tr><td><h1>News<a>¶</a></h1><p>One.</p><p>Two.</p></td><td><ul><li>x</ul></td></table>"
+        layout = "<table><tr><td><h1>News</h1><p>One.</p><p>Two.</p></td><td><ul><li>x</ul></td></table>"
         assert read("a.html", layout).text == "News\n\nOne.\n\nTwo.\n\n- x"
         terms = "<dl><dt>-q<dt>--quiet: <dd> <p>Say <b>less</b>.<p>More.<dt>-v<dd><ul><li>a</dl><dl><dt>toc</dl>"
         assert read("a.html", terms).text == "-q\n--quiet: Say less.\n\nMore.\n\n-v:\n\n- a\n\ntoc"
 
     def test_the_main_part_of_a_page(self):
-        page = "<body><div>Log in</div><main><p>Leave lasts.</p></main><footer>Imprint</footer></body>"
+        page = "<div>Log in</div><main><p>Leave lasts.<a class=headerlink>¶</a></p></main><footer>Imprint</footer>"
         assert read("a.html", page).text == "Leave lasts."
 
     def test_the_encoding_that_a_page_declares(self):

@@ -136,7 +136,8 @@ def test_what_points_elsewhere_says_less_and_a_manuals_first_line_says_what_a_te
     assert quote_first("What does cargo vendor do?", see, manual) == "cargo-vendor — Vendor all dependencies locally"
 
 
-def test_a_word_that_goes_on_or_is_short_is_not_misspelt() -> None:
+def test_a_word_that_goes_on_or_is_short_is_not_misspelt_and_a_known_compound_is_one_word() -> None:
+    assert read_question("What is crates.io?", "", DocumentFrequencies({"crates.io": 1}, 9)).own == {"crates.io"}
     known = ["time", "password", "system", "spend"]
     assert [find_nearest(word, known) for word in ("timer", "pasword", "systemd", "send")] == ["", "password", "", ""]
 

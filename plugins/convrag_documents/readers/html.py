@@ -98,11 +98,11 @@ class _Walk:
     def _enter(self, node: LexborNode) -> bool:
         """Take what begins with a node; return whether to go into it."""
         if node.is_text_node:
-            # "¶" is the link that Sphinx puts behind headings.
-            self._line.append(text if (text := node.text_content or "").strip() != "¶" else "")
+            self._line.append(node.text_content or "")
             return False
         tag, attributes = node.tag or "", node.attributes
-        if tag in _LEFT_OUT or "hidden" in attributes or attributes.get("role") == "navigation":
+        unread = "hidden" in attributes or attributes.get("role") == "navigation"
+        if tag in _LEFT_OUT or unread or attributes.get("class") == "headerlink":  # Sphinx's link to a heading: "¶"
             return False
         if self._cell is not None:
             self._line.append(" " if tag in _BLOCKS or tag in _LINES or tag == "br" else "")

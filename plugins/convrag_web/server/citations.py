@@ -116,7 +116,7 @@ def _format_source(number: int, described: dict[str, Any], text: str) -> str:
 def is_web_address(url: str) -> bool:
     """Whether a browser opens an address safely: `javascript:...`, as a link, harms the client."""
     with suppress(ValueError):  # "http://[broken"
-        return urlsplit(url).scheme in ("http", "https")
+        return url.lower().startswith(("http://", "https://")) and bool(urlsplit(url).netloc)
     return False
 
 
