@@ -1,4 +1,6 @@
-"""What pyproject.toml cannot say: conf/ becomes convrag.conf, plugins/ is a second root, README.md travels."""
+"""What pyproject.toml cannot say: conf/ becomes convrag.conf, plugins/ is a second root, README.md
+travels.
+"""
 
 import re
 from pathlib import Path
@@ -12,14 +14,18 @@ plugins = find_packages("plugins") + find_namespace_packages("plugins", include=
 
 
 FENCE, CODE = r"^```.*?^```$", r"`[^`\n]+`"
-IMAGE, LINK = r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)", r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)"
+IMAGE, LINK = (
+    r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)",
+    r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)",
+)
 
 
 def describe(readme):
     """README.md as a package index shows it, where neither our pages nor our images are.
 
-    `[the tutorial](docs/tutorial.md)` becomes `the tutorial (docs/tutorial.md)`, `[docs/llms.md](docs/llms.md)` the
-    name alone; images go. Addresses (`https:...`) and code stay as they are. A last line says where the pages are.
+    `[the tutorial](docs/tutorial.md)` becomes `the tutorial (docs/tutorial.md)`,
+    `[docs/llms.md](docs/llms.md)` the name alone; images go. Addresses (`https:...`) and code stay
+    as they are. A last line says where the pages are.
     """
     text = re.sub(f"(?ms){FENCE}|{CODE}|(?P<image>{IMAGE})|{LINK}", name_page, readme)
     return f"{text}\nThe pages that are named here, and `docs`, are in the source distribution.\n"
@@ -36,13 +42,16 @@ def name_page(found):
 class EditableWheel(editable_wheel):
     """`pip install -e`, in which editors and type checkers find the packages as well.
 
-    For two roots setuptools installs an import hook, which only a running Python can ask. mypy, pyright and editors
-    read .pth files, so the roots stand in one; convrag.conf is still found by the hook.
+    For two roots setuptools installs an import hook, which only a running Python can ask. mypy,
+    pyright and editors read .pth files, so the roots stand in one; convrag.conf is still found by
+    the hook.
     """
 
     def _select_strategy(self, *args, **kwargs):
         strategy = super()._select_strategy(*args, **kwargs)
-        return strategy if self.mode else WithRoots(strategy)  # the modes strict and compat have paths of their own
+        return (
+            strategy if self.mode else WithRoots(strategy)
+        )  # the modes strict and compat have paths of their own
 
 
 class WithRoots:
@@ -68,12 +77,24 @@ setup(
     long_description_content_type="text/markdown",
     cmdclass={"editable_wheel": EditableWheel},
     packages=[*kernel, "convrag.conf", *plugins],
-    package_dir={"convrag.conf": "conf", **{name: "plugins/" + name.replace(".", "/") for name in plugins}},
+    package_dir={
+        "convrag.conf": "conf",
+        **{name: "plugins/" + name.replace(".", "/") for name in plugins},
+    },
     package_data={
-        "convrag": ["py.typed", "sdk/*.jinja", "sdk/*.txt", "sdk/*.json"],
+        "convrag": ["py.typed", "sdk/**/*.jinja", "sdk/**/*.txt", "sdk/**/*.json"],
         "convrag.conf": ["*.yaml", "**/*.yaml"],
         **{
-            name: ["*.jinja", "*.txt", "*.yaml", "sample/**", "templates/**", "page/**", "view/**", "docs/**"]
+            name: [
+                "*.jinja",
+                "*.txt",
+                "*.yaml",
+                "sample/**",
+                "templates/**",
+                "page/**",
+                "view/**",
+                "docs/**",
+            ]
             for name in plugins
         },
     },

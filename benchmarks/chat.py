@@ -1,4 +1,6 @@
-"""64 conversations at once against a language model of 100 ms and of 1 s: frameworks, bare clients and convrag."""
+"""64 conversations at once against a language model of 100 ms and of 1 s: frameworks, bare clients
+and convrag.
+"""
 
 import statistics
 import subprocess
@@ -24,8 +26,16 @@ PEERS = {
 }
 """Name -> environment and program."""
 OURS = {
-    "convrag, `llm=openai_compatible` alone": ("chat_convrag_llm", "openai_compatible", ("threads",)),
-    "convrag, whole turns, `llm=openai_compatible`": ("chat_convrag", "openai_compatible", ("threads", "asyncio")),
+    "convrag, `llm=openai_compatible` alone": (
+        "chat_convrag_llm",
+        "openai_compatible",
+        ("threads",),
+    ),
+    "convrag, whole turns, `llm=openai_compatible`": (
+        "chat_convrag",
+        "openai_compatible",
+        ("threads", "asyncio"),
+    ),
     "convrag, whole turns, `llm=litellm`": ("chat_convrag", "litellm", ("threads", "asyncio")),
 }
 NAMED = {
@@ -42,7 +52,8 @@ def measure(options: Options) -> dict[str, Any]:
     """Every library in threads and in an event loop, in turns, so that all share the hour's load.
 
     Returns:
-        `rows`: seconds of the server -> "library, way" -> each round's wall seconds and milliseconds a call; `turns`.
+        `rows`: seconds of the server -> "library, way" -> each round's wall seconds and
+            milliseconds a call; `turns`.
     """
     commands: dict[str, tuple[Path, str, str, list[str]]] = {}
     for name, (environment, program) in PEERS.items():
@@ -58,7 +69,9 @@ def measure(options: Options) -> dict[str, Any]:
         with _serve(delay) as address:
             for _ in range(1 if options.small else options.rounds):
                 for name, (python, program, way, more) in commands.items():
-                    found[name].append(run_peer(python, program, address, turns, way, *more, seconds=300))
+                    found[name].append(
+                        run_peer(python, program, address, turns, way, *more, seconds=300)
+                    )
         rows[f"{delay:g}"] = found
     pinned = {package: list_pinned(environment)[package] for environment, package in NAMED.items()}
     return {"versions": pinned, "turns": turns, "rows": rows}
@@ -77,7 +90,9 @@ def _serve(seconds: float) -> Iterator[str]:
 
 
 def format_result(measured: dict[str, Any]) -> str:
-    """One table: the median share of the ideal for each server, and the median milliseconds of the processor."""
+    """One table: the median share of the ideal for each server, and the median milliseconds of the
+    processor.
+    """
     rows, turns = measured["rows"], measured["turns"]
     cells = []
     for name, cost in _compute_costs(rows).items():
@@ -89,13 +104,17 @@ def format_result(measured: dict[str, Any]) -> str:
 
 def list_bars(measured: dict[str, Any]) -> Bars:
     """The processor's milliseconds for a call."""
-    return Bars("A call from 64 conversations, ms of the processor", _compute_costs(measured["rows"]))
+    return Bars(
+        "A call from 64 conversations, ms of the processor", _compute_costs(measured["rows"])
+    )
 
 
 def _compute_costs(rows: dict[str, dict[str, list[dict[str, float]]]]) -> dict[str, float]:
     names = next(iter(rows.values()))
     return {
-        name: statistics.median(each["cpu_ms_a_call"] for found in rows.values() for each in found[name])
+        name: statistics.median(
+            each["cpu_ms_a_call"] for found in rows.values() for each in found[name]
+        )
         for name in names
     }
 

@@ -1,13 +1,15 @@
-"""Runs the clients of OpenAI's protocol that people have against task=serve, and prints a table of what works.
+"""Runs the clients of OpenAI's protocol that people have against task=serve, and prints a table of
+what works.
 
     python benchmarks/clients.py                             all; Open WebUI takes minutes and gigabytes to install
     python benchmarks/clients.py openai instructor           some of them
     python benchmarks/clients.py open_webui --pictures docs/images
     python benchmarks/clients.py --environments /opt/clients
 
-Each client is installed into an environment of its own (benchmarks/.environments; environments/client_*.txt pin the
-versions) and asks two questions and a follow-up. The server runs in this interpreter's environment, without a language
-model, and for instructor with a scripted one. Pictures need Playwright and Chromium.
+Each client is installed into an environment of its own (benchmarks/.environments;
+environments/client_*.txt pin the versions) and asks two questions and a follow-up. The server runs
+in this interpreter's environment, without a language model, and for instructor with a scripted one.
+Pictures need Playwright and Chromium.
 """
 
 import argparse
@@ -38,7 +40,9 @@ CLIENTS = {
     "langchain": ("langchain-openai", ("chat", "responses")),
     "open_webui": ("open-webui", ("browser",)),
 }
-"""Name of the program and of its environment -> the package whose version is told, and the ways that are tried."""
+"""Name of the program and of its environment -> the package whose version is told, and the ways
+that are tried.
+"""
 
 PLAIN = ("instructor",)
 """Clients that need a language model."""
@@ -62,7 +66,11 @@ def main() -> None:
                 version = list_pinned(f"client_{name}")[package]
                 for way in ways:
                     address = plain if name in PLAIN else rules
-                    pictures = [str(chosen.pictures.absolute())] if chosen.pictures and name == "open_webui" else []
+                    pictures = (
+                        [str(chosen.pictures.absolute())]
+                        if chosen.pictures and name == "open_webui"
+                        else []
+                    )
                     seen, sources = _run(python, name, f"{address}/v1", way, *pictures)
                     failed = failed or seen != "works"
                     rows.append([f"{package} {version}", way, seen, sources])
@@ -72,8 +80,15 @@ def main() -> None:
 
 def _run(python: Path, name: str, *arguments: str) -> tuple[str, str]:
     """What was seen of a client, and how many sources it hands on."""
-    runs = Path(sys.executable) if name == "open_webui" else python  # which needs Playwright, and starts the client
-    command = [str(runs), str(PEERS / f"client_{name}.py"), *arguments, *([str(python)] if runs != python else [])]
+    runs = (
+        Path(sys.executable) if name == "open_webui" else python
+    )  # which needs Playwright, and starts the client
+    command = [
+        str(runs),
+        str(PEERS / f"client_{name}.py"),
+        *arguments,
+        *([str(python)] if runs != python else []),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     if done.returncode:
         sys.stderr.write(f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-4000:]}\n")
@@ -88,13 +103,23 @@ def _serve(folder: Path, *overrides: str) -> Iterator[str]:
     (folder / "documents").mkdir(parents=True)
     for name, text in DOCUMENTS.items():
         (folder / "documents" / name).write_text(text, encoding="utf-8")
-    given = ["task.port=0", "dataset=documents", "dataset.path=documents", "store.path=store", *overrides]
+    given = [
+        "task.port=0",
+        "dataset=documents",
+        "dataset.path=documents",
+        "store.path=store",
+        *overrides,
+    ]
     command = [sys.executable, "-m", "convrag", "task=serve", *given]
     environment = {**os.environ, "OPENAI_API_KEY": "none", "HF_HUB_OFFLINE": "1"}
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
-            found = next(filter(None, (re.search(r"http://\S+:\d+", line) for line in process.stdout)), None)
+            found = next(
+                filter(None, (re.search(r"http://\S+:\d+", line) for line in process.stdout)), None
+            )
             assert found, "the server did not start"
             yield found[0]
         finally:
@@ -108,7 +133,11 @@ class _ScriptedLLM(BaseHTTPRequestHandler):
         """Reply."""
         self.rfile.read(int(self.headers["content-length"]))
         text = '```json\n{"name": "Moon", "kilometres": 384400}\n```'
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        choice = {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text},
+        }
         usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
         head = {"id": "1", "object": "chat.completion", "created": 1, "model": "scripted"}
         body = json.dumps({**head, "choices": [choice], "usage": usage}).encode()

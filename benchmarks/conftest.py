@@ -1,3 +1,5 @@
-"""What the measurements in speed/ and quality/ share with the tests: pytest benchmarks/speed/test_speed.py -n 0 -s."""
+"""What the measurements in speed/ and quality/ share with the tests: pytest
+benchmarks/speed/test_speed.py -n 0 -s.
+"""
 
 from fixtures import database, here, mtrag_path  # noqa: F401

@@ -1,4 +1,6 @@
-"""A plugin file: an LLM that takes 20 ms, counts its calls in asked.txt, and may have a dictionary as its cache."""
+"""A plugin file: an LLM that takes 20 ms, counts its calls in asked.txt, and may have a dictionary
+as its cache.
+"""
 
 import time
 from hashlib import blake2b
@@ -26,7 +28,9 @@ class CountingLLM(LLM):
             with Path("asked.txt").open("a", encoding="utf-8") as file:
                 file.write("asked\n")
             time.sleep(0.02)
-            REPLIES[text] = str(prompt.inputs["question"]) if prompt.task == "rewrite" else _pick_words(text)
+            REPLIES[text] = (
+                str(prompt.inputs["question"]) if prompt.task == "rewrite" else _pick_words(text)
+            )
         words = len(text.split())
         return Completion(REPLIES[text], words, len(REPLIES[text].split()), cost_usd=0.001)
 
@@ -37,7 +41,9 @@ class CountingLLM(LLM):
 
 def _pick_words(text: str) -> str:
     words = text.split()
-    return " ".join(words[byte % len(words)] for byte in blake2b(text.encode(), digest_size=8).digest())
+    return " ".join(
+        words[byte % len(words)] for byte in blake2b(text.encode(), digest_size=8).digest()
+    )
 
 
 @hookimpl

@@ -1,4 +1,6 @@
-"""Deduplication in long conversations: RAGBoost's algorithm (as the package contextpilot has it) and convrag's."""
+"""Deduplication in long conversations: RAGBoost's algorithm (as the package contextpilot has it)
+and convrag's.
+"""
 
 import sys
 from pathlib import Path

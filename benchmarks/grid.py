@@ -1,4 +1,6 @@
-"""27 cells: 27 plain runs, a script with a dictionary as its cache, and convrag's grid: LLM calls and seconds."""
+"""27 cells: 27 plain runs, a script with a dictionary as its cache, and convrag's grid: LLM calls
+and seconds.
+"""
 
 import json
 import sys
@@ -27,7 +29,10 @@ def measure(options: Options) -> dict[str, Any]:
         `rows`: the way -> LLM calls, seconds of the processor and of the clock; `cells`: how many.
     """
     factors = {name: found[:2] for name, found in FACTORS.items()} if options.small else FACTORS
-    cells = [[f"{k}={v}" for k, v in zip(factors, choice, strict=True)] for choice in product(*factors.values())]
+    cells = [
+        [f"{k}={v}" for k, v in zip(factors, choice, strict=True)]
+        for choice in product(*factors.values())
+    ]
     convrag = [sys.executable, "-m", "convrag", f"plugins=[{PLUGIN}]", "llm=counting", *SHARED]
     apart = [_run(options.scratch / f"run{n}", [*convrag, *cell]) for n, cell in enumerate(cells)]
     given = json.dumps([[*SHARED, *cell] for cell in cells])

@@ -24,7 +24,9 @@ PROGRAMS = {
     "tantivy": ("lexical_tantivy",),
 }
 LARGEST = {"rank_bm25": 200_000}
-"""Passages that a library is measured with at most. rank_bm25 has a dictionary for each, some 10 GB for a million."""
+"""Passages that a library is measured with at most. rank_bm25 has a dictionary for each, some 10 GB
+for a million.
+"""
 
 COLUMNS = {
     "index_cpu_s": "index, s",
@@ -43,7 +45,10 @@ def measure(options: Options) -> dict[str, Any]:
         `sizes`: the corpus's name -> library -> figures; `versions` of the peers.
     """
     python = make_environment("lexical")
-    found = {title: _measure_corpus(python, folder, passages) for title, folder, passages in _write_corpora(options)}
+    found = {
+        title: _measure_corpus(python, folder, passages)
+        for title, folder, passages in _write_corpora(options)
+    }
     return {"versions": list_pinned("lexical"), "sizes": found}
 
 
@@ -65,12 +70,22 @@ def _measure_corpus(python: Path, folder: Path, passages: int) -> dict[str, Any]
 def _score(path: Path, qrels: dict[str, dict[str, int]]) -> dict[str, float]:
     if not qrels:
         return {}
-    run = {id_: {p: -place for place, p in enumerate(found)} for id_, found in json.loads(path.read_text()).items()}
-    return {"nDCG@10": round(ir_measures.calc_aggregate([ir_measures.nDCG @ 10], qrels, run)[ir_measures.nDCG @ 10], 4)}
+    run = {
+        id_: {p: -place for place, p in enumerate(found)}
+        for id_, found in json.loads(path.read_text()).items()
+    }
+    return {
+        "nDCG@10": round(
+            ir_measures.calc_aggregate([ir_measures.nDCG @ 10], qrels, run)[ir_measures.nDCG @ 10],
+            4,
+        )
+    }
 
 
 def _write_corpora(options: Options) -> Iterator[tuple[str, Path, int]]:
-    """Write each corpus with its queries and judgements into a folder: its title, the folder, and how many passages."""
+    """Write each corpus with its queries and judgements into a folder: its title, the folder, and
+    how many passages.
+    """
     if options.mtrag:
         yield "MTRAG's pool of clapnq, 11,909 passages", *_write_pool(options, "clapnq")
     sizes = (2000,) if options.small else options.passages
@@ -79,7 +94,10 @@ def _write_corpora(options: Options) -> Iterator[tuple[str, Path, int]]:
 
     for size in sizes:
         made = ZipfPassages(size)
-        queries = {f"q{n}": words.text for n, (words,) in enumerate(made.queries(30 if size > 1e5 else 100))}
+        queries = {
+            f"q{n}": words.text
+            for n, (words,) in enumerate(made.queries(30 if size > 1e5 else 100))
+        }
         yield f"{size:,} made passages", *_write(options.scratch / str(size), made, queries, {})
 
 
@@ -88,14 +106,22 @@ def _write_pool(options: Options, domain: str) -> tuple[Path, int]:
     dataset: Dataset = Wiring(chosen).get("dataset")
     qrels = {turn: dict(grades) for turn, grades in dataset.qrels().items()}
     turns = [turn for talk in dataset.conversations() for turn in talk.turns if turn.id in qrels]
-    return _write(options.scratch / domain, dataset, {turn.id: turn.question for turn in turns}, qrels, domain)
+    return _write(
+        options.scratch / domain, dataset, {turn.id: turn.question for turn in turns}, qrels, domain
+    )
 
 
 def _write(
-    folder: Path, dataset: Dataset, queries: dict[str, str], qrels: dict[str, Any], domain: str = "default"
+    folder: Path,
+    dataset: Dataset,
+    queries: dict[str, str],
+    qrels: dict[str, Any],
+    domain: str = "default",
 ) -> tuple[Path, int]:
     folder.mkdir()
-    written = _write_texts(folder / "corpus.jsonl", ((each.id, each.content) for each in dataset.corpus(domain)))
+    written = _write_texts(
+        folder / "corpus.jsonl", ((each.id, each.content) for each in dataset.corpus(domain))
+    )
     _write_texts(folder / "queries.jsonl", queries.items())
     (folder / "qrels.json").write_text(json.dumps(qrels), encoding="utf-8")
     return folder, written
@@ -112,14 +138,21 @@ def _write_texts(path: Path, texts: Iterable[tuple[str, str]]) -> int:
 def list_bars(measured: dict[str, Any]) -> Bars:
     """A query's milliseconds in the largest corpus."""
     corpus, rows = list(measured["sizes"].items())[-1]
-    return Bars(f"{corpus}: a query, ms of the processor", {name: row["query_cpu_ms"] for name, row in rows.items()})
+    return Bars(
+        f"{corpus}: a query, ms of the processor",
+        {name: row["query_cpu_ms"] for name, row in rows.items()},
+    )
 
 
 def format_result(measured: dict[str, Any]) -> str:
     """A table for each corpus."""
     parts = []
     for corpus, rows in measured["sizes"].items():
-        columns = {key: title for key, title in COLUMNS.items() if any(key in row for row in rows.values())}
-        cells = [[name, *(format_number(row.get(key)) for key in columns)] for name, row in rows.items()]
+        columns = {
+            key: title for key, title in COLUMNS.items() if any(key in row for row in rows.values())
+        }
+        cells = [
+            [name, *(format_number(row.get(key)) for key in columns)] for name, row in rows.items()
+        ]
         parts.append(f"{corpus}:\n\n{make_table(['', *columns.values()], cells)}")
     return "\n\n".join(parts)

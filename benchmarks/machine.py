@@ -21,5 +21,9 @@ def describe_machine() -> dict[str, Any]:
 
 def _find_processor() -> str:
     path = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*: (.*)", path.read_text(encoding="utf-8")) if path.exists() else None
+    found = (
+        re.search(r"model name\s*: (.*)", path.read_text(encoding="utf-8"))
+        if path.exists()
+        else None
+    )
     return found[1] if found else platform.machine()

@@ -1,13 +1,15 @@
-"""How many faults the tests notice: breaks lines of product code, one at a time, and runs the tests that reach them.
+"""How many faults the tests notice: breaks lines of product code, one at a time, and runs the tests
+that reach them.
 
     pip install pytest-cov
     python benchmarks/mutations.py map                     # once: which tests of the default layer reach which lines
     python benchmarks/mutations.py run --seed 1 --count 50 # a line for each fault: caught or missed
     python benchmarks/mutations.py run --seed 1 --count 50 --layer slow --only missed.txt
 
-Faults are chosen by the seed among the expressions of convrag/ and plugins/: a comparison or a condition is turned
-round, a number is one more, a call whose value nobody takes is left out, a function returns None. The tests run in a
-copy of the tree, so this one stays as it is. `--layer slow` runs the slow tests that name the broken package.
+Faults are chosen by the seed among the expressions of convrag/ and plugins/: a comparison or a
+condition is turned round, a number is one more, a call whose value nobody takes is left out, a
+function returns None. The tests run in a copy of the tree, so this one stays as it is. `--layer
+slow` runs the slow tests that name the broken package.
 """
 
 import ast
@@ -27,8 +29,18 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 MAP = ROOT / ".coverage"
 TESTS = 400  # of those that reach a line, at most: the shortest files first
-READERS = ("tests/test_docs.py", "tests/test_authors_page.py")  # read the product's source: defaults, for one
-OPPOSITE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
+READERS = (
+    "tests/docs/test_docs.py",
+    "tests/docs/test_authors_page.py",
+)  # read the product's source: defaults, for one
+OPPOSITE = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+}
 OPPOSITE |= {ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 
 
@@ -52,17 +64,24 @@ def find_faults(path: Path) -> Iterator[Fault]:
         broken = _break(node)
         if broken is not None and node.lineno == node.end_lineno:
             name = str(path.relative_to(ROOT))
-            yield Fault(name, node.lineno, node.col_offset, node.end_col_offset or 0, ast.unparse(broken))
+            yield Fault(
+                name, node.lineno, node.col_offset, node.end_col_offset or 0, ast.unparse(broken)
+            )
 
 
 def _walk(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """The nodes that run as a part of the product's work: no annotation, no message of an error, no log.
+    """The nodes that run as a part of the product's work: no annotation, no message of an error, no
+    log.
 
     Nor is zip's `strict=True` one: it says, as an assertion does, that lengths are equal.
     """
     says = ast.Raise | ast.Assert | ast.JoinedStr
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list") or isinstance(node, says) or _is_strict(node):
+        if (
+            name in ("annotation", "returns", "decorator_list")
+            or isinstance(node, says)
+            or _is_strict(node)
+        ):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not _is_log(child):
@@ -76,7 +95,9 @@ def _is_strict(node: ast.AST) -> bool:
 
 
 def _is_log(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and ast.unparse(node).startswith(("log.", "logging.", "warnings.", "'", '"'))
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith(
+        ("log.", "logging.", "warnings.", "'", '"')
+    )
 
 
 def _break(node: ast.AST) -> ast.AST | None:
@@ -91,7 +112,9 @@ def _break(node: ast.AST) -> ast.AST | None:
             return ast.Constant(not value)
         case ast.Constant(value=int() as value):
             return ast.Constant(value + 1)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right) if not isinstance(right, ast.Constant):
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right) if not isinstance(
+            right, ast.Constant
+        ):
             return ast.BinOp(left, ast.Sub() if isinstance(op, ast.Add) else ast.Add(), right)
         case ast.Expr(value=ast.Call()):
             return ast.Pass()
@@ -111,14 +134,19 @@ def choose(seed: int, count: int) -> list[Fault]:
 
 
 def find_tests(fault: Fault, layer: str) -> list[str]:
-    """The tests that reach the broken line, or its file where that runs at its import; files of the slow layer.
+    """The tests that reach the broken line, or its file where that runs at its import; files of the
+    slow layer.
 
     Those in a folder or file that is named as the line's package come first.
     """
     if layer == "slow":
         package = fault.path.split("/")[1]
         word = package if package.startswith("convrag_") else f"convrag.{package}"
-        return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/**/test_*.py") if _is_slow(path, word))
+        return sorted(
+            str(path.relative_to(ROOT))
+            for path in ROOT.glob("tests/**/test_*.py")
+            if _is_slow(path, word)
+        )
     from coverage import CoverageData
 
     data = CoverageData(str(MAP))
@@ -128,7 +156,9 @@ def find_tests(fault: Fault, layer: str) -> list[str]:
     room = fault.path.split("/")[1].removeprefix("convrag_")
     reached = by_line.get(fault.line) or by_line.get(_find_statement(tree, fault.line)) or []
     if not any(reached) or _runs_once(tree, fault):
-        own = (context for context in data.measured_contexts() if room in context.partition("::")[0])
+        own = (
+            context for context in data.measured_contexts() if room in context.partition("::")[0]
+        )
         reached = [*chain.from_iterable(by_line.values()), *own, *READERS]
     names = {context.rpartition("|")[0] or context for context in reached if ".py" in context}
 
@@ -140,9 +170,15 @@ def find_tests(fault: Fault, layer: str) -> list[str]:
 
 
 def _runs_once(tree: ast.AST, fault: Fault) -> bool:
-    """Whether a line is of a package's hooks, or in no function's body: but the first test of a process reaches it."""
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    is_inside = any(node.body[0].lineno <= fault.line <= (node.end_lineno or 0) for node in functions)
+    """Whether a line is of a package's hooks, or in no function's body: but the first test of a
+    process reaches it.
+    """
+    functions = (
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    is_inside = any(
+        node.body[0].lineno <= fault.line <= (node.end_lineno or 0) for node in functions
+    )
     return not is_inside or fault.path.endswith("__init__.py")
 
 
@@ -204,10 +240,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--layer", choices=["default", "slow"], default="default")
-    parser.add_argument("--only", type=Path, help="the printed lines of the faults to try, of this seed and count")
+    parser.add_argument(
+        "--only", type=Path, help="the printed lines of the faults to try, of this seed and count"
+    )
     options = parser.parse_args()
     if options.step == "map":
-        coverage = [f"--cov={ROOT / 'convrag'}", f"--cov={ROOT / 'plugins'}", "--cov-context=test", "--cov-report="]
+        coverage = [
+            f"--cov={ROOT / 'convrag'}",
+            f"--cov={ROOT / 'plugins'}",
+            "--cov-context=test",
+            "--cov-report=",
+        ]
         subprocess.run([sys.executable, "-m", "pytest", "-q", *coverage], cwd=ROOT, check=False)
         return
     faults = choose(options.seed, options.count)
@@ -217,15 +260,23 @@ def main() -> None:
     caught = 0
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "main"
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", "outputs", ".coverage*", "__pycache__"))
+        shutil.copytree(
+            ROOT,
+            copy,
+            ignore=shutil.ignore_patterns(".git", "outputs", ".coverage*", "__pycache__"),
+        )
         (Path(scratch) / "shared").symlink_to(ROOT.parent / "shared")
         for fault in faults:
             tests = find_tests(fault, options.layer)
             found = bool(tests) and is_caught(fault, tests, copy, options.layer)
             caught += found
-            sys.stdout.write(f"{'caught' if found else 'MISSED'} {fault.name()} ({len(tests)} tests)\n")
+            sys.stdout.write(
+                f"{'caught' if found else 'MISSED'} {fault.name()} ({len(tests)} tests)\n"
+            )
             sys.stdout.flush()
-    sys.stdout.write(f"{caught} of {len(faults)} caught, layer {options.layer}, seed {options.seed}\n")
+    sys.stdout.write(
+        f"{caught} of {len(faults)} caught, layer {options.layer}, seed {options.seed}\n"
+    )
 
 
 if __name__ == "__main__":

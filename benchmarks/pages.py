@@ -34,7 +34,10 @@ def format_number(value: float | None, digits: int = 3) -> str:
 
 def read_results(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
     """The results by part."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    return {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*.json"))
+    }
 
 
 def fill_page(page: str, blocks: dict[str, str]) -> str:
@@ -46,7 +49,9 @@ def fill_page(page: str, blocks: dict[str, str]) -> str:
     for part, block in blocks.items():
         begin, end = f"<!-- measured: {part} -->", f"<!-- end: {part} -->"
         if begin not in page or end not in page:
-            raise SystemExit(f"docs/benchmarks.md has no {begin} and {end}: write them where the part's tables go")
+            raise SystemExit(
+                f"docs/benchmarks.md has no {begin} and {end}: write them where the part's tables go"
+            )
         found = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
         page = found.sub(lambda _, text=f"{begin}\n\n{block}\n\n{end}": text, page)  # type: ignore[misc]
     return page
@@ -56,7 +61,9 @@ def format_block(result: dict[str, Any], tables: str) -> str:
     """A part's tables, and below them its raw numbers and what they were measured with."""
     machine = result["machine"]
     peers = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    made = f"{result['date']}, `{result['command']}`, {machine['processor']}, {machine['cores']} cores"
+    made = (
+        f"{result['date']}, `{result['command']}`, {machine['processor']}, {machine['cores']} cores"
+    )
     load = f"load {machine['load_before']} to {machine['load_after']}"
     raw = f"raw numbers: `benchmarks/results/{result['part']}.json`"
     return f"{tables}\n\n{made}, {machine['memory_gib']} GiB, {load}, Python {machine['python']}; {peers}; {raw}."

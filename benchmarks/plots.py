@@ -35,7 +35,11 @@ def draw_bars(part: str, bars: Bars) -> None:
     rows = sorted(bars.values.items(), key=lambda row: -row[1])
     names, values = [name.replace("`", "") for name, _ in rows], [value for _, value in rows]
     figure, axes = plt.subplots(figsize=(7, 0.8 + 0.3 * len(rows)), layout="constrained")
-    drawn = axes.barh(names, values, color=["#1f4e79" if name.startswith("convrag") else "#a9b8c6" for name in names])
+    drawn = axes.barh(
+        names,
+        values,
+        color=["#1f4e79" if name.startswith("convrag") else "#a9b8c6" for name in names],
+    )
     axes.bar_label(drawn, fmt=lambda value: f"{value:.3g}", padding=3)
     if max(values) > 100 * min(values):
         axes.set_xscale("log")

@@ -1,4 +1,6 @@
-"""Programs that are measured: each in a process of its own, with one thread for libraries that would take all."""
+"""Programs that are measured: each in a process of its own, with one thread for libraries that
+would take all.
+"""
 
 import json
 import os
@@ -13,7 +15,9 @@ PEERS = Path(__file__).parent / "peers"
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def run_peer(python: Path, program: str, *arguments: object, seconds: float = 1800) -> dict[str, Any]:
+def run_peer(
+    python: Path, program: str, *arguments: object, seconds: float = 1800
+) -> dict[str, Any]:
     """Run peers/<program>.py and return the JSON of its last line.
 
     Args:
@@ -29,16 +33,26 @@ def run_peer(python: Path, program: str, *arguments: object, seconds: float = 18
 
 
 def run(command: Sequence[str], cwd: Path | None = None, seconds: float = 1800) -> dict[str, Any]:
-    """Run a command to its end: its output, and its seconds of the processor (with its children) and of the clock."""
+    """Run a command to its end: its output, and its seconds of the processor (with its children)
+    and of the clock.
+    """
     environment = {**os.environ, **dict.fromkeys(_ONE_THREAD, "1"), "HF_HUB_OFFLINE": "1"}
     before, start = os.times(), time.perf_counter()
     done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=seconds
+        command,
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds,
     )
     took, after = time.perf_counter() - start, os.times()
     if done.returncode != 0:
         raise SystemExit(
             f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout[-1000:]}{done.stderr[-3000:]}"
         )
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    cpu = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     return {"stdout": done.stdout, "cpu_s": round(cpu, 3), "wall_s": round(took, 3)}

@@ -1,4 +1,6 @@
-"""Rewriting without a language model on MTRAG's pools: convrag's rules, full history, last n and plain Rocchio."""
+"""Rewriting without a language model on MTRAG's pools: convrag's rules, full history, last n and
+plain Rocchio.
+"""
 
 import re
 from collections import Counter
@@ -37,10 +39,12 @@ Rewriting = Callable[[Question], Sequence[Query]]
 
 
 class PlainRocchio:
-    """Rocchio's formula without judgements: the question, and the words of the passages that it finds.
+    """Rocchio's formula without judgements: the question, and the words of the passages that it
+    finds.
 
-    The textbook's values: 10 passages, 20 words, beta .75. The words are those with the largest share of the passages'
-    words times idf. A word's weight is its share, and the retriever weighs it by its rarity, as it does the question's.
+    The textbook's values: 10 passages, 20 words, beta .75. The words are those with the largest
+    share of the passages' words times idf. A word's weight is its share, and the retriever weighs
+    it by its rarity, as it does the question's.
 
     Args:
         retriever: finds the passages.
@@ -53,13 +57,17 @@ class PlainRocchio:
         self._having = Counter(word for text in texts for word in set(_split(text)))
 
     def expand(self, question: Question) -> Sequence[Query]:
-        """The question with weight 1, and 20 words whose weights add up to .75 times the number of its words."""
+        """The question with weight 1, and 20 words whose weights add up to .75 times the number of
+        its words.
+        """
         hits = self._retriever.retrieve([_query(question, question.text)], 10)
         shares: Counter[str] = Counter()
         for hit in hits:
             words = _split(hit.passage.content)
             shares.update({word: count / len(words) for word, count in Counter(words).items()})
-        rare = {word: share * log(self._passages / self._having[word]) for word, share in shares.items()}
+        rare = {
+            word: share * log(self._passages / self._having[word]) for word, share in shares.items()
+        }
         best = sorted(rare, key=lambda word: -rare[word])[:20]
         scale = 0.75 * len(_split(question.text)) / (sum(shares[word] for word in best) or 1)
         added = [_query(question, word, scale * shares[word]) for word in best]
@@ -67,10 +75,12 @@ class PlainRocchio:
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """The nDCG@5 of each rule with BM25, approved answers as history, and p against `auto`, by conversation.
+    """The nDCG@5 of each rule with BM25, approved answers as history, and p against `auto`, by
+    conversation.
 
     Returns:
-        `rules`: the rule's name -> domain -> nDCG@5, `p` on all domains together; `turns` by domain.
+        `rules`: the rule's name -> domain -> nDCG@5, `p` on all domains together; `turns` by
+            domain.
     """
     if not options.mtrag:
         raise SystemExit("rewriting: name MTRAG's folder, --mtrag PATH")
@@ -80,32 +90,53 @@ def measure(options: Options) -> dict[str, Any]:
             scores.setdefault(name, {})[domain] = by_turn
     found = {}
     for name, by_domain in scores.items():
-        means = {domain: round(float(np.mean(list(turns.values()))), 4) for domain, turns in by_domain.items()}
-        found[name] = means | ({} if name == OURS else {"p": round(_compute_p(scores[OURS], by_domain), 4)})
+        means = {
+            domain: round(float(np.mean(list(turns.values()))), 4)
+            for domain, turns in by_domain.items()
+        }
+        found[name] = means | (
+            {} if name == OURS else {"p": round(_compute_p(scores[OURS], by_domain), 4)}
+        )
     return {"rules": found, "turns": {domain: len(turns) for domain, turns in scores[OURS].items()}}
 
 
 def _measure_domain(options: Options, domain: str) -> dict[str, dict[str, float]]:
-    data = ["dataset=mtrag", f"dataset.path={options.mtrag}", f"dataset.domain={domain}", "history=gold"]
+    data = [
+        "dataset=mtrag",
+        f"dataset.path={options.mtrag}",
+        f"dataset.domain={domain}",
+        "history=gold",
+    ]
     base = [*data, "generator=none", "tracker=none", f"store.path={options.scratch / 'store'}"]
     wiring = Wiring(compose(*base))
     dataset, retriever = wiring.get("dataset"), wiring.get("retriever")
     rewritings: dict[str, Rewriting] = {}
     for name, (option, parameters) in RULES.items():
-        chosen = [f"rewriter={option}", *(f"rewriter.{key}={value}" for key, value in parameters.items())]
+        chosen = [
+            f"rewriter={option}",
+            *(f"rewriter.{key}={value}" for key, value in parameters.items()),
+        ]
         rewriter = Wiring(compose(*base, *chosen)).get("rewriter")
         rewritings[name] = lambda question, rewriter=rewriter: rewriter.rewrite(question).queries  # type: ignore[misc]
-    rewritings[ROCCHIO] = PlainRocchio(retriever, [passage.content for passage in dataset.corpus(domain)]).expand
+    rewritings[ROCCHIO] = PlainRocchio(
+        retriever, [passage.content for passage in dataset.corpus(domain)]
+    ).expand
     qrels = {turn: dict(grades) for turn, grades in dataset.qrels().items()}
     runs: dict[str, dict[str, dict[str, float]]] = {name: {} for name in rewritings}
     for question in _list_questions(dataset, domain):
         if question.turn_id in qrels:
             for name, rewrite in rewritings.items():
-                hits = retriever.retrieve([_place(question, query) for query in rewrite(question)], 5)
-                runs[name][question.turn_id] = {hit.passage.id: -place for place, hit in enumerate(hits)}
+                hits = retriever.retrieve(
+                    [_place(question, query) for query in rewrite(question)], 5
+                )
+                runs[name][question.turn_id] = {
+                    hit.passage.id: -place for place, hit in enumerate(hits)
+                }
     asked = {turn: qrels[turn] for turn in runs[OURS]}
     measured = {name: ir_measures.iter_calc([NDCG], asked, run) for name, run in runs.items()}
-    return {name: {each.query_id: each.value for each in values} for name, values in measured.items()}
+    return {
+        name: {each.query_id: each.value for each in values} for name, values in measured.items()
+    }
 
 
 def _list_questions(dataset: Any, domain: str) -> list[Question]:
@@ -114,7 +145,11 @@ def _list_questions(dataset: Any, domain: str) -> list[Question]:
         history: tuple[Turn, ...] = ()
         state: dict[object, dict[str, Any]] = {}
         for number, turn in enumerate(talk.turns, 1):
-            found.append(Question(turn.question, talk.id, turn.id, domain, number, history, stage_state=state))
+            found.append(
+                Question(
+                    turn.question, talk.id, turn.id, domain, number, history, stage_state=state
+                )
+            )
             history = (*history, turn)
     return found
 
@@ -142,7 +177,16 @@ def _split(text: str) -> list[str]:
 def format_result(measured: dict[str, Any]) -> str:
     """One table, the best first."""
     turns = measured["turns"]
-    rows = sorted(measured["rules"].items(), key=lambda row: -sum(row[1][domain] for domain in turns))
-    cells = [[name, *(f"{row[d]:.3f}" for d in turns), f"{row['p']:.4f}" if "p" in row else ""] for name, row in rows]
-    heading = ["nDCG@5, BM25", *(f"{domain}, {count} turns" for domain, count in turns.items()), "p against `auto`"]
+    rows = sorted(
+        measured["rules"].items(), key=lambda row: -sum(row[1][domain] for domain in turns)
+    )
+    cells = [
+        [name, *(f"{row[d]:.3f}" for d in turns), f"{row['p']:.4f}" if "p" in row else ""]
+        for name, row in rows
+    ]
+    heading = [
+        "nDCG@5, BM25",
+        *(f"{domain}, {count} turns" for domain, count in turns.items()),
+        "p against `auto`",
+    ]
     return make_table(heading, cells)

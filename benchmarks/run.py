@@ -7,8 +7,9 @@
     python benchmarks/run.py --list               what the parts are
     python benchmarks/run.py --page               the page again, from results/*.json
 
-Run it with an interpreter that has convrag with the extras `litellm` and `plots`. The other libraries are installed
-into virtual environments of their own, benchmarks/.environments; environments/*.txt pin the versions.
+Run it with an interpreter that has convrag with the extras `litellm` and `plots`. The other
+libraries are installed into virtual environments of their own, benchmarks/.environments;
+environments/*.txt pin the versions.
 """
 
 import argparse
@@ -42,7 +43,9 @@ def main() -> None:
         for part in chosen.parts or PARTS:
             result = run_part(part, chosen)
             _say(format_block(result, import_module(part).format_result(result["measured"])))
-            _write_result(result, chosen.out or (Path("outputs/benchmarks") if chosen.small else RESULTS))
+            _write_result(
+                result, chosen.out or (Path("outputs/benchmarks") if chosen.small else RESULTS)
+            )
         if not chosen.small and not chosen.out:
             write_page()
 
@@ -52,15 +55,23 @@ def run_part(part: str, chosen: argparse.Namespace) -> dict[str, Any]:
     machine = describe_machine() | {"load_before": round(os.getloadavg()[0], 1)}
     with tempfile.TemporaryDirectory(prefix="convrag-benchmarks-") as scratch:
         measured = import_module(part).measure(
-            Options(chosen.small, tuple(chosen.passages), chosen.rounds, chosen.mtrag, Path(scratch))
+            Options(
+                chosen.small, tuple(chosen.passages), chosen.rounds, chosen.mtrag, Path(scratch)
+            )
         )
-    sizes = ["--passages", *map(str, chosen.passages)] if part == "lexical" and not chosen.small else []
-    rounds = ["--rounds", str(chosen.rounds)] if part in ("chat", "start") and not chosen.small else []
+    sizes = (
+        ["--passages", *map(str, chosen.passages)] if part == "lexical" and not chosen.small else []
+    )
+    rounds = (
+        ["--rounds", str(chosen.rounds)] if part in ("chat", "start") and not chosen.small else []
+    )
     names = [part, *(["--small"] if chosen.small else []), *sizes, *rounds]
     return {
         "part": part,
         "date": date.today().isoformat(),
-        "command": " ".join(["python benchmarks/run.py", *names, *(["--mtrag MTRAG"] if chosen.mtrag else [])]),
+        "command": " ".join(
+            ["python benchmarks/run.py", *names, *(["--mtrag MTRAG"] if chosen.mtrag else [])]
+        ),
         "machine": machine | {"load_after": round(os.getloadavg()[0], 1)},
         "versions": {"convrag": version("convrag"), **measured.pop("versions", {})},
         "measured": measured,
@@ -77,7 +88,9 @@ def write_page() -> None:
 
 def make_page(page: str) -> str:
     """The page with the tables of all results."""
-    return fill_page(page, {part: _format_part(part, result) for part, result in read_results().items()})
+    return fill_page(
+        page, {part: _format_part(part, result) for part, result in read_results().items()}
+    )
 
 
 def _format_part(part: str, result: dict[str, Any]) -> str:
@@ -95,17 +108,31 @@ def _write_result(result: dict[str, Any], folder: Path) -> None:
 
 
 def _read_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none is named")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none is named"
+    )
     parser.add_argument("--list", action="store_true", help="list the parts")
-    parser.add_argument("--page", action="store_true", help="write the page from the results that are there")
-    parser.add_argument("--small", action="store_true", help="small sizes; results go to outputs/benchmarks")
+    parser.add_argument(
+        "--page", action="store_true", help="write the page from the results that are there"
+    )
+    parser.add_argument(
+        "--small", action="store_true", help="small sizes; results go to outputs/benchmarks"
+    )
     sizes = "the sizes of made corpora for lexical search: 200000 1000000"
-    parser.add_argument("--passages", type=int, nargs="+", default=[200_000], metavar="N", help=sizes)
+    parser.add_argument(
+        "--passages", type=int, nargs="+", default=[200_000], metavar="N", help=sizes
+    )
     rounds = "how often chat and start measure each library"
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help=rounds)
-    parser.add_argument("--mtrag", type=Path, help="a clone of github.com/IBM/mt-rag-benchmark, for its pools")
-    parser.add_argument("--out", type=Path, help="the folder of the results; the page then stays as it is")
+    parser.add_argument(
+        "--mtrag", type=Path, help="a clone of github.com/IBM/mt-rag-benchmark, for its pools"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="the folder of the results; the page then stays as it is"
+    )
     chosen = parser.parse_args()
     unknown = [part for part in chosen.parts if part not in PARTS]
     if unknown:

@@ -18,9 +18,15 @@ IMPORTS = {
         "from llama_index.core.chat_engine import SimpleChatEngine;"
         " from llama_index.llms.openai_like import OpenAILike",
     ),
-    "Haystack": ("chat_haystack", "from haystack.components.generators.chat import OpenAIChatGenerator"),
+    "Haystack": (
+        "chat_haystack",
+        "from haystack.components.generators.chat import OpenAIChatGenerator",
+    ),
 }
-COMMANDS = {"convrag --help": ["--help"], "convrag, the sample": ["hydra.run.dir=out", "tracker=none"]}
+COMMANDS = {
+    "convrag --help": ["--help"],
+    "convrag, the sample": ["hydra.run.dir=out", "tracker=none"],
+}
 
 
 def measure(options: Options) -> dict[str, Any]:
@@ -49,7 +55,11 @@ def measure(options: Options) -> dict[str, Any]:
             pinned = list_pinned(environment)
             versions |= {key: pinned[key] for key in pinned if key in _NAMED}
     sizes = {name: measure_size(python) for name, python in pythons.items()}
-    return {"rows": {name: _summarise(rows) for name, rows in found.items()}, "sizes": sizes, "versions": versions}
+    return {
+        "rows": {name: _summarise(rows) for name, rows in found.items()},
+        "sizes": sizes,
+        "versions": versions,
+    }
 
 
 _NAMED = ("litellm", "openai", "langchain-openai", "llama-index-core", "haystack-ai")
@@ -69,6 +79,12 @@ def format_result(measured: dict[str, Any]) -> str:
         statement = f"`{IMPORTS[name][1]}`" if name in IMPORTS else ""
         shown = [format_number(row["cpu_s"])]
         cells.append(
-            [name, statement, *shown, format_number(size.get("megabytes")), format_number(size.get("packages"), 1)]
+            [
+                name,
+                statement,
+                *shown,
+                format_number(size.get("megabytes")),
+                format_number(size.get("packages"), 1),
+            ]
         )
     return make_table(["", "what is run", "processor, s", "installed, MB", "packages"], cells)

@@ -1,4 +1,5 @@
-"""Recall against an exact search, and queries a second, of vector databases beside our own index; seeded vectors.
+"""Recall against an exact search, and queries a second, of vector databases beside our own index;
+seeded vectors.
 
     PGVECTOR_URL=postgresql://... python benchmarks/vector_databases.py pgvector --passages 100000
 
@@ -64,18 +65,27 @@ def main() -> None:
         stages: dict[str, Any] = {"dataset": dataset, "embedder": Seeded(), "store": store}
         chosen: Any = PgvectorRetriever if options.database == "pgvector" else QdrantRetriever
         retrievers = {"dense": DenseRetriever(**stages)}
-        retrievers |= {f"{options.database} {way}": chosen(**stages, vectors=way) for way in ("exact", "hnsw")}
+        retrievers |= {
+            f"{options.database} {way}": chosen(**stages, vectors=way) for way in ("exact", "hnsw")
+        }
         exact: list[set[str]] = []
         for name, retriever in retrievers.items():
             start = time.perf_counter()
             retriever.index()
             built = time.perf_counter() - start
-            queries = [Query(str(number)) for number in range(0, options.passages, options.passages // QUERIES)]
+            queries = [
+                Query(str(number))
+                for number in range(0, options.passages, options.passages // QUERIES)
+            ]
             start = time.perf_counter()
-            found = [{hit.passage.id for hit in retriever.retrieve([query], K)} for query in queries]
+            found = [
+                {hit.passage.id for hit in retriever.retrieve([query], K)} for query in queries
+            ]
             rate = len(queries) / (time.perf_counter() - start)
             exact = exact or found
-            recall = np.mean([len(one & other) / K for one, other in zip(found, exact, strict=True)])
+            recall = np.mean(
+                [len(one & other) / K for one, other in zip(found, exact, strict=True)]
+            )
             told = f"built in {built:6.1f} s, recall@{K} {recall:.3f}, {rate:6.1f} queries a second"
             sys.stdout.write(f"{name:15} {told}\n")
             sys.stdout.flush()

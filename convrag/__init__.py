@@ -1,13 +1,22 @@
 """convrag: the plugin framework for conversational retrieval-augmented generation.
 
-Import what you need from here: `from convrag import Rewriter, Query`. These names come from `convrag.api`, the
-interfaces of plugins, and from the kernel. `convrag.sdk` has functions that many plugins need, and `convrag.testing`
-the contracts for a plugin's tests. docs/architecture.md describes all rooms.
+Import what you need from here: `from convrag import Rewriter, Query`. These names come from
+`convrag.api`, the interfaces of plugins, and from the kernel. `convrag.sdk` has functions that many
+plugins need, and `convrag.testing` the contracts for a plugin's tests. docs/architecture.md
+describes all rooms.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from convrag.api.answers import Answer as Answer
+from convrag.api.completions import Completion as Completion, Message as Message, Prompt as Prompt
+from convrag.api.conversations import (
+    Conversation as Conversation,
+    MemoryView as MemoryView,
+    Question as Question,
+    Turn as Turn,
+)
 from convrag.api.documents import Document as Document
 from convrag.api.errors import (
     ConfigError as ConfigError,
@@ -16,7 +25,15 @@ from convrag.api.errors import (
     LLMError as LLMError,
     UnknownName as UnknownName,
 )
+from convrag.api.evidence import Evidence as Evidence, EvidenceItem as EvidenceItem
 from convrag.api.hookspecs import Register as Register, hookimpl as hookimpl
+from convrag.api.passages import (
+    Hit as Hit,
+    Nugget as Nugget,
+    Passage as Passage,
+    Selection as Selection,
+)
+from convrag.api.queries import Query as Query, Rewrite as Rewrite, SearchStep as SearchStep
 from convrag.api.records import (
     Measurement as Measurement,
     Report as Report,
@@ -43,30 +60,11 @@ from convrag.api.stages import (
     Task as Task,
     Tracker as Tracker,
 )
-from convrag.api.types import (
-    Answer as Answer,
-    Completion as Completion,
-    Conversation as Conversation,
-    Evidence as Evidence,
-    EvidenceItem as EvidenceItem,
-    Hit as Hit,
-    MemoryView as MemoryView,
-    Message as Message,
-    Nugget as Nugget,
-    Passage as Passage,
-    Prompt as Prompt,
-    Query as Query,
-    Question as Question,
-    Rewrite as Rewrite,
-    SearchStep as SearchStep,
-    Selection as Selection,
-    Turn as Turn,
-)
 
 if TYPE_CHECKING:
     from convrag.registry.parameters import operational as operational, use as use
     from convrag.run.run_result import read_run as read_run
-    from convrag.sdk.prompts import PromptTemplate as PromptTemplate
+    from convrag.sdk.llm.prompts import PromptTemplate as PromptTemplate
     from convrag.store.store import Store as Store
     from convrag.sweep.sweep_file import read_grid as read_grid
     from convrag.turn.conversations import Conversations as Conversations
@@ -77,16 +75,20 @@ __version__ = "0.2.0"
 _LAZY = {
     "operational": "convrag.registry.parameters",
     "use": "convrag.registry.parameters",
-    "PromptTemplate": "convrag.sdk.prompts",
+    "PromptTemplate": "convrag.sdk.llm.prompts",
     "Store": "convrag.store.store",
     "Pipeline": "convrag.turn.pipeline",
     "read_grid": "convrag.sweep.sweep_file",
     "read_run": "convrag.run.run_result",
     "Conversations": "convrag.turn.conversations",
 }
-"""Name -> module of names that are imported at their first use (PEP 562), since they import Hydra or SQLite."""
+"""Name -> module of names that are imported at their first use (PEP 562), since they import Hydra
+or SQLite.
+"""
 
-_TAKEN = {name for name, each in vars().items() if getattr(each, "__module__", "").startswith("convrag.")}
+_TAKEN = {
+    name for name, each in vars().items() if getattr(each, "__module__", "").startswith("convrag.")
+}
 __all__ = sorted({*_TAKEN, "hookimpl", *_LAZY})
 
 

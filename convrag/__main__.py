@@ -7,15 +7,20 @@ import sys
 
 def main() -> None:
     """Run the command and exit."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job was told to ignore it
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a script's background job was told to ignore it
     try:
-        gc.disable()  # modules stay until the end: to look for garbage among them takes a sixth of --help
+        # Modules stay until the end: to look for garbage among them takes a sixth of --help
+        gc.disable()
         from convrag.cli.main import main as run
 
         gc.freeze()
         gc.enable()
         run()
-    except KeyboardInterrupt:  # before it watches signals: importing its libraries takes most of a start
+    except (
+        KeyboardInterrupt
+    ):  # before it watches signals: importing its libraries takes most of a start
         sys.stderr.write("convrag: interrupted.\n")
         sys.exit(130)
 

@@ -1,4 +1,6 @@
-"""Writes docs/authors.md from the code: `python docs/build_authors.py`. A test fails where it is out of date."""
+"""Writes docs/authors.md from the code: `python docs/build_authors.py`. A test fails where it is
+out of date.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ def build_page() -> str:
     return "\n\n".join([*head, *body]) + "\n"
 
 
-# Types -----------------------------------------------------------------------------------------------------------
+# Types
+# -----------------------------------------------------------------------------------------------------------
 
 
 def _document_types(names: Iterable[str]) -> Iterator[str]:
@@ -82,11 +85,15 @@ def _document_types(names: Iterable[str]) -> Iterator[str]:
         yield f"### {name}"
         if hasattr(rare_types, name):
             yield f"`from convrag.sdk.types import {name}`"
-        yield from _document_class(getattr(rare_types if hasattr(rare_types, name) else convrag, name))
+        yield from _document_class(
+            getattr(rare_types if hasattr(rare_types, name) else convrag, name)
+        )
 
 
 def _document_class(cls: type) -> Iterator[str]:
-    """A class: what it is, its fields as a table or its constructor, its properties and methods, an example."""
+    """A class: what it is, its fields as a table or its constructor, its properties and methods, an
+    example.
+    """
     rows = list(list_fields(cls))
     if not rows:
         yield parts.format_code(parts.format_signature(cls))
@@ -100,22 +107,39 @@ def _document_class(cls: type) -> Iterator[str]:
 
 
 def list_fields(cls: type) -> Iterator[list[str]]:
-    """A row for each field of a dataclass or a named tuple. Raises LookupError for one that nothing is said of."""
+    """A row for each field of a dataclass or a named tuple. Raises LookupError for one that nothing
+    is said of.
+    """
     if not is_dataclass(cls) and not hasattr(cls, "_fields"):
         return
-    bases = [each for each in reversed(cls.__mro__) if is_dataclass(each) or each is cls]  # fields are inherited
-    said = {each.arg_name: each.description or "" for base in bases for each in parts.read_docstring(base).params}
+    bases = [
+        each for each in reversed(cls.__mro__) if is_dataclass(each) or each is cls
+    ]  # fields are inherited
+    said = {
+        each.arg_name: each.description or ""
+        for base in bases
+        for each in parts.read_docstring(base).params
+    }
     written = [ast.parse(dedent(inspect.getsource(each))).body[0] for each in bases]
     classes = [each for each in written if isinstance(each, ast.ClassDef)]
     defaults = {name: value for each in classes for name, value in _read_defaults(each)}
-    names = [each.name for each in fields(cls)] if is_dataclass(cls) else getattr(cls, "_fields", ())
+    names = (
+        [each.name for each in fields(cls)] if is_dataclass(cls) else getattr(cls, "_fields", ())
+    )
     annotated = [part for each in classes for part in each.body if isinstance(part, ast.AnnAssign)]
     types = {ast.unparse(each.target): ast.unparse(each.annotation) for each in annotated}
     if unsaid := [name for name in names if name not in said]:
-        raise LookupError(f"{cls.__module__}.{cls.__name__} does not say under Args: what {', '.join(unsaid)} is")
+        raise LookupError(
+            f"{cls.__module__}.{cls.__name__} does not say under Args: what {', '.join(unsaid)} is"
+        )
     for name in names:
         default = f"`{defaults[name]}`" if name in defaults else "required"
-        yield [f"`{name}`", f"`{parts.escape_cell(types[name])}`", default, parts.escape_cell(said[name])]
+        yield [
+            f"`{name}`",
+            f"`{parts.escape_cell(types[name])}`",
+            default,
+            parts.escape_cell(said[name]),
+        ]
 
 
 def _read_defaults(written: ast.ClassDef) -> Iterator[tuple[str, str]]:
@@ -129,14 +153,18 @@ def _show_default(value: ast.expr) -> str:
     if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
         given = {each.arg: each.value for each in value.keywords}
         if "default_factory" in given:
-            return {"dict": "{}", "tuple": "()", "list": "[]"}[ast.unparse(given["default_factory"])]
+            return {"dict": "{}", "tuple": "()", "list": "[]"}[
+                ast.unparse(given["default_factory"])
+            ]
         return ast.unparse(given["default"])
     return ast.unparse(value)
 
 
 def _list_members(cls: type) -> Iterator[str]:
     """The properties and methods of a class, a line each; methods with arguments in full."""
-    lines = [f"* `{name}: {annotation}`: {text}" for name, annotation, text in parts.list_properties(cls)]
+    lines = [
+        f"* `{name}: {annotation}`: {text}" for name, annotation, text in parts.list_properties(cls)
+    ]
     for _, method in parts.list_methods(cls):
         parsed = parts.read_docstring(method)
         said = [parsed.short_description, parsed.long_description]
@@ -148,7 +176,8 @@ def _list_members(cls: type) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-# Stages and hooks ------------------------------------------------------------------------------------------------
+# Stages and hooks
+# ------------------------------------------------------------------------------------------------
 
 
 def _document_stages() -> Iterator[str]:
@@ -170,7 +199,9 @@ def _document_stages() -> Iterator[str]:
         yield from parts.format_docstring(cls)
         if attributes := _list_attributes(cls):
             yield attributes
-        for name, text in [(name, f"`{name}: {kind}`. {text}") for name, kind, text in parts.list_properties(cls)]:
+        for name, text in [
+            (name, f"`{name}: {kind}`. {text}") for name, kind, text in parts.list_properties(cls)
+        ]:
             yield f"#### {cls.__name__}.{name}"
             yield text
         yield from _document_methods(cls)
@@ -231,7 +262,8 @@ def _document_hooks() -> Iterator[str]:
             yield from parts.format_docstring(hook)
 
 
-# Errors, helpers, tests --------------------------------------------------------------------------------------------
+# Errors, helpers, tests
+# --------------------------------------------------------------------------------------------
 
 
 def _document_errors() -> Iterator[str]:
@@ -245,14 +277,16 @@ def _document_errors() -> Iterator[str]:
             if hasattr(rare_errors, name):
                 yield f"`from convrag.sdk.errors import {name}`"
             base = cls.__bases__[0].__name__
-            yield parts.format_code(parts.format_signature(cls) if "__init__" in vars(cls) else f"{name}(message: str)")
+            yield parts.format_code(
+                parts.format_signature(cls) if "__init__" in vars(cls) else f"{name}(message: str)"
+            )
             yield from parts.format_docstring(cls)
             yield f"A subclass of {base}."
 
 
 def _document_helpers() -> Iterator[str]:
     yield (
-        "Modules of `convrag.sdk`, imported by name: `from convrag.sdk.citations import find_citations`. What stands "
+        "Modules of `convrag.sdk`, imported by name: `from convrag.sdk.text.citations import find_citations`. What stands "
         "here is public. The rest of `convrag.sdk` is convrag's own, and may change."
     )
     for name in _list_modules(sdk):
@@ -276,7 +310,11 @@ def list_public_names(module: Any) -> list[str]:
     imported = [each for node in body if isinstance(node, ast.ImportFrom) for each in node.names]
     handed_on = [each.name for each in imported if each.asname == each.name]
     names = {*defined, *handed_on, *(each.id for each in assigned if isinstance(each, ast.Name))}
-    public = [name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar)]
+    public = [
+        name
+        for name in names
+        if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar)
+    ]
     return sorted(public, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
 
@@ -287,7 +325,9 @@ def _document_module(module: Any, public: Iterable[str]) -> Iterator[str]:
 
 
 def _document_public(module: Any, names: Iterable[str]) -> Iterator[str]:
-    """Functions, classes and constants of a module; of what it takes from another room, the docstrings alone."""
+    """Functions, classes and constants of a module; of what it takes from another room, the
+    docstrings alone.
+    """
     constants = _list_constants(module)
     for name in names:
         thing = getattr(module, name)
@@ -309,9 +349,15 @@ def _document_public(module: Any, names: Iterable[str]) -> Iterator[str]:
 
 
 def _list_constants(module: Any) -> dict[str, tuple[str, str]]:
-    """The constants of a module, and of those that it takes names from: name -> its line, and what is said of it."""
+    """The constants of a module, and of those that it takes names from: name -> its line, and what
+    is said of it.
+    """
     written = ast.parse(inspect.getsource(module)).body
-    sources = [each.module for each in written if isinstance(each, ast.ImportFrom) and each.module != "__future__"]
+    sources = [
+        each.module
+        for each in written
+        if isinstance(each, ast.ImportFrom) and each.module != "__future__"
+    ]
     owners = [import_module(str(name)) for name in sources if str(name).startswith("convrag.")]
     found = [attribute for owner in (*owners, module) for attribute in parts.list_attributes(owner)]
     return {code.split()[0].rstrip(":"): (code, text) for code, text in found}
@@ -328,7 +374,9 @@ def _document_tests() -> Iterator[str]:
         "Names of `convrag.testing`. A test class subclasses the contract of its stage and says how to make the stage; "
         "pytest runs the rest. [plugins.md](plugins.md#tests) has an example."
     )
-    classes = [each for each in map(vars(testing).get, list_public_names(testing)) if inspect.isclass(each)]
+    classes = [
+        each for each in map(vars(testing).get, list_public_names(testing)) if inspect.isclass(each)
+    ]
     for cls in sorted(classes, key=_rank_test_class):
         yield f"### {cls.__name__}"
         if not cls.__name__.endswith("Contract"):
@@ -352,18 +400,25 @@ def _rank_test_class(cls: type) -> tuple[bool, int]:
 
 
 def _document_contract(cls: type) -> Iterator[str]:
-    """What a test class may say, and what is checked. The contract of all stages has what is common to them."""
+    """What a test class may say, and what is checked. The contract of all stages has what is common
+    to them.
+    """
     owners = [each for each in cls.__mro__ if each is cls or each.__name__.startswith("_")]
     attributes = [line for owner in owners if (line := _list_attributes(owner))]
     methods = [(name, method) for owner in owners for name, method in parts.list_methods(owner)]
     lines = [
         f"* `{parts.flatten(parts.format_signature(method, bound=True))}`: {parts.flatten(method.__doc__)}"
         for name, method in methods
-        if not name.startswith("test_") and method.__doc__  # those of the contracts above are not repeated
+        if not name.startswith("test_")
+        and method.__doc__  # those of the contracts above are not repeated
     ]
     if attributes or lines:
         yield "\n".join([*attributes, *lines])
-    tests = [name.removeprefix("test_").replace("_", " ") for name, _ in methods if name.startswith("test_")]
+    tests = [
+        name.removeprefix("test_").replace("_", " ")
+        for name, _ in methods
+        if name.startswith("test_")
+    ]
     if tests:
         yield "Checks that:"
         yield "\n".join(f"* {test}" for test in tests)

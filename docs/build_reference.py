@@ -1,4 +1,6 @@
-"""Writes docs/reference.md from the code: `python docs/build_reference.py`. A test fails where it is out of date."""
+"""Writes docs/reference.md from the code: `python docs/build_reference.py`. A test fails where it
+is out of date.
+"""
 
 from __future__ import annotations
 
@@ -96,8 +98,15 @@ def _methods(cls: type[Stage]) -> Iterator[str]:
 
 def _presets() -> Iterator[str]:
     yield "They choose options of several groups, with a plus: `+system=mmr`. What the command line says goes before."
-    own = [each for group in PRESETS for each in variants_of(group) if each.distribution == plugins.FIRST_PARTY]
-    yield make_table(["preset", "what it is"], [[f"`+{each.group}={each.name}`", each.help] for each in own])
+    own = [
+        each
+        for group in PRESETS
+        for each in variants_of(group)
+        if each.distribution == plugins.FIRST_PARTY
+    ]
+    yield make_table(
+        ["preset", "what it is"], [[f"`+{each.group}={each.name}`", each.help] for each in own]
+    )
 
 
 def _option(name: str, option: Option) -> Iterator[str]:
@@ -105,7 +114,8 @@ def _option(name: str, option: Option) -> Iterator[str]:
     yield f"#### `{option.group}={name}`"
     yield "\n\n".join(part for part in (text.summary, text.details) if part)
     rows = [
-        [f"`{each.name}`", each.type.replace("|", "\\|"), _shown(each.default), each.help] for each in text.parameters
+        [f"`{each.name}`", each.type.replace("|", "\\|"), _shown(each.default), each.help]
+        for each in text.parameters
     ]
     if rows:
         yield make_table(["parameter", "type", "default", "what it does"], rows)
@@ -116,7 +126,9 @@ def _hooks() -> Iterator[str]:
         if name.startswith("convrag_"):
             parsed = parse(inspect.getdoc(hook) or "")
             yield f"### `{name}({', '.join(inspect.signature(hook).parameters)})`"
-            yield "\n\n".join(part for part in (parsed.short_description, parsed.long_description) if part)
+            yield "\n\n".join(
+                part for part in (parsed.short_description, parsed.long_description) if part
+            )
             told = [f"* `{name}`: {text}" for name, text in read_argument_texts(hook).items()]
             if told:
                 yield "\n".join(told)

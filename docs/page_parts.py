@@ -1,4 +1,6 @@
-"""Parts of the generated pages, docs/reference.md and docs/authors.md: tables, signatures, docstrings as Markdown."""
+"""Parts of the generated pages, docs/reference.md and docs/authors.md: tables, signatures,
+docstrings as Markdown.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def read_docstring(documented: object) -> Docstring:
 
 
 def format_docstring(documented: object, *, arguments: bool = True) -> Iterator[str]:
-    """A docstring as Markdown: what it says, then arguments, results and errors as lists, then examples.
+    """A docstring as Markdown: what it says, then arguments, results and errors as lists, then
+    examples.
 
     Args:
         documented: a class or a function.
@@ -48,10 +51,18 @@ def format_docstring(documented: object, *, arguments: bool = True) -> Iterator[
     for text in (parsed.short_description, parsed.long_description):
         if text:
             yield _format_text(text)
-    listed = [f"* `{each.arg_name}`: {flatten(each.description or '')}" for each in parsed.params if arguments]
+    listed = [
+        f"* `{each.arg_name}`: {flatten(each.description or '')}"
+        for each in parsed.params
+        if arguments
+    ]
     if parsed.returns and parsed.returns.description:
-        listed.append(f"* returns: {_format_returns(parsed.returns.type_name, parsed.returns.description)}")
-    listed += [f"* raises `{each.type_name}`: {flatten(each.description or '')}" for each in parsed.raises]
+        listed.append(
+            f"* returns: {_format_returns(parsed.returns.type_name, parsed.returns.description)}"
+        )
+    listed += [
+        f"* raises `{each.type_name}`: {flatten(each.description or '')}" for each in parsed.raises
+    ]
     if listed:
         yield "\n".join(listed)
     for example in parsed.examples:
@@ -89,7 +100,8 @@ class _Written:
 
 
 def format_signature(function: Callable[..., Any], name: str = "", *, bound: bool = False) -> str:
-    """The signature of a function or a class, on several lines where it is long: "rank(query: str, *, k: int = 5)".
+    """The signature of a function or a class, on several lines where it is long: "rank(query: str,
+    *, k: int = 5)".
 
     Args:
         function: the function, or the class.
@@ -97,19 +109,32 @@ def format_signature(function: Callable[..., Any], name: str = "", *, bound: boo
         bound: whether the first parameter is left out, which is the object's.
     """
     signature = inspect.signature(function)
-    parameters = [each for each in signature.parameters.values() if not (bound and each.name in ("self", "cls"))]
+    parameters = [
+        each
+        for each in signature.parameters.values()
+        if not (bound and each.name in ("self", "cls"))
+    ]
     names = getattr(function, "__globals__", {})
     written = read_annotations(function)
     shown = [
-        each.replace(annotation=_show(each.annotation, written.get(each.name)), default=_show_default(each, names))
+        each.replace(
+            annotation=_show(each.annotation, written.get(each.name)),
+            default=_show_default(each, names),
+        )
         for each in parameters
     ]
     is_class = inspect.isclass(function)
-    result = inspect.Signature.empty if is_class else _show(signature.return_annotation, written.get("return"))
+    result = (
+        inspect.Signature.empty
+        if is_class
+        else _show(signature.return_annotation, written.get("return"))
+    )
     text = f"{name or function.__name__}{signature.replace(parameters=shown, return_annotation=result)}"
     if len(text) <= _WIDEST:
         return text
-    lines = _break_parameters(signature.replace(parameters=shown, return_annotation=inspect.Signature.empty))
+    lines = _break_parameters(
+        signature.replace(parameters=shown, return_annotation=inspect.Signature.empty)
+    )
     ending = "" if result is inspect.Signature.empty else f" -> {result!r}"
     return "\n".join([f"{name or function.__name__}(", *lines, f"){ending}"])
 
@@ -132,9 +157,13 @@ def _break_parameters(signature: inspect.Signature) -> list[str]:
 
 
 def read_annotations(function: Callable[..., Any]) -> dict[str, str]:
-    """Parameter, or "return", -> its annotation as the source has it; of a class its constructor's, or its fields."""
+    """Parameter, or "return", -> its annotation as the source has it; of a class its constructor's,
+    or its fields.
+    """
     found: dict[str, str] = {}
-    for owner in reversed(function.__mro__[:-1]) if inspect.isclass(function) else [inspect.unwrap(function)]:
+    for owner in (
+        reversed(function.__mro__[:-1]) if inspect.isclass(function) else [inspect.unwrap(function)]
+    ):
         try:
             tree = ast.parse(dedent(inspect.getsource(owner)))
         except (OSError, TypeError, SyntaxError):  # no Python source: a builtin
@@ -144,9 +173,17 @@ def read_annotations(function: Callable[..., Any]) -> dict[str, str]:
         for node in [statement, *(statement.body if isinstance(statement, ast.ClassDef) else [])]:
             if isinstance(node, ast.AnnAssign):
                 found[ast.unparse(node.target)] = ast.unparse(node.annotation)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (not is_field or node.name == "__init__"):
-                written = [each for each in ast.walk(node.args) if isinstance(each, ast.arg) and each.annotation]
-                found |= {each.arg: ast.unparse(each.annotation) for each in written if each.annotation}
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (
+                not is_field or node.name == "__init__"
+            ):
+                written = [
+                    each
+                    for each in ast.walk(node.args)
+                    if isinstance(each, ast.arg) and each.annotation
+                ]
+                found |= {
+                    each.arg: ast.unparse(each.annotation) for each in written if each.annotation
+                }
                 found |= {"return": ast.unparse(node.returns)} if node.returns else {}
     return found
 
@@ -162,10 +199,18 @@ def _show_default(parameter: inspect.Parameter, names: Mapping[str, Any]) -> Any
     default = parameter.default
     if default is parameter.empty:
         return default
-    if isinstance(default, frozenset):  # each process has another order of its items; the module has a name for it
-        return _Written(next((name for name, value in names.items() if value is default), "frozenset(...)"))
+    if isinstance(
+        default, frozenset
+    ):  # each process has another order of its items; the module has a name for it
+        return _Written(
+            next((name for name, value in names.items() if value is default), "frozenset(...)")
+        )
     if repr(default) == "<factory>":
-        return _Written("{}" if "Mapping" in str(parameter.annotation) or "dict" in str(parameter.annotation) else "()")
+        return _Written(
+            "{}"
+            if "Mapping" in str(parameter.annotation) or "dict" in str(parameter.annotation)
+            else "()"
+        )
     return _Written(default.__name__) if inspect.isclass(default) else default
 
 
@@ -182,11 +227,17 @@ def list_properties(cls: type) -> Iterator[tuple[str, str, str]]:
     for name, member in vars(cls).items():
         if isinstance(member, property) and not name.startswith("_"):
             assert member.fget is not None
-            yield name, read_annotations(member.fget)["return"], flatten(inspect.getdoc(member) or "")
+            yield (
+                name,
+                read_annotations(member.fget)["return"],
+                flatten(inspect.getdoc(member) or ""),
+            )
 
 
 def list_attributes(owner: Any) -> Iterator[tuple[str, str]]:
-    """The attributes of a class, or the constants of a module, that have a docstring below: code and what it says."""
+    """The attributes of a class, or the constants of a module, that have a docstring below: code
+    and what it says.
+    """
     tree = ast.parse(dedent(inspect.getsource(owner)))
     body = tree.body[0].body if inspect.isclass(owner) else tree.body  # type: ignore[attr-defined]
     for statement, following in pairwise(body):
@@ -195,4 +246,8 @@ def list_attributes(owner: Any) -> Iterator[tuple[str, str]]:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

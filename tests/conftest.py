@@ -9,15 +9,21 @@ from hypothesis import HealthCheck, settings
 from commands import fork_python
 from fixtures import database, here, mtrag_path  # noqa: F401
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads would only take turns
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # each core has a worker: more threads would only take turns
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # else numba sets OpenMP's number anew, for the main thread alone
+    os.environ.setdefault(
+        "NUMBA_NUM_THREADS", "1"
+    )  # else numba sets OpenMP's number anew, for the main thread alone
 
-# As our plugins have it: a test may import litellm before one of them, which would wait for a list of prices.
+# As our plugins have it: a test may import litellm before one of them, which would wait for a list
+# of prices.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
-# The same examples each time, however long a busy machine takes; `pytest --hypothesis-profile=others` draws others.
+# The same examples each time, however long a busy machine takes; `pytest
+# --hypothesis-profile=others` draws others.
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=CHECKS)
 settings.register_profile("others", settings.get_profile("fixed"), derandomize=False)
@@ -33,7 +39,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let collections from now on leave out what was imported: each would look at millions of objects."""
+    """Let collections from now on leave out what was imported: each would look at millions of
+    objects.
+    """
     gc.freeze()
     gc.enable()
 

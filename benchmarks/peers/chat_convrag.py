@@ -1,4 +1,6 @@
-"""convrag: whole turns with search over 20 passages, evidence, record and store; the fourth argument is the LLM."""
+"""convrag: whole turns with search over 20 passages, evidence, record and store; the fourth
+argument is the LLM.
+"""
 
 import os
 import sys
@@ -14,7 +16,10 @@ from convrag import Passage, Pipeline
 @cache
 def pipeline(address: str) -> Any:
     """One pipeline for all conversations."""
-    notes = [Passage(f"p{n}", f"Dog {n} flies in space and its passage is written down.") for n in range(20)]
+    notes = [
+        Passage(f"p{n}", f"Dog {n} flies in space and its passage is written down.")
+        for n in range(20)
+    ]
     llm = [f"llm={sys.argv[4]}", "llm.model=openai/m", f"llm.api_base={address}"]
     store = f"store.path={tempfile.mkdtemp(dir=os.environ.get('TMPDIR'))}"
     return Pipeline.over(notes, "rewriter=none", "generator=direct", *llm, store)

@@ -1,4 +1,6 @@
-"""Haystack: a Pipeline of ChatPromptBuilder and OpenAIChatGenerator; a list of ChatMessage is the conversation."""
+"""Haystack: a Pipeline of ChatPromptBuilder and OpenAIChatGenerator; a list of ChatMessage is the
+conversation.
+"""
 
 import os
 import sys

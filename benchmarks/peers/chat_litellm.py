@@ -5,7 +5,9 @@ from typing import Any
 
 from conversing import measure, talk_in_messages
 
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import waits for a list of prices from the network
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = (
+    "True"  # else its import waits for a list of prices from the network
+)
 import litellm
 
 

@@ -14,7 +14,9 @@ from conversing import SYSTEM, measure
 @cache
 def llm(address: str) -> OpenAILike:
     """The model."""
-    return OpenAILike(model="m", api_base=address, api_key="none", is_chat_model=True, context_window=100_000)
+    return OpenAILike(
+        model="m", api_base=address, api_key="none", is_chat_model=True, context_window=100_000
+    )
 
 
 def begin(address: str, name: str) -> Callable[[str], Any]:

@@ -17,8 +17,12 @@ def client(kind: type, address: str) -> Any:
 def begin(address: str, name: str) -> Any:
     """A conversation."""
     return talk_in_messages(
-        lambda messages: client(OpenAI, address).chat.completions.create(model="m", messages=messages),
-        lambda messages: client(AsyncOpenAI, address).chat.completions.create(model="m", messages=messages),
+        lambda messages: client(OpenAI, address).chat.completions.create(
+            model="m", messages=messages
+        ),
+        lambda messages: client(AsyncOpenAI, address).chat.completions.create(
+            model="m", messages=messages
+        ),
     )
 
 

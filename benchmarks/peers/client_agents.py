@@ -1,4 +1,6 @@
-"""OpenAI's agents: as they are ("responses"), over chat completions ("chat"), and with a tool ("tool")."""
+"""OpenAI's agents: as they are ("responses"), over chat completions ("chat"), and with a tool
+("tool").
+"""
 
 import sys
 
@@ -37,8 +39,15 @@ agent = Agent(
 def ask(question: str, history: list[tuple[str, str]]) -> tuple[str, int]:
     """Run the agent; the items of its answer have the annotations."""
     result = Runner.run_sync(agent, make_messages(question, history))  # type: ignore[arg-type]
-    parts = [part for each in result.raw_responses for item in each.output for part in getattr(item, "content", [])]
-    return str(result.final_output), sum(len(getattr(part, "annotations", None) or []) for part in parts)
+    parts = [
+        part
+        for each in result.raw_responses
+        for item in each.output
+        for part in getattr(item, "content", [])
+    ]
+    return str(result.final_output), sum(
+        len(getattr(part, "annotations", None) or []) for part in parts
+    )
 
 
 run(ask)

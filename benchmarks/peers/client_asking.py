@@ -44,11 +44,12 @@ Each business trip abroad is covered by the travel insurance. Its card is in the
 
 
 def run(ask: Callable[[str, list[tuple[str, str]]], tuple[str, int | None]]) -> None:
-    """Ask two questions and a follow-up, and print how many sources the client shows of the last answer.
+    """Ask two questions and a follow-up, and print how many sources the client shows of the last
+    answer.
 
     Args:
-        ask: asks a question with its history, and returns the answer, and the number of sources that the client hands
-            on; None where it hands on none.
+        ask: asks a question with its history, and returns the answer, and the number of sources
+            that the client hands on; None where it hands on none.
     """
     _, _ = ask(FIRST, [])
     answer, _ = ask(SECOND, [])
@@ -61,5 +62,9 @@ def run(ask: Callable[[str, list[tuple[str, str]]], tuple[str, int | None]]) -> 
 
 def make_messages(question: str, history: list[tuple[str, str]]) -> list[dict[str, str]]:
     """The messages of OpenAI's protocol."""
-    pairs = [(role, text) for exchange in history for role, text in zip(("user", "assistant"), exchange, strict=True)]
+    pairs = [
+        (role, text)
+        for exchange in history
+        for role, text in zip(("user", "assistant"), exchange, strict=True)
+    ]
     return [{"role": role, "content": text} for role, text in [*pairs, ("user", question)]]

@@ -1,4 +1,6 @@
-"""instructor: an object of a class out of a text, by the language model without search (JSON in words: MD_JSON)."""
+"""instructor: an object of a class out of a text, by the language model without search (JSON in
+words: MD_JSON).
+"""
 
 import json
 import sys
@@ -17,9 +19,13 @@ class Body(BaseModel):
     kilometres: int
 
 
-client = instructor.from_openai(OpenAI(base_url=address, api_key="none"), mode=instructor.Mode.MD_JSON)
+client = instructor.from_openai(
+    OpenAI(base_url=address, api_key="none"), mode=instructor.Mode.MD_JSON
+)
 body = client.chat.completions.create(
-    model="convrag-plain", response_model=Body, messages=[{"role": "user", "content": "The Moon is 384,400 km away."}]
+    model="convrag-plain",
+    response_model=Body,
+    messages=[{"role": "user", "content": "The Moon is 384,400 km away."}],
 )
 assert (body.name, body.kilometres) == ("Moon", 384400)
 sys.stdout.write(f"\n{json.dumps({'answer': str(body), 'sources': None})}\n")

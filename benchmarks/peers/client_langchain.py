@@ -15,7 +15,9 @@ def today() -> str:
 
 
 address, way = sys.argv[1:3]
-chosen = ChatOpenAI(model="convrag", base_url=address, api_key="none", use_responses_api=way == "responses")  # type: ignore[arg-type]
+chosen = ChatOpenAI(
+    model="convrag", base_url=address, api_key="none", use_responses_api=way == "responses"
+)  # type: ignore[arg-type]
 model = chosen.bind_tools([today])
 
 

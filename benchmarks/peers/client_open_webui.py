@@ -1,4 +1,6 @@
-"""Open WebUI in Chromium: a chat of three turns, its chips, and an opened source; run by this project's interpreter."""
+"""Open WebUI in Chromium: a chat of three turns, its chips, and an opened source; run by this
+project's interpreter.
+"""
 
 import json
 import os
@@ -38,9 +40,18 @@ def serve(python: Path, address: str, folder: Path) -> Iterator[str]:
         "RAG_EMBEDDING_ENGINE": "openai",
         "DATA_DIR": str(folder / "data"),
     }
-    command = [str(python.parent / "open-webui"), "serve", "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        str(python.parent / "open-webui"),
+        "serve",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, cwd=folder, env={**os.environ, **settings}, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **settings}, stdout=log, stderr=log
+        )
     try:
         wait_for(f"http://127.0.0.1:{port}/health")
         yield f"http://127.0.0.1:{port}"
@@ -90,7 +101,9 @@ def main() -> None:
         start.click()
         for turn, question in enumerate((FIRST, SECOND, FOLLOW_UP), start=1):
             ask(page, question, turn)
-        assert page.title().startswith(FIRST[:20]), page.title()  # the title is a chore, which made no turn
+        assert page.title().startswith(FIRST[:20]), (
+            page.title()
+        )  # the title is a chore, which made no turn
         answers = page.locator(".chat-assistant")
         text = answers.last.inner_text()
         assert "[1]" not in text, f"a mark is no chip: {text}"

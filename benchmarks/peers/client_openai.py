@@ -1,4 +1,6 @@
-"""OpenAI's client: chat completions ("chat"), streamed ("stream"), and responses in a row ("responses")."""
+"""OpenAI's client: chat completions ("chat"), streamed ("stream"), and responses in a row
+("responses").
+"""
 
 import sys
 from typing import Any
@@ -16,7 +18,11 @@ def chat(question: str, history: list[tuple[str, str]]) -> tuple[str, int]:
     function = {"name": "today", "parameters": {"type": "object", "properties": {}}}
     messages: Any = make_messages(question, history)
     tools: Any = [{"type": "function", "function": function}]
-    message = client.chat.completions.create(model="convrag", messages=messages, tools=tools).choices[0].message
+    message = (
+        client.chat.completions.create(model="convrag", messages=messages, tools=tools)
+        .choices[0]
+        .message
+    )
     return message.content or "", len(message.annotations or [])
 
 
@@ -25,7 +31,9 @@ def stream(question: str, history: list[tuple[str, str]]) -> tuple[str, int]:
     messages: Any = make_messages(question, history)
     chunks = list(client.chat.completions.create(model="convrag", messages=messages, stream=True))
     deltas = [chunk.choices[0].delta for chunk in chunks]
-    annotations = [each for delta in deltas for each in (delta.model_extra or {}).get("annotations", [])]
+    annotations = [
+        each for delta in deltas for each in (delta.model_extra or {}).get("annotations", [])
+    ]
     return "".join(delta.content or "" for delta in deltas), len(annotations)
 
 
@@ -35,7 +43,10 @@ last: list[str] = []
 def respond(question: str, history: list[tuple[str, str]]) -> tuple[str, int]:
     """Ask for a response that follows the last one where there is a history."""
     response = client.responses.create(
-        model="convrag", input=question, previous_response_id=last[-1] if history else None, instructions="Be brief."
+        model="convrag",
+        input=question,
+        previous_response_id=last[-1] if history else None,
+        instructions="Be brief.",
     )
     last.append(response.id)
     message: Any = response.output[0]

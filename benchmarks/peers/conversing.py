@@ -1,7 +1,8 @@
 """The measure of every library that talks: 64 conversations at once, each a call after the other.
 
-A peer's program is `measure(make)`, called with the server's address, the turns of a conversation, and `threads` or
-`asyncio`. A round without a figure goes first: it imports what a library imports late, and opens the connections.
+A peer's program is `measure(make)`, called with the server's address, the turns of a conversation,
+and `threads` or `asyncio`. A round without a figure goes first: it imports what a library imports
+late, and opens the connections.
 """
 
 import asyncio
@@ -25,11 +26,15 @@ def ask(name: str, turn: int) -> str:
     return f"{name}, {turn}: what flies? {'A passage about dogs in space. ' * 60}"
 
 
-def talk_in_messages(complete: Callable[[list[Any]], Any], complete_async: Callable[[list[Any]], Any]) -> Any:
-    """A conversation for `measure`, of a library that keeps none: a list of messages is the conversation.
+def talk_in_messages(
+    complete: Callable[[list[Any]], Any], complete_async: Callable[[list[Any]], Any]
+) -> Any:
+    """A conversation for `measure`, of a library that keeps none: a list of messages is the
+    conversation.
 
     Args:
-        complete: a call of the library with the messages so far; it returns a reply as the openai client has it.
+        complete: a call of the library with the messages so far; it returns a reply as the openai
+            client has it.
         complete_async: the same, to be awaited.
     """
     messages: list[Any] = [{"role": "system", "content": SYSTEM}]
@@ -54,15 +59,19 @@ def measure(make: Callable[[str, str], Any]) -> None:
     """Measure a library.
 
     Args:
-        make: begins a conversation: given the server's address and the conversation's name, a function of a question
-            that returns the answer; for `asyncio` one that is awaited.
+        make: begins a conversation: given the server's address and the conversation's name, a
+            function of a question that returns the answer; for `asyncio` one that is awaited.
     """
     address, turns, way = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     rounds = _in_threads if way == "threads" else _in_a_loop
     took = rounds(lambda name: make(address, name), turns)
     calls = AT_ONCE * turns
     answer(
-        {"calls": calls, "wall_s": took["talk_wall_s"], "cpu_ms_a_call": round(1000 * took["talk_cpu_s"] / calls, 4)}
+        {
+            "calls": calls,
+            "wall_s": took["talk_wall_s"],
+            "cpu_ms_a_call": round(1000 * took["talk_cpu_s"] / calls, 4),
+        }
     )
 
 

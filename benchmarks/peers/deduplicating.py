@@ -26,9 +26,13 @@ def list_ids(turn: int, seen: int) -> list[int]:
 
 
 def measure_manager(manager: Any, seen: int) -> dict[str, float]:
-    """The median microseconds of the processor for a turn after so many documents, and what the manager then keeps."""
+    """The median microseconds of the processor for a turn after so many documents, and what the
+    manager then keeps.
+    """
     turns = [list_ids(turn, seen) for turn in range(300)]
-    documents: dict[Any, dict[str, str]] = {}  # by number and by text: each library looks for its own
+    documents: dict[
+        Any, dict[str, str]
+    ] = {}  # by number and by text: each library looks for its own
     for number in range(seen):
         documents[number] = documents[str(number)] = {"text": str(number), "content": str(number)}
     for number in {number for ids in turns for number in ids}:
@@ -36,7 +40,9 @@ def measure_manager(manager: Any, seen: int) -> dict[str, float]:
         documents[number] = documents[str(number)] = {"text": text, "content": text}
     before = read_peak_mib()
     manager.deduplicate_context("c", list(range(seen)), documents)
-    took = _time_calls(lambda turn: manager.deduplicate_context("c", turns[turn], documents), len(turns))
+    took = _time_calls(
+        lambda turn: manager.deduplicate_context("c", turns[turn], documents), len(turns)
+    )
     return {"turn_cpu_us": took, "added_mib": round(read_peak_mib() - before, 1)}
 
 

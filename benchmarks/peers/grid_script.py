@@ -1,4 +1,5 @@
-"""A grid as a script has it: one process, a loop over the cells, a dictionary as the cache of the LLM, empty stores.
+"""A grid as a script has it: one process, a loop over the cells, a dictionary as the cache of the
+LLM, empty stores.
 
 python grid_script.py PLUGIN CELLS, where CELLS is a JSON list of lists of overrides
 """
@@ -15,6 +16,11 @@ if __name__ == "__main__":
     plugin, cells = sys.argv[1], json.loads(sys.argv[2])
     clock = Clock()
     for number, overrides in enumerate(cells):
-        base = [f"plugins=[{plugin}]", "llm=counting", "llm.cached=true", f"store.path=store{number}"]
+        base = [
+            f"plugins=[{plugin}]",
+            "llm=counting",
+            "llm.cached=true",
+            f"store.path=store{number}",
+        ]
         run_experiment(compose(*base, *overrides), Path(f"cell{number}"))
     answer(clock.read("script"))

@@ -1,4 +1,6 @@
-"""bm25s with its own words and English stop words; the fourth argument is its backend, numpy or numba."""
+"""bm25s with its own words and English stop words; the fourth argument is its backend, numpy or
+numba.
+"""
 
 import sys
 
@@ -8,7 +10,9 @@ from searching import FOUND, measure
 
 
 def build(texts: list[str]) -> bm25s.BM25:
-    """Index texts with the defaults, which are Lucene's formula, k1=1.5 and b=.75, as convrag's are."""
+    """Index texts with the defaults, which are Lucene's formula, k1=1.5 and b=.75, as convrag's
+    are.
+    """
     words = bm25s.tokenize(texts, stopwords="en", show_progress=False)
     index = bm25s.BM25(backend=sys.argv[4])
     index.index(words, show_progress=False)

@@ -1,4 +1,6 @@
-"""convrag's retriever=bm25: the index is built in a folder and memory-mapped; the corpus is read from its file."""
+"""convrag's retriever=bm25: the index is built in a folder and memory-mapped; the corpus is read
+from its file.
+"""
 
 import sys
 from typing import Any
@@ -11,10 +13,14 @@ from searching import FOUND, measure_queries
 
 
 def make_retriever() -> Any:
-    """The retriever over the passages of the first argument, with a store in the folder of the fourth."""
+    """The retriever over the passages of the first argument, with a store in the folder of the
+    fourth.
+    """
     corpus, _, _, folder = sys.argv[1:]
     data = ["dataset=jsonl", f"dataset.corpus={corpus}", f"store.path={folder}"]
-    return Wiring(compose(*data, "retriever=bm25", "rewriter=none", "generator=none", "tracker=none")).get("retriever")
+    return Wiring(
+        compose(*data, "retriever=bm25", "rewriter=none", "generator=none", "tracker=none")
+    ).get("retriever")
 
 
 if __name__ == "__main__":
@@ -23,4 +29,9 @@ if __name__ == "__main__":
     clock = Clock()
     retriever.prepare()
     built = clock.read("index") | {"corpus_mib": before, "index_mib": read_peak_mib()}
-    answer(built | measure_queries(lambda text: [hit.passage.id for hit in retriever.retrieve([Query(text)], FOUND)]))
+    answer(
+        built
+        | measure_queries(
+            lambda text: [hit.passage.id for hit in retriever.retrieve([Query(text)], FOUND)]
+        )
+    )

@@ -1,4 +1,6 @@
-"""tantivy in memory, one thread: words in lower case without English stop words. Its k1=1.2 and b=.75 are fixed."""
+"""tantivy in memory, one thread: words in lower case without English stop words. Its k1=1.2 and
+b=.75 are fixed.
+"""
 
 import tantivy
 
@@ -15,7 +17,9 @@ def build(texts: list[str]) -> tuple[tantivy.Index, tantivy.Searcher]:
     schema.add_text_field("text", tokenizer_name="words")
     index = tantivy.Index(schema.build())
     analyser = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    analyser = analyser.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.stopword("english"))
+    analyser = analyser.filter(tantivy.Filter.lowercase()).filter(
+        tantivy.Filter.stopword("english")
+    )
     index.register_tokenizer("words", analyser.build())
     writer = index.writer(_BUDGET, 1)
     for place, text in enumerate(texts):

@@ -1,4 +1,6 @@
-"""What each measured program needs: processor time, memory, and its answer as JSON. The standard library alone."""
+"""What each measured program needs: processor time, memory, and its answer as JSON. The standard
+library alone.
+"""
 
 import json
 import sys

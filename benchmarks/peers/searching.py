@@ -1,6 +1,7 @@
 """The measure of every lexical index: build it from texts, then search with one thread.
 
-A peer's program is `measure(build, search)`, called with the files of passages, queries and rankings.
+A peer's program is `measure(build, search)`, called with the files of passages, queries and
+rankings.
 """
 
 import json
@@ -34,7 +35,9 @@ def measure(build: Callable[[list[str]], Any], search: Callable[[Any, str], Sequ
 
 
 def measure_queries(search: Callable[[str], list[str]]) -> dict[str, float]:
-    """Milliseconds of the processor for a query, after one query that does not count; writes the rankings."""
+    """Milliseconds of the processor for a query, after one query that does not count; writes the
+    rankings.
+    """
     queries = read_jsonl(sys.argv[2])
     clock = Clock()
     search(queries[0]["text"])

@@ -2,10 +2,11 @@
 
     python benchmarks/quality/answers_by_rules.py handbooks ~/handbooks generator=direct
 
-The first run fetches the packages that questions/handbooks.tsv names, by apt-get and dpkg (Debian 12), into the folder;
-what stands behind it are overrides. The sets are handbooks, manuals, installation and packages. An answer is right if
-it has what the pattern of its question says; a question that has no answer there is right if it is refused. `words` are
-those of quoted sentences, right where the sentence is. The patterns are short: a person would be stricter, or kinder.
+The first run fetches the packages that questions/handbooks.tsv names, by apt-get and dpkg (Debian
+12), into the folder; what stands behind it are overrides. The sets are handbooks, manuals,
+installation and packages. An answer is right if it has what the pattern of its question says; a
+question that has no answer there is right if it is refused. `words` are those of quoted sentences,
+right where the sentence is. The patterns are short: a person would be stricter, or kinder.
 """
 
 import gzip
@@ -49,7 +50,9 @@ def measure(rows: list[list[str]], pipeline: Pipeline) -> Iterator[str]:
             counts["first sentence right"] += bool(pattern.search(sentences[0]))
             for sentence in sentences if "[" in answer else ():
                 words = len(sentence.split())
-                counts.update({"words": words, "words right": words * bool(pattern.search(sentence))})
+                counts.update(
+                    {"words": words, "words right": words * bool(pattern.search(sentence))}
+                )
         yield f"{'ok' if right else '--'} {' / '.join(asked)} => {' '.join(answer.split())[:200]}"
     for kind in ("question", "none", "follow-up", "words"):
         yield f"{kind}: {counts[f'{kind} right']} of {counts[kind]} right"
@@ -62,7 +65,12 @@ def main(name: str, folder: Path, overrides: list[str]) -> None:
     rows = [line.split("\t") for line in lines]
     for package, pattern in (row[1:] for row in rows if row[0] == "documents"):
         fetch(package, pattern, folder)
-    given = ["dataset=documents", f"dataset.path={folder}/documents", f"store.path={folder}/store", "tracker=none"]
+    given = [
+        "dataset=documents",
+        f"dataset.path={folder}/documents",
+        f"store.path={folder}/store",
+        "tracker=none",
+    ]
     asked = [row for row in rows if row[0] != "documents"]
     for line in measure(asked, Pipeline.compose(*given, *overrides)):
         sys.stdout.write(f"{line}\n")

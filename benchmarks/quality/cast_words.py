@@ -1,16 +1,17 @@
-"""Of the words that people's rewrites of CAsT add to a question, how many the rules of `llm=extractive` add.
+"""Of the words that people's rewrites of CAsT add to a question, how many the rules of
+`llm=extractive` add.
 
     python benchmarks/quality/cast_words.py ../shared/data/cast
 
-All words weigh the same: CAsT's passages are not needed. CAsT 2019 and 2020 have no answers here, 2022 has. A short
-question has at most one content word.
+All words weigh the same: CAsT's passages are not needed. CAsT 2019 and 2020 have no answers here,
+2022 has. A short question has at most one content word.
 """
 
 import sys
 from pathlib import Path
 
-from convrag.sdk.frequencies import DocumentFrequencies
-from convrag.sdk.words import find_content_words, find_words
+from convrag.sdk.search.frequencies import DocumentFrequencies
+from convrag.sdk.text.analysis import find_content_words, find_words
 from convrag_datasets.cast import CastDataset
 from convrag_offline.answering import find_missing_words
 
@@ -18,7 +19,9 @@ KINDS = {2019: "resolved", 2020: "manual", 2022: "manual"}
 
 
 def measure(path: Path, year: int) -> dict[str, tuple[int, float, float]]:
-    """Group of questions -> how many, the share of people's words that is added, and of the added that is theirs."""
+    """Group of questions -> how many, the share of people's words that is added, and of the added
+    that is theirs.
+    """
     dataset = CastDataset(path=path, year=year)
     written = dataset.rewrites()[KINDS[year]]
     counts: dict[str, list[int]] = {}
@@ -36,10 +39,15 @@ def measure(path: Path, year: int) -> dict[str, tuple[int, float, float]]:
                 row = (1, len(wanted), len(found), len(wanted & found))
                 counts[group] = [one + other for one, other in zip(sums, row, strict=True)]
             history.append({"user": turn.question, "assistant": turn.answer})
-    return {group: (n, both / wanted, both / found) for group, (n, wanted, found, both) in counts.items()}
+    return {
+        group: (n, both / wanted, both / found)
+        for group, (n, wanted, found, both) in counts.items()
+    }
 
 
 if __name__ == "__main__":
     for each in KINDS:
         for group, (n, recall, precision) in measure(Path(sys.argv[1]), each).items():
-            sys.stdout.write(f"CAsT {each}, {group} ({n}): recall {recall:.2f}, precision {precision:.2f}\n")
+            sys.stdout.write(
+                f"CAsT {each}, {group} ({n}): recall {recall:.2f}, precision {precision:.2f}\n"
+            )

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from convrag.api.evidence import Evidence, EvidenceItem
 from convrag.api.stages import Generator
-from convrag.api.types import Evidence, EvidenceItem
-from convrag.sdk.answers import truncate_words
-from convrag.sdk.citations import strip_citations
+from convrag.sdk.text.answers import truncate_words
+from convrag.sdk.text.citations import strip_citations
 from convrag_compare.paired_differences import compute_sign_flip_p
 from convrag_ginger.length_limit import stem_content
 from mtrag_contexts import ContextTurn
@@ -17,8 +17,14 @@ from mtrag_contexts import ContextTurn
 
 def answer_turns(turns: Sequence[ContextTurn], generator: Generator) -> list[str]:
     """The answers of a generator that sees the contexts."""
-    shown = [Evidence(tuple(EvidenceItem(n, p, p.content) for n, p in enumerate(t.passages, 1))) for t in turns]
-    return [generator.generate(turn.question, seen).text for turn, seen in zip(turns, shown, strict=True)]
+    shown = [
+        Evidence(tuple(EvidenceItem(n, p, p.content) for n, p in enumerate(t.passages, 1)))
+        for t in turns
+    ]
+    return [
+        generator.generate(turn.question, seen).text
+        for turn, seen in zip(turns, shown, strict=True)
+    ]
 
 
 def split_bigrams(text: str) -> list[tuple[str, str]]:
@@ -42,8 +48,8 @@ def compare_answers(
         split: divides a text into what is counted: its content words, say.
 
     Returns:
-        The mean share of the reference's parts that our answers and the others have, each pair cut to the shorter, and
-        the p-value of their difference (sign flips of conversations).
+        The mean share of the reference's parts that our answers and the others have, each pair cut
+        to the shorter, and the p-value of their difference (sign flips of conversations).
     """
     values = []
     for turn, *pair in zip(turns, ours, others, strict=True):
@@ -52,7 +58,11 @@ def compare_answers(
         found = [set(split(truncate_words(strip_citations(text), words))) for text in pair]
         values.append([sum(part in has for part in wanted) / max(1, len(wanted)) for has in found])
     rows = np.array(values)
-    return float(rows[:, 0].mean()), float(rows[:, 1].mean()), compute_p(turns, rows[:, 0] - rows[:, 1])
+    return (
+        float(rows[:, 0].mean()),
+        float(rows[:, 1].mean()),
+        compute_p(turns, rows[:, 0] - rows[:, 1]),
+    )
 
 
 def compute_p(turns: Sequence[ContextTurn], differences: Sequence[float]) -> float:

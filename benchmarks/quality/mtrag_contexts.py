@@ -1,10 +1,10 @@
 """Answerable turns of MTRAG with their reference contexts, and which parts of these answer them.
 
-Gold: the sentences of a turn's contexts that are added greedily to raise the sum of ROUGE-1 and ROUGE-2 F1 with the
-reference answer (the oracle of Nallapati et al. 2017). Contexts of a turn overlap, and
-a sentence that stands in two of them would be right in one and wrong in the other; so equal sentences are one: all of
-its copies are gold, and count once. Conversations with an even hash are the half for development, the others for
-testing.
+Gold: the sentences of a turn's contexts that are added greedily to raise the sum of ROUGE-1 and
+ROUGE-2 F1 with the reference answer (the oracle of Nallapati et al. 2017). Contexts of a turn
+overlap, and a sentence that stands in two of them would be right in one and wrong in the other; so
+equal sentences are one: all of its copies are gold, and count once. Conversations with an even hash
+are the half for development, the others for testing.
 """
 
 import hashlib
@@ -17,15 +17,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convrag.api.types import Passage, Question, Turn
-from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.words import split_words, stem_words
+from convrag.api.conversations import Question, Turn
+from convrag.api.passages import Passage
+from convrag.sdk.text.analysis import split_words, stem_words
+from convrag.sdk.text.sentences import find_sentence_spans
 
 DOMAINS = ("clapnq", "cloud")
 HALVES = {0: "development", 1: "test"}
 
 Word = tuple[str, int]
-"""The text of a sentence and the position of one of its words: the same for all copies of the sentence."""
+"""The text of a sentence and the position of one of its words: the same for all copies of the
+sentence.
+"""
 
 
 class Span(NamedTuple):
@@ -60,7 +63,9 @@ class ContextTurn:
 
     @cached_property
     def gold(self) -> set[Word]:
-        return self.find_words([self.sentences[index] for index in find_oracle(self.texts, self.reference)])
+        return self.find_words(
+            [self.sentences[index] for index in find_oracle(self.texts, self.reference)]
+        )
 
     def find_words(self, spans: Sequence[Span]) -> set[Word]:
         """The words that spans cover."""
@@ -75,7 +80,11 @@ class ContextTurn:
         """F1, precision and recall of the words that spans cover."""
         found = self.find_words(spans)
         common = len(found & self.gold)
-        return 2 * common / (len(found) + len(self.gold)), common / max(1, len(found)), common / len(self.gold)
+        return (
+            2 * common / (len(found) + len(self.gold)),
+            common / max(1, len(found)),
+            common / len(self.gold),
+        )
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[int, int, Word]]]:
@@ -101,17 +110,35 @@ def read_turns(mtrag_path: Path) -> list[ContextTurn]:
 
 
 def _read_domain(folder: Path, domain: str) -> Iterator[ContextTurn]:
-    lines = (folder / f"retrieval_tasks/{domain}/{domain}_rewrite.jsonl").read_text(encoding="utf-8").splitlines()
-    queries = {row["_id"]: row["text"].replace("|user|: ", "").strip() for row in map(json.loads, lines)}
-    for row in map(json.loads, (folder / "generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()):
+    lines = (
+        (folder / f"retrieval_tasks/{domain}/{domain}_rewrite.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
+    queries = {
+        row["_id"]: row["text"].replace("|user|: ", "").strip() for row in map(json.loads, lines)
+    }
+    for row in map(
+        json.loads,
+        (folder / "generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines(),
+    ):
         answerable = row["Answerability"][0] in ("ANSWERABLE", "PARTIAL")
-        if row["Collection"] != domain or not answerable or not row["contexts"] or row["task_id"] not in queries:
+        if (
+            row["Collection"] != domain
+            or not answerable
+            or not row["contexts"]
+            or row["task_id"] not in queries
+        ):
             continue
         texts = [message["text"] for message in row["input"]]
         history = tuple(Turn("", a, b) for a, b in zip(texts[:-1:2], texts[1:-1:2], strict=True))
-        passages = [Passage(c["document_id"], c["text"], c.get("title") or "") for c in row["contexts"]]
+        passages = [
+            Passage(c["document_id"], c["text"], c.get("title") or "") for c in row["contexts"]
+        ]
         question = Question(texts[-1], history=history, standalone=queries[row["task_id"]])
-        yield ContextTurn(row["conversation_id"], domain, question, passages, row["targets"][0]["text"])
+        yield ContextTurn(
+            row["conversation_id"], domain, question, passages, row["targets"][0]["text"]
+        )
 
 
 def find_oracle(texts: Sequence[str], reference: str) -> list[int]:
@@ -123,7 +150,13 @@ def find_oracle(texts: Sequence[str], reference: str) -> list[int]:
     best = 0.0
     while len(chosen) < len(texts):
         score, negated = max(
-            (sum(_f1(count + gram, want) for count, gram, want in zip(counts, grams, wanted, strict=True)), -index)
+            (
+                sum(
+                    _f1(count + gram, want)
+                    for count, gram, want in zip(counts, grams, wanted, strict=True)
+                ),
+                -index,
+            )
             for index, grams in enumerate(pairs)
             if index not in chosen
         )
@@ -150,4 +183,8 @@ def _f1(found: Counter[Any], wanted: Counter[Any]) -> float:
 
 def select(turns: Sequence[ContextTurn], domain: str, half: int | None) -> list[int]:
     """The positions of the turns of a domain, or "both", and of a half, or both."""
-    return [n for n, turn in enumerate(turns) if half in (None, turn.half) and domain in ("both", turn.domain)]
+    return [
+        n
+        for n, turn in enumerate(turns)
+        if half in (None, turn.half) and domain in ("both", turn.domain)
+    ]

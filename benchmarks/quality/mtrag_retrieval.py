@@ -1,4 +1,6 @@
-"""Retrieval for the scored turns of MTRAG's pools: what they ask, nDCG@5, and p-values over conversations."""
+"""Retrieval for the scored turns of MTRAG's pools: what they ask, nDCG@5, and p-values over
+conversations.
+"""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from convrag.api.conversations import Question, Turn
+from convrag.api.queries import Query
 from convrag.api.stages import Dataset, Retriever, Rewriter
-from convrag.api.types import Query, Question, Turn
 from convrag_compare.paired_differences import compute_sign_flip_p
 
 DOMAINS = ("clapnq", "cloud")
@@ -26,13 +29,21 @@ _REWRITES = {
 
 
 def find_rewrites(mtrag: Path, domain: str, *models: str) -> dict[str, Path]:
-    """The files with the rewrites that these models wrote of a domain's questions: claude, dhrag, mixtral."""
+    """The files with the rewrites that these models wrote of a domain's questions: claude, dhrag,
+    mixtral.
+    """
     return {model: mtrag / _REWRITES[model].format(domain=domain) for model in models}
 
 
 def list_overrides(mtrag: Path, domain: str, store: Path) -> list[str]:
     """The overrides that choose a domain, its pooled corpus, and a folder for indexes."""
-    return ["dataset=mtrag", f"dataset.path={mtrag}", f"dataset.domain={domain}", "tracker=none", f"store.path={store}"]
+    return [
+        "dataset=mtrag",
+        f"dataset.path={mtrag}",
+        f"dataset.domain={domain}",
+        "tracker=none",
+        f"store.path={store}",
+    ]
 
 
 def choose_minilm() -> list[str]:
@@ -42,7 +53,9 @@ def choose_minilm() -> list[str]:
 
 
 def ask_scored_turns(dataset: Dataset, domain: str) -> Iterator[tuple[Question, Turn]]:
-    """The turns that have relevance judgements, in order, each as it is asked behind the turns before it."""
+    """The turns that have relevance judgements, in order, each as it is asked behind the turns
+    before it.
+    """
     judged = dataset.qrels()
     for conversation in dataset.conversations():
         state: dict[object, dict[str, Any]] = {}
@@ -50,7 +63,15 @@ def ask_scored_turns(dataset: Dataset, domain: str) -> Iterator[tuple[Question, 
             if turn.id in judged:
                 history = tuple(conversation.turns[: number - 1])
                 yield (
-                    Question(turn.question, conversation.id, turn.id, domain, number, history, stage_state=state),
+                    Question(
+                        turn.question,
+                        conversation.id,
+                        turn.id,
+                        domain,
+                        number,
+                        history,
+                        stage_state=state,
+                    ),
                     turn,
                 )
 
@@ -81,25 +102,36 @@ class RewrittenTurns:
             ]
             self.conversations.append(question.conversation_id)
             self.traces.append({name: rewrite.trace for name, rewrite in rewrites.items()})
-            self._queries.append(tuple(replace(query, turn_id=turn.id, domain=domain) for query in named))
+            self._queries.append(
+                tuple(replace(query, turn_id=turn.id, domain=domain) for query in named)
+            )
             self._grades.append(qrels[turn.id])
 
-    def score(self, retriever: Retriever, weights: Mapping[str, float], *, keep_sources: bool = False) -> list[float]:
+    def score(
+        self, retriever: Retriever, weights: Mapping[str, float], *, keep_sources: bool = False
+    ) -> list[float]:
         """The nDCG@5 of each turn.
 
         Args:
             retriever: searches.
-            weights: name of a rewriter -> the factor of its queries' weights; those of others are left out.
+            weights: name of a rewriter -> the factor of its queries' weights; those of others are
+                left out.
             keep_sources: whether the retriever is told which rewriter a query is from.
         """
         found = []
         for queries, grades in zip(self._queries, self._grades, strict=True):
             chosen = [
-                replace(query, weight=query.weight * weights[name], source=query.source if keep_sources else "")
+                replace(
+                    query,
+                    weight=query.weight * weights[name],
+                    source=query.source if keep_sources else "",
+                )
                 for query in queries
                 if (name := query.source.partition("/")[0]) in weights
             ]
-            found.append(compute_ndcg([hit.passage.id for hit in retriever.retrieve(chosen, TOP)], grades))
+            found.append(
+                compute_ndcg([hit.passage.id for hit in retriever.retrieve(chosen, TOP)], grades)
+            )
         return found
 
     def compute_p(self, ours: Sequence[float], theirs: Sequence[float]) -> float:
@@ -108,13 +140,20 @@ class RewrittenTurns:
 
 
 def compute_ndcg(ranking: Sequence[str], grades: Mapping[str, int]) -> float:
-    """The nDCG@5 of the ids of a ranking, with gains as trec_eval has them; 0 where nothing is relevant."""
+    """The nDCG@5 of the ids of a ranking, with gains as trec_eval has them; 0 where nothing is
+    relevant.
+    """
     gains = [grades.get(id_, 0) / log2(rank + 1) for rank, id_ in enumerate(ranking[:TOP], 1)]
-    ideal = [grade / log2(rank + 1) for rank, grade in enumerate(sorted(grades.values(), reverse=True)[:TOP], 1)]
+    ideal = [
+        grade / log2(rank + 1)
+        for rank, grade in enumerate(sorted(grades.values(), reverse=True)[:TOP], 1)
+    ]
     return sum(gains) / sum(ideal) if sum(ideal) else 0.0
 
 
-def compute_p(conversations: Sequence[Hashable], ours: Sequence[float], theirs: Sequence[float]) -> float:
+def compute_p(
+    conversations: Sequence[Hashable], ours: Sequence[float], theirs: Sequence[float]
+) -> float:
     """The two-sided p-value of a paired randomisation test with the conversation as the unit.
 
     Args:

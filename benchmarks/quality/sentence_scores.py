@@ -1,8 +1,9 @@
-"""Scores of the sentences of a turn's contexts that need no model, for comparing ways to select nuggets.
+"""Scores of the sentences of a turn's contexts that need no model, for comparing ways to select
+nuggets.
 
-The position in the passage; the share of the question's words; BM25; LSA; LexRank (Erkan and Radev 2004), also biased
-to the question (Otterbacher et al. 2005). "placed" scores are discounted by the position in the passage, with half of
-the scores of a sentence's neighbours.
+The position in the passage; the share of the question's words; BM25; LSA; LexRank (Erkan and Radev
+2004), also biased to the question (Otterbacher et al. 2005). "placed" scores are discounted by the
+position in the passage, with half of the scores of a sentence's neighbours.
 """
 
 import math
@@ -18,7 +19,9 @@ from mtrag_contexts import ContextTurn
 
 @dataclass
 class Sentences:
-    """The n sentences of a turn: scores by name, (n,) each, counts of words, and which of them can be chosen."""
+    """The n sentences of a turn: scores by name, (n,) each, counts of words, and which of them can
+    be chosen.
+    """
 
     turn: ContextTurn
     scores: dict[str, Any]
@@ -27,19 +30,26 @@ class Sentences:
     cosines: Any
 
     def measure(self, chosen: Any) -> float:
-        return self.turn.measure([span for span, keep in zip(self.turn.sentences, chosen, strict=True) if keep])[0]
+        return self.turn.measure(
+            [span for span, keep in zip(self.turn.sentences, chosen, strict=True) if keep]
+        )[0]
 
 
 def read_sentences(turn: ContextTurn) -> Sentences:
     """Score the sentences of a turn's contexts."""
     titles = {passage.id: passage.title.strip() for passage in turn.passages}
     words = np.array([len(text.split()) for text in turn.texts], dtype=float)
-    named = [text == titles[span.passage_id] for text, span in zip(turn.texts, turn.sentences, strict=True)]
+    named = [
+        text == titles[span.passage_id]
+        for text, span in zip(turn.texts, turn.sentences, strict=True)
+    ]
     eligible = (words >= 4) & ~np.array(named)
     scores, cosines = _score(turn)
     scores["coverage + biased LexRank"] = peak(scores["coverage"]) + peak(scores["biased LexRank"])
     passages = [span.passage_id for span in turn.sentences]
-    scores |= {f"{name} placed": _place(values, passages, eligible) for name, values in scores.items()}
+    scores |= {
+        f"{name} placed": _place(values, passages, eligible) for name, values in scores.items()
+    }
     return Sentences(turn, scores, words, eligible, cosines)
 
 
@@ -48,7 +58,9 @@ def _score(turn: ContextTurn) -> tuple[dict[str, Any], Any]:
     query = set(stem_content(turn.question.standalone))
     stems = [stem_content(text) for text in turn.texts]
     n = len(stems)
-    vocabulary = {stem: column for column, stem in enumerate(sorted({stem for row in stems for stem in row}))}
+    vocabulary = {
+        stem: column for column, stem in enumerate(sorted({stem for row in stems for stem in row}))
+    }
     counts = np.zeros((n, len(vocabulary)))
     for row, words in enumerate(stems):
         for stem, count in Counter(words).items():
@@ -59,7 +71,10 @@ def _score(turn: ContextTurn) -> tuple[dict[str, Any], Any]:
     asked = _normalise(wanted[None] * np.log((n + 1) / frequency))[0]
     left, values, right = np.linalg.svd(vectors, full_matrices=False)
     rank = max(2, n // 4)
-    reduced, reduced_query = _normalise(left[:, :rank] * values[:rank]), _normalise((right[:rank] @ asked)[None])[0]
+    reduced, reduced_query = (
+        _normalise(left[:, :rank] * values[:rank]),
+        _normalise((right[:rank] @ asked)[None])[0],
+    )
     lengths = counts.sum(axis=1)
     saturated = counts * 2.2 / (counts + 1.2 * (0.25 + 0.75 * lengths / lengths.mean())[:, None])
     cosines = vectors @ vectors.T
@@ -82,8 +97,12 @@ def _place(values: Any, passages: list[str], eligible: Any) -> Any:
     for index, id_ in enumerate(passages):
         if eligible[index]:
             positions[id_] += 1
-            near = [n for n in (index - 1, index + 1) if 0 <= n < len(passages) and passages[n] == id_]
-            placed[index] = (values[index] + 0.5 * values[near].sum()) / math.log2(positions[id_] + 1)
+            near = [
+                n for n in (index - 1, index + 1) if 0 <= n < len(passages) and passages[n] == id_
+            ]
+            placed[index] = (values[index] + 0.5 * values[near].sum()) / math.log2(
+                positions[id_] + 1
+            )
     return placed
 
 
@@ -97,7 +116,9 @@ def peak(values: Any) -> Any:
 
 
 def _walk(cosines: Any, start: Any) -> Any:
-    """The random walk of LexRank: 85 % of its steps go to similar sentences, the others where it starts."""
+    """The random walk of LexRank: 85 % of its steps go to similar sentences, the others where it
+    starts.
+    """
     start = start / start.sum() if start.sum() > 0 else np.full(len(start), 1 / len(start))
     others = cosines - np.diag(np.diag(cosines))
     sums = others.sum(axis=1, keepdims=True)

@@ -1,11 +1,10 @@
-"""Many queries, fused: the table of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold, hybrid with MiniLM.
+"""Many queries, fused: the table of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold,
+hybrid with MiniLM.
 
     pytest benchmarks/quality/test_fusion_quality.py -n 0 -s
 
 Building the indexes takes minutes; CONVRAG_FUSION_STORE=FOLDER keeps them for the next time.
 """
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,17 @@ from convrag.turn.wiring import Wiring
 from convrag_fusion.retriever import FusedRetriever
 from mtrag_retrieval import DOMAINS, RewrittenTurns, choose_minilm, find_rewrites, list_overrides
 
-MEMBERS = ("claude", "dhrag", "mixtral", "mmr", "blend", "full_history", "weighted_history", "last", "questions")
+MEMBERS = (
+    "claude",
+    "dhrag",
+    "mixtral",
+    "mmr",
+    "blend",
+    "full_history",
+    "weighted_history",
+    "last",
+    "questions",
+)
 FREE = {"claude": 1.0, "mmr": 0.5, "blend": 0.5}
 FOUR = dict.fromkeys(("claude", "dhrag", "mmr", "blend"), 1.0)
 RECORDED = dict.fromkeys(("claude", "dhrag", "mixtral", "last", "questions"), 1.0)
@@ -47,9 +56,19 @@ class Domain:
 
     def __init__(self, mtrag: Path, domain: str, store: Path) -> None:
         files = find_rewrites(mtrag, domain, "claude", "dhrag", "mixtral")
-        given = (*list_overrides(mtrag, domain, store), *choose_minilm(), "retriever=hybrid", "generator=none")
-        options = {name: ("rewriter=replay", f"rewriter.path={path}") for name, path in files.items()}
-        options |= {name: (f"rewriter={name}",) for name in ("mmr", "blend", "full_history", "weighted_history")}
+        given = (
+            *list_overrides(mtrag, domain, store),
+            *choose_minilm(),
+            "retriever=hybrid",
+            "generator=none",
+        )
+        options = {
+            name: ("rewriter=replay", f"rewriter.path={path}") for name, path in files.items()
+        }
+        options |= {
+            name: (f"rewriter={name}",)
+            for name in ("mmr", "blend", "full_history", "weighted_history")
+        }
         options |= {"last": ("rewriter=none",), "questions": ("rewriter=all_questions",)}
         wirings = {name: Wiring(compose(*given, *chosen)) for name, chosen in options.items()}
         first = next(iter(wirings.values()))
@@ -58,10 +77,14 @@ class Domain:
         self.turns = RewrittenTurns(rewriters, first.get("dataset"), domain)
 
     def score(self, weights: Mapping[str, float], **fusion: Any) -> list[float]:
-        """The nDCG@5 of each turn with these rewriters, whose rankings are fused where a fusion is given."""
+        """The nDCG@5 of each turn with these rewriters, whose rankings are fused where a fusion is
+        given.
+        """
         if not fusion:
             return self.turns.score(self.retriever, weights)
-        return self.turns.score(FusedRetriever(base=self.retriever, **fusion), weights, keep_sources=True)
+        return self.turns.score(
+            FusedRetriever(base=self.retriever, **fusion), weights, keep_sources=True
+        )
 
 
 def test_fusion_quality(mtrag_path: Path, tmp_path: Path) -> None:
@@ -70,12 +93,18 @@ def test_fusion_quality(mtrag_path: Path, tmp_path: Path) -> None:
     alone = [{name: domain.score({name: 1.0}) for name in MEMBERS} for domain in domains]
     for name in MEMBERS:
         print_row(f"{name} alone", [(scores[name], None) for scores in alone])
-    print_row("the best of these for each turn", [(np.max(list(scores.values()), axis=0), None) for scores in alone])
+    print_row(
+        "the best of these for each turn",
+        [(np.max(list(scores.values()), axis=0), None) for scores in alone],
+    )
     best = 0.0
     for title, weights in ENSEMBLES.items():
         rows: dict[str, list[list[float]]] = {
             "retriever=hybrid": [domain.score(weights) for domain in domains],
-            **{name: [domain.score(weights, **fusion) for domain in domains] for name, fusion in FUSIONS.items()},
+            **{
+                name: [domain.score(weights, **fusion) for domain in domains]
+                for name, fusion in FUSIONS.items()
+            },
         }
         for name, scores in rows.items():
             tested = [
@@ -88,5 +117,7 @@ def test_fusion_quality(mtrag_path: Path, tmp_path: Path) -> None:
 
 
 def print_row(title: str, scores: Sequence[tuple[Any, float | None]]) -> None:
-    cells = (f"{np.mean(each):.3f}" + (f" (p={p:.3f})" if p is not None else "") for each, p in scores)
+    cells = (
+        f"{np.mean(each):.3f}" + (f" (p={p:.3f})" if p is not None else "") for each, p in scores
+    )
     print(f"{title:62s}", *cells, flush=True)

@@ -1,10 +1,9 @@
-"""GINGER's two columns in docs/benchmarks.md: an answer by default, and with one value as published.
+"""GINGER's two columns in docs/benchmarks.md: an answer by default, and with one value as
+published.
 
-Each pair is cut to the shorter, and compared by the share of the reference answer's content words, on MTRAG's
-reference contexts with llm=extractive: 396 answerable turns of clapnq and cloud.
+Each pair is cut to the shorter, and compared by the share of the reference answer's content words,
+on MTRAG's reference contexts with llm=extractive: 396 answerable turns of clapnq and cloud.
 """
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,9 @@ def test_columns(mtrag_path: Path, tmp_path: Path) -> None:
         "llm": llm,
         "detector": SentencesDetector(),
         "clusterer": LsaClusterer(),
-        "embedder": LsaEmbedder(dataset=dataset, store=store),  # least_nuggets=2 asks it where a nugget alone belongs
+        "embedder": LsaEmbedder(
+            dataset=dataset, store=store
+        ),  # least_nuggets=2 asks it where a nugget alone belongs
         "ranker": BM25Ranker(),
         "summarizer": LlmSummarizer(llm=llm),
     }
@@ -48,5 +49,7 @@ def test_columns(mtrag_path: Path, tmp_path: Path) -> None:
         theirs = answer_turns(turns, GingerGenerator(**(default | value)))
         one, two, p = compare_answers(turns, ours, theirs)
         same = sum(a == b for a, b in zip(ours, theirs, strict=True))
-        print(f"{name:28} default {one:.3f}  published {two:.3f}  p {p:.3f}  {same} of {len(turns)} answers are equal")
+        print(
+            f"{name:28} default {one:.3f}  published {two:.3f}  p {p:.3f}  {same} of {len(turns)} answers are equal"
+        )
         assert one > two - 0.01, "a default that loses has no reason"

@@ -1,10 +1,9 @@
-"""GINGER without a language model, on MTRAG's reference contexts: where nuggets are, and answers at equal length.
+"""GINGER without a language model, on MTRAG's reference contexts: where nuggets are, and answers at
+equal length.
 
-mtrag_contexts says what is gold. Answers: the share of the reference answer's content words, and of their bigrams, each
-pair of answers cut to the shorter.
+mtrag_contexts says what is gold. Answers: the share of the reference answer's content words, and of
+their bigrams, each pair of answers cut to the shorter.
 """
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
 
 from itertools import product
 from pathlib import Path
@@ -47,8 +46,14 @@ def measure_detector(turns: list[ContextTurn], detector: Detector) -> Any:
     """F1, precision and recall of each turn, (n, 3)."""
     rows = []
     for turn in turns:
-        nuggets = [n for passage in turn.passages for n in detector.detect(turn.question.standalone, passage)]
-        rows.append(turn.measure([Span(nugget.passage_id, nugget.start, nugget.end) for nugget in nuggets]))
+        nuggets = [
+            n
+            for passage in turn.passages
+            for n in detector.detect(turn.question.standalone, passage)
+        ]
+        rows.append(
+            turn.measure([Span(nugget.passage_id, nugget.start, nugget.end) for nugget in nuggets])
+        )
     return np.array(rows)
 
 
@@ -88,7 +93,9 @@ def test_answers_at_equal_length(turns: list[ContextTurn], llm: ExtractiveLLM) -
         chosen = select(turns, domain, half)
         picked = [turns[n] for n in chosen]
         for (other, theirs), (what, split) in product(others.items(), counted.items()):
-            one, two, p = compare_answers(picked, [ours[n] for n in chosen], [theirs[n] for n in chosen], split)
+            one, two, p = compare_answers(
+                picked, [ours[n] for n in chosen], [theirs[n] for n in chosen], split
+            )
             name = "all" if half is None else HALVES[half]
             print(
                 f"{name:11} {domain:6} {len(chosen):3} turns  {what:7}  ginger {one:.3f}  {other} {two:.3f}  p {p:.4f}"

@@ -16,7 +16,11 @@ from convrag_metrics.ranking import RankingMetrics
 
 def read_references(mtrag: Path) -> list[dict[str, list]]:
     """The rows of the file of reference answers."""
-    lines = (mtrag / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (mtrag / "mtrag-human/generation_tasks/reference.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     return [json.loads(line) for line in lines]
 
 
@@ -30,11 +34,15 @@ def test_conversations(mtrag_path: Path) -> None:
     assert all(turn.question and turn.answer and len(turn.labels) == 3 for turn in turns)
     assert sum(turn.labels["answerability"] == "UNANSWERABLE" for turn in turns) == 30
     for conversation in conversations:
-        numbers = [int(turn.id.removeprefix(f"{conversation.id}<::>")) for turn in conversation.turns]
+        numbers = [
+            int(turn.id.removeprefix(f"{conversation.id}<::>")) for turn in conversation.turns
+        ]
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-@pytest.mark.parametrize(("domain", "judged", "size"), [("clapnq", 208, 11_909), ("cloud", 188, 13_200)])
+@pytest.mark.parametrize(
+    ("domain", "judged", "size"), [("clapnq", 208, 11_909), ("cloud", 188, 13_200)]
+)
 def test_qrels_and_corpus(mtrag_path: Path, domain: str, judged: int, size: int) -> None:
     dataset = MtragDataset(path=mtrag_path, domain=domain)
     assert len(dataset.qrels()) == judged
@@ -42,7 +50,9 @@ def test_qrels_and_corpus(mtrag_path: Path, domain: str, judged: int, size: int)
     passages = {passage.id: passage for passage in dataset.corpus(domain)}
     assert len(passages) == size
     assert all(passages.keys() >= grades.keys() for grades in dataset.qrels().values())
-    turns = {turn.id: turn for conversation in dataset.conversations() for turn in conversation.turns}
+    turns = {
+        turn.id: turn for conversation in dataset.conversations() for turn in conversation.turns
+    }
     for turn_id, grades in dataset.qrels().items():
         assert grades.keys() <= {passage.id for passage in turns[turn_id].passages}
 
@@ -61,7 +71,11 @@ def test_the_published_runs_score_as_published(
 ) -> None:
     dataset = MtragDataset(path=mtrag_path, domain=domain)
     rankings: dict[str, list[str]] = {turn_id: [] for turn_id in dataset.qrels()}
-    for line in (mtrag_path / f"runs/{system}_{domain}_rewrite.trec").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (mtrag_path / f"runs/{system}_{domain}_rewrite.trec")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    ):
         turn_id, _, passage_id, *_ = line.split()
         rankings[turn_id].append(passage_id)
     records = [
@@ -69,7 +83,9 @@ def test_the_published_runs_score_as_published(
         for turn_id, ids in rankings.items()
     ]
     values = RankingMetrics(dataset=dataset, store=Store(tmp_path)).measure(records)
-    means = [sum(value[name] for value in values.values()) / len(rankings) for name in ("R@5", "nDCG@5")]
+    means = [
+        sum(value[name] for value in values.values()) / len(rankings) for name in ("R@5", "nDCG@5")
+    ]
     assert len(values) == len(rankings)
     assert means == pytest.approx([recall, ndcg], abs=0.002)
 
@@ -80,10 +96,16 @@ def make_hits(ids: list[str]) -> Iterator[Hit]:
 
 def test_reference_answers_that_do_not_know_are_told_apart(mtrag_path: Path) -> None:
     rows = read_references(mtrag_path)
-    counts = Counter((row["Answerability"][0], detect_idk(row["targets"][0]["text"])) for row in rows)
+    counts = Counter(
+        (row["Answerability"][0], detect_idk(row["targets"][0]["text"])) for row in rows
+    )
     assert counts["ANSWERABLE", "yes"] == 0
-    assert counts["ANSWERABLE", "no"] >= 0.98 * sum(n for (label, _), n in counts.items() if label == "ANSWERABLE")
-    assert counts["UNANSWERABLE", "yes"] >= 0.9 * sum(n for (label, _), n in counts.items() if label == "UNANSWERABLE")
+    assert counts["ANSWERABLE", "no"] >= 0.98 * sum(
+        n for (label, _), n in counts.items() if label == "ANSWERABLE"
+    )
+    assert counts["UNANSWERABLE", "yes"] >= 0.9 * sum(
+        n for (label, _), n in counts.items() if label == "UNANSWERABLE"
+    )
     assert counts["PARTIAL", "yes"] <= 2
 
 
@@ -97,7 +119,9 @@ def test_the_guard_of_condense_accepts_the_rewrites(mtrag_path: Path) -> None:
             if question.history:
                 total += 1
                 said = read_stems(question.history)
-                rejected += compute_known_share(rewrites[question.turn_id], question.text, said) < 0.5
+                rejected += (
+                    compute_known_share(rewrites[question.turn_id], question.text, said) < 0.5
+                )
     assert total == 343
     assert rejected / total <= 0.02
 
@@ -108,4 +132,11 @@ def ask_judged(dataset: MtragDataset) -> Iterator[Question]:
     for script in dataset.conversations():
         for number, turn in enumerate(script.turns):
             if turn.id in judged:
-                yield Question(turn.question, script.id, turn.id, script.domain, number + 1, script.turns[:number])
+                yield Question(
+                    turn.question,
+                    script.id,
+                    turn.id,
+                    script.domain,
+                    number + 1,
+                    script.turns[:number],
+                )

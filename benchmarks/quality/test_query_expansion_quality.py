@@ -1,11 +1,11 @@
-"""Several queries for one question: the tables of docs/benchmarks.md: nDCG@5 on MTRAG's pools, history=gold.
+"""Several queries for one question: the tables of docs/benchmarks.md: nDCG@5 on MTRAG's pools,
+history=gold.
 
     pytest benchmarks/quality/test_query_expansion_quality.py -n 0 -s
 
-Building the indexes with MiniLM takes most of an hour; CONVRAG_FUSION_STORE=FOLDER keeps them for the next time.
+Building the indexes with MiniLM takes most of an hour; CONVRAG_FUSION_STORE=FOLDER keeps them for
+the next time.
 """
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
 
 import os
 from importlib.util import find_spec
@@ -16,9 +16,23 @@ import numpy as np
 
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
-from mtrag_retrieval import DOMAINS, RewrittenTurns, choose_minilm, compute_p, find_rewrites, list_overrides
+from mtrag_retrieval import (
+    DOMAINS,
+    RewrittenTurns,
+    choose_minilm,
+    compute_p,
+    find_rewrites,
+    list_overrides,
+)
 
-BASES = {"none": "none", "blend": "blend", "auto": "auto", "mmr": "mmr", "claude": "replay", "mixtral": "replay"}
+BASES = {
+    "none": "none",
+    "blend": "blend",
+    "auto": "auto",
+    "mmr": "mmr",
+    "claude": "replay",
+    "mixtral": "replay",
+}
 CLUSTERERS = ("lsa", "bertopic") if find_spec("bertopic") else ("lsa",)
 WEIGHTS = (0.25, 0.5)
 EXPANDED = ("none", "blend", "auto", "mmr", "claude")
@@ -43,10 +57,18 @@ class Domain:
 
     def __init__(self, mtrag: Path, domain: str, store: Path) -> None:
         files = find_rewrites(mtrag, domain, "claude", "mixtral")
-        given = (*list_overrides(mtrag, domain, store), *choose_minilm(), "retriever=hybrid", "generator=none")
+        given = (
+            *list_overrides(mtrag, domain, store),
+            *choose_minilm(),
+            "retriever=hybrid",
+            "generator=none",
+        )
         wirings = {}
         for name, (option, base, parameters) in REWRITERS.items():
-            overrides = [f"rewriter={option}", *(f"rewriter.{key}={value}" for key, value in parameters.items())]
+            overrides = [
+                f"rewriter={option}",
+                *(f"rewriter.{key}={value}" for key, value in parameters.items()),
+            ]
             overrides += [f"rewriter.base={BASES[base]}"] if base else []
             if path := files.get(base or name):
                 overrides.append(f"rewriter.{'base.' if base else ''}path={path}")
@@ -67,10 +89,15 @@ def test_query_expansion_quality(mtrag_path: Path, tmp_path: Path) -> None:
         "hybrid": [domain.hybrid for domain in domains],
     }
     for kind, retrievers in kinds.items():
-        print(f"\n{kind}: nDCG@5 on clapnq and cloud, the difference from its base on both, and its p")
+        print(
+            f"\n{kind}: nDCG@5 on clapnq and cloud, the difference from its base on both, and its p"
+        )
         scores: dict[str, list[float]] = {}
         for name, (_, base, _) in REWRITERS.items():
-            parts = [domain.turns.score(each, {name: 1.0}) for domain, each in zip(domains, retrievers, strict=True)]
+            parts = [
+                domain.turns.score(each, {name: 1.0})
+                for domain, each in zip(domains, retrievers, strict=True)
+            ]
             scores[name] = [score for part in parts for score in part]
             row = f"  {name:22} {np.mean(parts[0]):.3f} {np.mean(parts[1]):.3f}"
             if base:

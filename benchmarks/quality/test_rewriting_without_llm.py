@@ -1,12 +1,11 @@
-"""What rewriting without a language model reaches, beside recorded rewrites of two language models, on MTRAG's pools.
+"""What rewriting without a language model reaches, beside recorded rewrites of two language models,
+on MTRAG's pools.
 
     pytest benchmarks/quality/test_rewriting_without_llm.py -n 0 -s
 
-BM25 takes a minute. CONVRAG_BENCHMARK_STORE=FOLDER adds dense and hybrid search with MiniLM, whose vectors are kept in
-that folder: the first time it takes most of an hour on two cores.
+BM25 takes a minute. CONVRAG_BENCHMARK_STORE=FOLDER adds dense and hybrid search with MiniLM, whose
+vectors are kept in that folder: the first time it takes most of an hour on two cores.
 """
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
 
 import json
 import os
@@ -42,7 +41,11 @@ def compute_mean(scores: Scores) -> float:
 
 def compute_p_of(first: Scores, second: Scores) -> float:
     """The p-value of the differences of two systems."""
-    pairs = [(name, turns[id_], second[name][id_]) for name, turns in sorted(first.items()) for id_ in turns]
+    pairs = [
+        (name, turns[id_], second[name][id_])
+        for name, turns in sorted(first.items())
+        for id_ in turns
+    ]
     conversations, ours, theirs = zip(*pairs, strict=True)
     return compute_p(conversations, ours, theirs)
 
@@ -61,11 +64,15 @@ def test_rules_beside_recorded_rewrites(retriever: str, mtrag_path: Path, tmp_pa
         for name, overrides in choices.items():
             folder = tmp_path / f"{domain}-{name}"
             found.setdefault(name, {})[domain] = measure(folder, *data, *searched, *overrides)
-    print(f"\n{retriever}: nDCG@5 on {', '.join(DOMAINS)}; p against auto on each, and on both together")
+    print(
+        f"\n{retriever}: nDCG@5 on {', '.join(DOMAINS)}; p against auto on each, and on both together"
+    )
     for name, by_domain in found.items():
         auto = found["auto"]
         means = ", ".join(f"{compute_mean(scores):.3f}" for scores in by_domain.values())
-        alone = ", ".join(f"{compute_p_of(auto[domain], scores):.4f}" for domain, scores in by_domain.items())
+        alone = ", ".join(
+            f"{compute_p_of(auto[domain], scores):.4f}" for domain, scores in by_domain.items()
+        )
         both = compute_p_of(_join(auto), _join(by_domain))
         print(f"  {name:16} {means}   p {alone}; {both:.4f}")
     for domain in DOMAINS:
@@ -75,4 +82,8 @@ def test_rules_beside_recorded_rewrites(retriever: str, mtrag_path: Path, tmp_pa
 
 
 def _join(by_domain: dict[str, Scores]) -> Scores:
-    return {f"{domain}/{name}": turns for domain, scores in by_domain.items() for name, turns in scores.items()}
+    return {
+        f"{domain}/{name}": turns
+        for domain, scores in by_domain.items()
+        for name, turns in scores.items()
+    }

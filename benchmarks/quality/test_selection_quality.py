@@ -2,15 +2,14 @@
 
     pytest benchmarks/quality/test_selection_quality.py -n 0 -s
 
-BM25 with embeddings of LSA takes minutes. CONVRAG_BENCHMARK_STORE=FOLDER adds search and embeddings with MiniLM, whose
-vectors are kept in that folder: the first time it takes most of an hour on two cores.
+BM25 with embeddings of LSA takes minutes. CONVRAG_BENCHMARK_STORE=FOLDER adds search and embeddings
+with MiniLM, whose vectors are kept in that folder: the first time it takes most of an hour on two
+cores.
 
-MTRAG has no nuggets. Those here are sentences of its reference answers: a relevant passage has one if it has half of
-its content words and all its numbers, as metrics=grounding counts support. A sentence that no relevant passage has is
-left out.
+MTRAG has no nuggets. Those here are sentences of its reference answers: a relevant passage has one
+if it has half of its content words and all its numbers, as metrics=grounding counts support. A
+sentence that no relevant passage has is left out.
 """
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from convrag.api.conversations import Question
+from convrag.api.passages import Hit, Selection
 from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Selector
-from convrag.api.types import Hit, Question, Selection
 from convrag.config.compose import compose
-from convrag.sdk.corpus import Corpus
-from convrag.sdk.sentences import split_sentences
+from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.text.sentences import split_sentences
 from convrag.store.store import Store
 from convrag.turn.wiring import Wiring
 from convrag_basics.contexts import FullContext, TopSelector
@@ -55,7 +55,9 @@ Values = Mapping[str, Mapping[str, float]]
 
 
 class FirstThatFit(Selector):
-    """The first passages, up to the first that does not fit: what a budget would do without a search."""
+    """The first passages, up to the first that does not fit: what a budget would do without a
+    search.
+    """
 
     def __init__(self, llm: LLM) -> None:
         self.llm = llm
@@ -81,7 +83,9 @@ class First(TopSelector):
 
 
 class Domain:
-    """The scored turns of a domain with the passages that are found for each, and how evidence is measured."""
+    """The scored turns of a domain with the passages that are found for each, and how evidence is
+    measured.
+    """
 
     def __init__(self, mtrag: Path, domain: str, retriever: str, store: Path, folder: Path) -> None:
         wiring = Wiring(
@@ -92,29 +96,44 @@ class Domain:
                 "generator=none",
             )
         )
-        dataset, rewriter, searcher = (wiring.get(name) for name in ("dataset", "rewriter", "retriever"))
+        dataset, rewriter, searcher = (
+            wiring.get(name) for name in ("dataset", "rewriter", "retriever")
+        )
         self.llm, self.embedder = wiring.get("llm"), wiring.get("embedder")
         self.qrels = dataset.qrels()
         self.asked: dict[str, tuple[Question, tuple[Hit, ...]]] = {}
         self.answers: dict[str, str] = {}
         for question, turn in ask_scored_turns(dataset, domain):
-            queries = [replace(each, turn_id=turn.id, domain=domain) for each in rewriter.rewrite(question).queries]
+            queries = [
+                replace(each, turn_id=turn.id, domain=domain)
+                for each in rewriter.rewrite(question).queries
+            ]
             asked = replace(question, standalone=queries[0].text, queries=tuple(queries))
             self.asked[turn.id] = asked, tuple(searcher.retrieve(queries, TOP_K))
             self.answers[turn.id] = turn.answer
         metrics_store = Store(folder)
         self.metric = EvidenceMetrics(dataset=dataset, store=metrics_store, llm=self.llm)
-        nuggets = self._write_nuggets(Corpus(dataset, domain, metrics_store), folder / f"{domain}.nuggets")
+        nuggets = self._write_nuggets(
+            Corpus(dataset, domain, metrics_store), folder / f"{domain}.nuggets"
+        )
         self.nuggets = EvidenceMetrics(dataset=dataset, store=metrics_store, subtopics=nuggets)
 
     def measure(self, selector: Selector, *, copies: bool = False) -> Values:
         """Turn id -> measure -> value; with copies, each of the first passages was found twice."""
         records = []
         for turn_id, (question, hits) in self.asked.items():
-            found = [each for hit in hits[: TOP_K // 2] for each in (hit, copy_hit(hit))] if copies else hits
+            found = (
+                [each for hit in hits[: TOP_K // 2] for each in (hit, copy_hit(hit))]
+                if copies
+                else hits
+            )
             chosen = selector.select(question, found, TOP_N).hits
             evidence = FullContext().assemble(question, chosen, ())
-            records.append(TurnRecord(question.conversation_id, turn_id, question.domain, 1, "", evidence=evidence))
+            records.append(
+                TurnRecord(
+                    question.conversation_id, turn_id, question.domain, 1, "", evidence=evidence
+                )
+            )
         covered = self.nuggets.measure(records)
         name = "evidence_subtopic_recall"
         return {
@@ -126,7 +145,9 @@ class Domain:
         """The p-value of a paired randomisation test over conversations."""
         tested = [turn_id for turn_id in self.asked if measure in ours[turn_id]]
         conversations = [self.asked[turn_id][0].conversation_id for turn_id in tested]
-        return compute_p(conversations, *([of[turn_id][measure] for turn_id in tested] for of in (ours, theirs)))
+        return compute_p(
+            conversations, *([of[turn_id][measure] for turn_id in tested] for of in (ours, theirs))
+        )
 
     def _write_nuggets(self, corpus: Corpus, path: Path) -> Path:
         """Write which relevant passage has which sentence of the reference answer."""
@@ -134,7 +155,11 @@ class Domain:
         for turn_id, grades in self.qrels.items():
             passages = corpus.get_by_id([id_ for id_, grade in grades.items() if grade > 0])
             for number, sentence in enumerate(split_sentences(self.answers.get(turn_id, "")), 1):
-                having = [each.id for each in passages if has_lexical_support((sentence, [each.content]), 0.5)]
+                having = [
+                    each.id
+                    for each in passages
+                    if has_lexical_support((sentence, [each.content]), 0.5)
+                ]
                 lines += [f"{turn_id}\t{number}\t{id_}\t1\n" for id_ in having]
         path.write_text("".join(lines), encoding="utf-8")
         return path
@@ -163,11 +188,23 @@ def list_selectors(domain: Domain) -> dict[str, Selector]:
 
 def print_table(domain: Domain, found: Mapping[str, Values]) -> None:
     """A row for each selector; p of the differences to the last baseline."""
-    print(f"{'':28s}", *(f"{title:>9s}" for title in SHOWN.values()), "  p of", *(SHOWN[name] for name in TESTED))
+    print(
+        f"{'':28s}",
+        *(f"{title:>9s}" for title in SHOWN.values()),
+        "  p of",
+        *(SHOWN[name] for name in TESTED),
+    )
     base: Values = {}
     for title, values in found.items():
-        cells = (np.mean([each[measure] for each in values.values() if measure in each]) for measure in SHOWN)
-        tests = () if title in BASELINES else (f"{domain.test(values, base, name):.3f}" for name in TESTED)
+        cells = (
+            np.mean([each[measure] for each in values.values() if measure in each])
+            for measure in SHOWN
+        )
+        tests = (
+            ()
+            if title in BASELINES
+            else (f"{domain.test(values, base, name):.3f}" for name in TESTED)
+        )
         base = values if title in BASELINES else base
         print(f"{title:28s}", *(f"{cell:9.3f}" for cell in cells), "  ", *tests, flush=True)
 
@@ -186,7 +223,11 @@ def test_selectors(retriever: str, mtrag_path: Path, tmp_path: Path) -> None:
         print("each of the first ten passages found twice")
         few = ("top", "mmr", "mmr, lambda_=.5")
         print_table(domain, {title: domain.measure(selectors[title], copies=True) for title in few})
-        longest = max(domain.llm.count_tokens(hits[0].passage.content) for _, hits in domain.asked.values())
+        longest = max(
+            domain.llm.count_tokens(hits[0].passage.content) for _, hits in domain.asked.values()
+        )
         for title, values in found.items():
             largest = max(each["evidence_tokens"] for each in values.values())
-            assert largest <= max(TOKENS, longest) or not title.startswith("budget"), "one passage is shown in any case"
+            assert largest <= max(TOKENS, longest) or not title.startswith("budget"), (
+                "one passage is shown in any case"
+            )

@@ -1,8 +1,10 @@
-"""Writes real vectors for test_scale_dense.py: of the passages of MTRAG's pools, of their sentences, and of questions.
+"""Writes real vectors for test_scale_dense.py: of the passages of MTRAG's pools, of their
+sentences, and of questions.
 
     python benchmarks/speed/embed_sentences.py FOLDER MTRAG MODEL
 
-MTRAG is the folder of the data set (with corpora, mtrag-human and rewrites), MODEL that of all-MiniLM-L6-v2.
+MTRAG is the folder of the data set (with corpora, mtrag-human and rewrites), MODEL that of
+all-MiniLM-L6-v2.
 """
 
 import json
@@ -25,7 +27,9 @@ def main(folder: Path, mtrag: Path, model: str) -> None:
                 sentences |= dict.fromkeys(re.split(r"(?<=[.!?])\s+|\n+", row["text"]))
     texts = passages + [text.strip() for text in sentences if len(text.strip()) >= 25]
     files = [*mtrag.glob("mtrag-human/retrieval_tasks/*/*.jsonl"), *mtrag.glob("rewrites/*.jsonl")]
-    lines = [line for path in sorted(files) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line for path in sorted(files) for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     questions = {json.loads(line)["text"].replace("|user|:", "").strip() for line in lines}
     encoder = SentenceTransformer(model, device="cpu")
     folder.mkdir(exist_ok=True)

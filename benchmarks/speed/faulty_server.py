@@ -1,6 +1,8 @@
-"""A server of language models that fails often, in a process of its own: it prints its address and serves for ever.
+"""A server of language models that fails often, in a process of its own: it prints its address and
+serves for ever.
 
-A fifth of its replies are faults: errors, resets, half replies, empty ones, no JSON, and now and then a long wait.
+A fifth of its replies are faults: errors, resets, half replies, empty ones, no JSON, and now and
+then a long wait.
 """
 
 import random
@@ -29,13 +31,19 @@ FAULTS = [
 
 
 class FaultyServer(Server):
-    """Gives one reply of many at random, and a fault each fifth time. It keeps nothing of its requests."""
+    """Gives one reply of many at random, and a fault each fifth time. It keeps nothing of its
+    requests.
+    """
 
     def begin_request(self, body: dict[str, Any], path: str, key: str) -> Step:
         """What is done with a request."""
         if random.random() < 0.002:
             time.sleep(8)  # longer than the timeout
-        return random.choice(FAULTS) if random.random() < 0.2 else Step(body=make_reply(random.choice(REPLIES)))
+        return (
+            random.choice(FAULTS)
+            if random.random() < 0.2
+            else Step(body=make_reply(random.choice(REPLIES)))
+        )
 
     def end_request(self) -> None:
         """Nothing is counted."""

@@ -2,8 +2,8 @@
 
     sudo python benchmarks/speed/grid_on_two_hosts.py [SECONDS OF A REPLY]
 
-It prints a table, with how many requests the LLM's server had, and how many distinct ones. tests/two_hosts.py says what
-it needs.
+It prints a table, with how many requests the LLM's server had, and how many distinct ones.
+tests/support/two_hosts.py says what it needs.
 """
 
 import sys

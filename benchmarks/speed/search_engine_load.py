@@ -1,11 +1,14 @@
-"""Indexing and searching on a real cluster, beside the engine's bare client with the same mapping and the same queries.
+"""Indexing and searching on a real cluster, beside the engine's bare client with the same mapping
+and the same queries.
 
-    python benchmarks/speed/search_engine_load.py [--engine opensearch] [--passages 1000000] [--windows 0,0.005,0.02]
+    python benchmarks/speed/search_engine_load.py [--engine opensearch] [--passages 1000000]
+    [--windows 0,0.005,0.02]
 
-The cluster is the one that ES_URL or OPENSEARCH_URL names, or three nodes of ../shared/engines. Passages are made by a
-seed. The bare client indexes by `parallel_bulk` (4 threads, 500 passages a request), and searches one query at a time
-from 8 and 64 threads, and 64 queries a request (msearch) from one thread and from eight. Rounds alternate, and the
-median of each counts: the best of a few rounds is whatever ran while the machine had less to do.
+The cluster is the one that ES_URL or OPENSEARCH_URL names, or three nodes of ../shared/engines.
+Passages are made by a seed. The bare client indexes by `parallel_bulk` (4 threads, 500 passages a
+request), and searches one query at a time from 8 and 64 threads, and 64 queries a request (msearch)
+from one thread and from eight. Rounds alternate, and the median of each counts: the best of a few
+rounds is whatever ran while the machine had less to do.
 """
 
 import argparse
@@ -25,7 +28,11 @@ from typing import Any
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
 from convrag import Query, Store
-from convrag_elasticsearch.retriever import ClusterRetriever, ElasticsearchRetriever, OpenSearchRetriever
+from convrag_elasticsearch.retriever import (
+    ClusterRetriever,
+    ElasticsearchRetriever,
+    OpenSearchRetriever,
+)
 from convrag_elasticsearch.search import complete_body
 from convrag_elasticsearch.subqueries import build_document
 from search_engines import VARIABLE, running_engine
@@ -37,7 +44,9 @@ K = 10
 
 def main() -> None:
     """Measure, and print a line for each figure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--engine", choices=sorted(VARIABLE), default="elasticsearch")
     parser.add_argument("--passages", type=int, default=200_000)
     parser.add_argument("--searches", type=int, default=1280)
@@ -47,13 +56,19 @@ def main() -> None:
     given = parser.parse_args()
     with ExitStack() as stack:
         if VARIABLE[given.engine] not in os.environ:
-            os.environ[VARIABLE[given.engine]] = stack.enter_context(running_engine(given.engine)).url
+            os.environ[VARIABLE[given.engine]] = stack.enter_context(
+                running_engine(given.engine)
+            ).url
         dataset = ZipfPassages(given.passages)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(given.engine, dataset, folder)
         bench.measure_indexing(bare=not given.skip_bare_indexing)
-        windows, batches = (list(map(float, part.split(","))) for part in (given.windows, given.batches))
-        bench.measure_searches([query for (query,) in dataset.queries(given.searches)], windows, batches)
+        windows, batches = (
+            list(map(float, part.split(","))) for part in (given.windows, given.batches)
+        )
+        bench.measure_searches(
+            [query for (query,) in dataset.queries(given.searches)], windows, batches
+        )
 
 
 def run_process(command: list[str], folder: Path) -> tuple[float, float]:
@@ -78,16 +93,25 @@ class Bench:
 
     def make(self, **options: Any) -> ClusterRetriever:
         """Make the retriever under test; it searches by words, so that it has no embedder."""
-        cls = {"elasticsearch": ElasticsearchRetriever, "opensearch": OpenSearchRetriever}[self.engine]
+        cls = {"elasticsearch": ElasticsearchRetriever, "opensearch": OpenSearchRetriever}[
+            self.engine
+        ]
         nothing: Any = None
-        return cls(dataset=self.dataset, embedder=nothing, store=Store(self.folder / "store"), **options)
+        return cls(
+            dataset=self.dataset, embedder=nothing, store=Store(self.folder / "store"), **options
+        )
 
     def measure_indexing(self, *, bare: bool) -> None:
         """Index by `parallel_bulk`, then by `task=index` in a process of its own."""
         if bare:
             plan = self.stage._plan_index("default")
-            self.stage.cluster.request("PUT", "/bare", {"mappings": plan.mapping, "settings": plan.settings})
-            show("bare client's parallel_bulk, passages a second", self.dataset.size / timed(self._index_bare))
+            self.stage.cluster.request(
+                "PUT", "/bare", {"mappings": plan.mapping, "settings": plan.settings}
+            )
+            show(
+                "bare client's parallel_bulk, passages a second",
+                self.dataset.size / timed(self._index_bare),
+            )
             self.stage.cluster.request("DELETE", "/bare")
         corpus = self.folder / "corpus.jsonl"
         with corpus.open("w", encoding="utf-8") as file:
@@ -96,13 +120,22 @@ class Bench:
         query = {"_id": "c<::>1", "text": next(iter(self.dataset.queries(1)))[0].text}
         (self.folder / "queries.jsonl").write_text(f"{json.dumps(query)}\n", encoding="utf-8")
         files = [f"dataset.corpus={corpus}", f"dataset.queries={self.folder / 'queries.jsonl'}"]
-        command = [sys.executable, "-m", "convrag", "dataset=jsonl", *files, f"retriever={self.engine}", "tracker=none"]
+        command = [
+            sys.executable,
+            "-m",
+            "convrag",
+            "dataset=jsonl",
+            *files,
+            f"retriever={self.engine}",
+            "tracker=none",
+        ]
         seconds, memory = run_process([*command, "task=index"], self.folder)
         show("task=index, passages a second", self.dataset.size / seconds)
         show("task=index, memory in MB", memory)
         run = [*command, "rewriter=none", "generator=none"]
         again = ["retriever=run", f"retriever.path={self.folder / 'first' / 'run.trec'}"]
-        # The second knows the hash of the corpus. The third searches nothing: what a start costs by itself.
+        # The second knows the hash of the corpus. The third searches nothing: what a start costs by
+        # itself.
         for name, others in {"first": [], "second": [], "retriever=run, a": again}.items():
             folder = name.partition("=")[0]
             seconds, memory = run_process([*run, *others, f"hydra.run.dir={folder}"], self.folder)
@@ -116,19 +149,34 @@ class Bench:
             from opensearchpy.helpers import parallel_bulk
 
         actions = (
-            {"_op_type": "create", "_index": "bare", "_id": passage.id, "_source": build_document(passage)}
+            {
+                "_op_type": "create",
+                "_index": "bare",
+                "_id": passage.id,
+                "_source": build_document(passage),
+            }
             for passage in self.dataset.corpus("default")
         )
-        for _ in parallel_bulk(self.client, actions, thread_count=4, chunk_size=500, max_chunk_bytes=5_000_000):
+        for _ in parallel_bulk(
+            self.client, actions, thread_count=4, chunk_size=500, max_chunk_bytes=5_000_000
+        ):
             pass
 
-    def measure_searches(self, queries: list[Query], windows: list[float], batches: list[float]) -> None:
+    def measure_searches(
+        self, queries: list[Query], windows: list[float], batches: list[float]
+    ) -> None:
         """Search by the bare client and by the retriever, in turns."""
         self.stage.index()
         alias = self.stage._get_alias("default")
-        bodies = [complete_body(self.stage.subqueries[0].build_searches([query], K)[0].body, K) for query in queries]
+        bodies = [
+            complete_body(self.stage.subqueries[0].build_searches([query], K)[0].body, K)
+            for query in queries
+        ]
         header = {"index": alias, "allow_partial_search_results": False}
-        parts = [[line for body in bodies[n : n + 64] for line in (header, body)] for n in range(0, len(bodies), 64)]
+        parts = [
+            [line for body in bodies[n : n + 64] for line in (header, body)]
+            for n in range(0, len(bodies), 64)
+        ]
         single = {"index": alias, "allow_partial_search_results": False}
 
         def search(body: dict[str, Any]) -> Any:
@@ -136,7 +184,9 @@ class Bench:
             return self.client.search(**single, **given)
 
         def msearch(lines: list[Any]) -> Any:
-            return self.client.msearch(**{"searches" if self.engine == "elasticsearch" else "body": lines})
+            return self.client.msearch(
+                **{"searches" if self.engine == "elasticsearch" else "body": lines}
+            )
 
         ways: dict[str, Callable[[], object]] = {
             "bare, search, 8 threads": lambda: in_threads(8, search, bodies),
@@ -158,7 +208,9 @@ class Bench:
             for name, way in ways.items():
                 rates[name].append(len(queries) / timed(way))
         for name, found in rates.items():
-            show(f"{name}, searches a second ({min(found):,.0f} to {max(found):,.0f})", median(found))
+            show(
+                f"{name}, searches a second ({min(found):,.0f} to {max(found):,.0f})", median(found)
+            )
 
 
 def connect(engine: str) -> Any:
@@ -189,7 +241,7 @@ def timed(call: Callable[[], object]) -> float:
 
 def show(name: str, value: float) -> None:
     """Print a figure."""
-    print(f"{name}: {value:,.1f}", flush=True)  # noqa: T201
+    print(f"{name}: {value:,.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Seconds that chunkers take for 50 MB of text, against finding its words with a regular expression.
+"""Seconds that chunkers take for 50 MB of text, against finding its words with a regular
+expression.
 
 pytest benchmarks/speed/test_chunker_speed.py -n 0 -s
 """
@@ -25,9 +26,13 @@ _HEADING = re.compile(r"^(#{1,6}) (.*)$", re.MULTILINE)
 def make_document() -> Document:
     """Join the pages of docs/ and the texts of the sample, again and again."""
     prose = "\n\n".join(passage.text for passage in SampleDataset().corpus("default"))
-    once = "\n\n".join([*(path.read_text("utf-8") for path in sorted(DOCS.glob("*.md"))), prose, ""])
+    once = "\n\n".join(
+        [*(path.read_text("utf-8") for path in sorted(DOCS.glob("*.md"))), prose, ""]
+    )
     text = once * (CHARACTERS // len(once) + 1)
-    headings = tuple(Heading(found.start(), len(found[1]), found[2]) for found in _HEADING.finditer(text))
+    headings = tuple(
+        Heading(found.start(), len(found[1]), found[2]) for found in _HEADING.finditer(text)
+    )
     return Document("long.md", text, headings=headings, pages=tuple(range(0, len(text), 3_000)))
 
 
@@ -52,5 +57,7 @@ def test_the_time_for_fifty_megabytes() -> None:
     }
     for name, chunker in chunkers.items():
         seconds, passages = measure(lambda chunker=chunker: chunker.chunk(document))  # type: ignore[misc]
-        sys.stdout.write(f"{name:<10} {seconds:6.2f} s  {seconds / plain:5.2f} times  {len(passages):,} passages\n")
+        sys.stdout.write(
+            f"{name:<10} {seconds:6.2f} s  {seconds / plain:5.2f} times  {len(passages):,} passages\n"
+        )
         assert seconds < 8 * plain, name

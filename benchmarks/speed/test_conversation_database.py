@@ -1,6 +1,6 @@
-"""What the database of conversations adds to a turn, and what idle conversations cost. -s shows the figures."""
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
+"""What the database of conversations adds to a turn, and what idle conversations cost. -s shows the
+figures.
+"""
 
 import gc
 import statistics
@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from convrag.api.types import Evidence, EvidenceItem, Hit, Passage
+from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.passages import Hit, Passage
 from convrag.turn.conversations import Conversations
 from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import ListRetriever, PlainContext, pipeline
@@ -39,7 +40,11 @@ class FiveShown(PlainContext):
     """Shows five of them."""
 
     def assemble(self, question: Any, hits: Any, messages: Any) -> Evidence:
-        return Evidence(tuple(EvidenceItem(n, hit.passage, hit.passage.text) for n, hit in enumerate(hits[:5], 1)))
+        return Evidence(
+            tuple(
+                EvidenceItem(n, hit.passage, hit.passage.text) for n, hit in enumerate(hits[:5], 1)
+            )
+        )
 
 
 def measure_turns(calls: dict[str, Callable[[int], object]]) -> dict[str, float]:
@@ -55,9 +60,15 @@ def measure_turns(calls: dict[str, Callable[[int], object]]) -> dict[str, float]
 
 @pytest.mark.parametrize("retriever", [TenHits, HundredHits])
 def test_a_turn(retriever: Any, postgres: Any, tmp_path: Path) -> None:  # noqa: F811
-    databases = {"memory": None, "sqlite": tmp_path / "c.db", "postgresql": postgres.make_database()}
+    databases = {
+        "memory": None,
+        "sqlite": tmp_path / "c.db",
+        "postgresql": postgres.make_database(),
+    }
     chats = {
-        name: pipeline(conversations=Conversations(database), retriever=retriever(), context=FiveShown())
+        name: pipeline(
+            conversations=Conversations(database), retriever=retriever(), context=FiveShown()
+        )
         for name, database in databases.items()
     }
 
@@ -94,7 +105,9 @@ def test_five_hundred_idle_conversations(tmp_path: Path) -> None:
     gc.collect()
     reread = (tracemalloc.get_traced_memory()[0] - before) / 500 / 1024
     tracemalloc.stop()
-    print(f"\nan idle conversation of ten turns: {held:.0f} KiB, {reread:.0f} KiB where it was read from the database")
+    print(
+        f"\nan idle conversation of ten turns: {held:.0f} KiB, {reread:.0f} KiB where it was read from the database"
+    )
     assert held < 60
     assert reread < 300
 
@@ -105,7 +118,9 @@ def test_a_list_of_ten_thousand(tmp_path: Path) -> None:
     for number in range(10_000):
         chat.turn(f"c{number}", f"What is {number}?")
     first, last = (
-        statistics.median(_time(lambda offset=offset: conversations.list(50, offset)) for _ in range(20))
+        statistics.median(
+            _time(lambda offset=offset: conversations.list(50, offset)) for _ in range(20)
+        )
         for offset in (0, 9_950)
     )
     print(f"\n50 of 10,000 conversations: {1000 * first:.1f} ms, the last 50: {1000 * last:.1f} ms")

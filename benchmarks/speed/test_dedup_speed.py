@@ -1,6 +1,6 @@
-"""Time limits of deduplication: for a turn after a long history, and against set operations. -s shows the figures."""
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
+"""Time limits of deduplication: for a turn after a long history, and against set operations. -s
+shows the figures.
+"""
 
 import statistics
 import subprocess
@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import toys
+from convrag.api.conversations import Question, Turn
+from convrag.api.passages import Hit, Passage
 from convrag.api.session import Session
-from convrag.api.types import Hit, Passage, Question, Turn
 from convrag_dedup import MultiTurnManager
 from convrag_dedup.context import DedupContext
 
@@ -63,18 +64,26 @@ def test_a_turn_of_the_manager() -> None:
     documents = corpus(LONG + 2000 * SHOWN)
     figures: dict[tuple[str, int], float] = {}
     for history in (1000, LONG):
-        hashing, plain, sets = MultiTurnManager(), MultiTurnManager(content_hash=False), SetManager()
+        hashing, plain, sets = (
+            MultiTurnManager(),
+            MultiTurnManager(content_hash=False),
+            SetManager(),
+        )
         for manager in (hashing, plain):
             manager.deduplicate_context("c", range(history), documents)
         sets.turn("c", range(history), documents)
         turns = [ids(turn, history) for turn in range(1000)]
         figures["sets", history] = median(lambda n, s=sets, t=turns: s.turn("c", t[n], documents))
         for name, manager in (("plain", plain), ("hashing", hashing)):
-            figures[name, history] = median(lambda n, m=manager, t=turns: m.deduplicate_context("c", t[n], documents))
+            figures[name, history] = median(
+                lambda n, m=manager, t=turns: m.deduplicate_context("c", t[n], documents)
+            )
     ratio = figures["plain", LONG] / figures["sets", LONG]
     for name in ("sets", "plain", "hashing"):
         short, long = figures[name, 1000], figures[name, LONG]
-        print(f"manager, {name}: {1e6 * short:.1f} us after 1,000 documents, {1e6 * long:.1f} us after {LONG:,}")
+        print(
+            f"manager, {name}: {1e6 * short:.1f} us after 1,000 documents, {1e6 * long:.1f} us after {LONG:,}"
+        )
     print(f"manager without hashing: {ratio:.2f} times set operations alone")
     assert figures["hashing", LONG] < 1e-3
     assert figures["hashing", LONG] < 3 * figures["hashing", 1000]
@@ -94,7 +103,9 @@ def conversation(documents: int) -> Session:
 
 
 def _turns(context: DedupContext, going: Session, documents: int) -> float:
-    """Median seconds of turns that follow each other. The first one reads the history, and does not count."""
+    """Median seconds of turns that follow each other. The first one reads the history, and does not
+    count.
+    """
     times = []
     for turn in range(60):
         question: Question = going.make_question("And?")
@@ -109,13 +120,17 @@ def _turns(context: DedupContext, going: Session, documents: int) -> float:
 
 
 def test_a_turn_of_the_context() -> None:
-    """As RAGBoost has it: otherwise the texts are looked for in the messages, which a generator limits."""
+    """As RAGBoost has it: otherwise the texts are looked for in the messages, which a generator
+    limits.
+    """
     figures = {}
     for documents in (1000, LONG):
         context = DedupContext(llm=toys.EchoLLM(), only_if_present=False)
         figures[documents] = _turns(context, conversation(documents), documents)
     short, long = figures[1000], figures[LONG]
-    print(f"context: {1e3 * short:.3f} ms after 1,000 documents, {1e3 * long:.3f} ms after {LONG:,}")
+    print(
+        f"context: {1e3 * short:.3f} ms after 1,000 documents, {1e3 * long:.3f} ms after {LONG:,}"
+    )
     assert long < 1e-3
     assert long < 4 * short
 
@@ -153,7 +168,9 @@ def test_sixteen_threads() -> None:
     """In a process of its own, whose peak of memory is measured."""
     done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True, check=True)
     seconds, megabytes, *totals = map(float, done.stdout.split())
-    print(f"3,200 conversations of 20 turns from 16 threads: {seconds:.1f} s, {megabytes:.0f} MB at most")
+    print(
+        f"3,200 conversations of 20 turns from 16 threads: {seconds:.1f} s, {megabytes:.0f} MB at most"
+    )
     # of each conversation: 5 new ones, then 1 new and 4 known ones in each of 19 turns
     assert totals == [3200, 64_000, 320_000, 3200 * 24, 3200 * 76]
     assert seconds <= 60

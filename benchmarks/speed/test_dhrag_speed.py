@@ -1,4 +1,6 @@
-"""Budget of rewriter=dhrag: what a turn costs in a conversation of 500. Run with -s to see the figures."""
+"""Budget of rewriter=dhrag: what a turn costs in a conversation of 500. Run with -s to see the
+figures.
+"""
 
 import random
 import statistics
@@ -7,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from convrag.api.completions import Completion, Prompt
+from convrag.api.conversations import Question, Turn
+from convrag.api.passages import Passage
 from convrag.api.stage import LLM, Embedder
-from convrag.api.types import Completion, Passage, Prompt, Question, Turn
 from convrag_dhrag.rewriter import DHRagRewriter
 
 TURNS = 500
@@ -37,13 +41,17 @@ class Free(Embedder):
 
 
 def conversation() -> list[Turn]:
-    """Ten topics that come and go: 100 words in an answer and 300 in its passage, half of them function words."""
+    """Ten topics that come and go: 100 words in an answer and 300 in its passage, half of them
+    function words.
+    """
     chance = random.Random(0)
     topics = [chance.sample(WORDS, 300) for _ in range(10)]
     frequent = [1 / rank for rank in range(1, 301)]
 
     def say(topic: list[str], length: int) -> str:
-        about = chance.choices(topic, frequent, k=length // 4) + chance.choices(WORDS, k=length // 4)
+        about = chance.choices(topic, frequent, k=length // 4) + chance.choices(
+            WORDS, k=length // 4
+        )
         return " ".join(f"the {word}" for word in chance.sample(about, len(about)))
 
     turns = []
@@ -63,11 +71,17 @@ def test_500_turns_stay_under_50_ms_a_turn_and_embed_each_text_once() -> None:
     for n, turn in enumerate(turns):
         history = tuple(turns[:n])
         start = time.thread_time()
-        rewrite = rewriter.rewrite(Question(turn.question, history=history, number=n + 1, stage_state=memory))
+        rewrite = rewriter.rewrite(
+            Question(turn.question, history=history, number=n + 1, stage_state=memory)
+        )
         took.append(time.thread_time() - start)
         assert not rewrite.fallback
-    assert embedder.given == 2 * (TURNS - 1)  # each question but the first, and each exchange but the last
+    assert embedder.given == 2 * (
+        TURNS - 1
+    )  # each question but the first, and each exchange but the last
     late = took[-50:]
-    print(f"turns 450 to 500: {1000 * statistics.median(late):.1f} ms, at most {1000 * max(late):.1f} ms")  # noqa: T201
-    print(f"all: {1000 * statistics.mean(took):.1f} ms on average")  # noqa: T201
+    print(
+        f"turns 450 to 500: {1000 * statistics.median(late):.1f} ms, at most {1000 * max(late):.1f} ms"
+    )
+    print(f"all: {1000 * statistics.mean(took):.1f} ms on average")
     assert statistics.median(late) < 0.05

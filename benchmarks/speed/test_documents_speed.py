@@ -1,6 +1,6 @@
-"""The first and the second start over 10,000 documents of 20 kB: processor seconds and memory. -s shows the figures."""
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
+"""The first and the second start over 10,000 documents of 20 kB: processor seconds and memory. -s
+shows the figures.
+"""
 
 import json
 import random
@@ -47,7 +47,10 @@ def write_folder(folder: Path) -> None:
 
 def start(folder: Path, store: Path) -> list[float]:
     done = subprocess.run(
-        [sys.executable, "-c", START, str(folder), str(store)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", START, str(folder), str(store)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(done.stdout)
 
@@ -56,6 +59,8 @@ def test_the_second_start_only_looks_at_the_files(tmp_path: Path) -> None:
     write_folder(tmp_path / "docs")
     first, second = (start(tmp_path / "docs", tmp_path / "store") for _ in range(2))
     for name, (read, made, memory, passages) in (("first", first), ("second", second)):
-        print(f"{name} start: {read:.1f} s to read, {made:.1f} s to make {passages:.0f} documents, {memory:.0f} MB")
+        print(
+            f"{name} start: {read:.1f} s to read, {made:.1f} s to make {passages:.0f} documents, {memory:.0f} MB"
+        )
     assert first[0] > 8 * second[0]
     assert max(first[2], second[2]) < 150

@@ -29,7 +29,12 @@ def made(folder: Path) -> Counter[str]:
 
 
 def test_27_cells_beside_27_runs(tmp_path: Path) -> None:
-    grid = counting(tmp_path / "grid", "-m", *(f"{name}={','.join(found)}" for name, found in FACTORS.items()), *SHARED)
+    grid = counting(
+        tmp_path / "grid",
+        "-m",
+        *(f"{name}={','.join(found)}" for name, found in FACTORS.items()),
+        *SHARED,
+    )
     took = grid.finish()
     assert grid.asked() == grid.stored()  # each distinct call of the LLM once
     runs, alone, start = Counter[str](), 0, time.monotonic()
@@ -41,7 +46,11 @@ def test_27_cells_beside_27_runs(tmp_path: Path) -> None:
         alone += single.asked()
     apart = time.monotonic() - start
     together = made(grid.folder)
-    print(f"27 cells in one grid: {took:.0f} s, {grid.asked()} LLM calls, {together.total()} calls of all stages")  # noqa: T201
-    print(f"27 runs on empty stores: {apart:.0f} s, {alone} LLM calls, {runs.total()} calls of all stages")  # noqa: T201
+    print(
+        f"27 cells in one grid: {took:.0f} s, {grid.asked()} LLM calls, {together.total()} calls of all stages"
+    )
+    print(
+        f"27 runs on empty stores: {apart:.0f} s, {alone} LLM calls, {runs.total()} calls of all stages"
+    )
     assert grid.asked() < alone / 3
     assert together.total() < runs.total() / 3

@@ -1,10 +1,11 @@
-"""Indexing a folder of 10,000 files of 20 kB, again without a change, and after ten files changed and one was deleted.
+"""Indexing a folder of 10,000 files of 20 kB, again without a change, and after ten files changed
+and one was deleted.
 
     pytest benchmarks/speed/test_indexing.py -n 0 -s
 
-CONVRAG_BENCHMARK_FILES=1000 takes a tenth of the time. Each step is a command of its own; its memory is the largest
-resident size of its process. The embedder of the dense index counts words: it stands for no model, so that the time is
-that of all the rest.
+CONVRAG_BENCHMARK_FILES=1000 takes a tenth of the time. Each step is a command of its own; its
+memory is the largest resident size of its process. The embedder of the dense index counts words: it
+stands for no model, so that the time is that of all the rest.
 """
 
 import os
@@ -46,7 +47,10 @@ class Library:
         self._random = np.random.default_rng(7)
         letters = np.array(list("etaoinshrdlucmfwypvb"))
         self._words = np.array(
-            ["".join(self._random.choice(letters, size=n)) for n in self._random.integers(2, 11, 50_000)]
+            [
+                "".join(self._random.choice(letters, size=n))
+                for n in self._random.integers(2, 11, 50_000)
+            ]
         )
         shares = 1 / np.arange(1, len(self._words) + 1)
         self._shares = np.cumsum(shares / shares.sum())
@@ -69,7 +73,15 @@ class Library:
 
 def measure(folder: Path, what: str, arguments: list[str]) -> float:
     """Run task=index, print what it took, and return its seconds."""
-    command = [sys.executable, "-m", "convrag", "task=index", "dataset=documents", "dataset.path=documents", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "convrag",
+        "task=index",
+        "dataset=documents",
+        "dataset.path=documents",
+        *arguments,
+    ]
     start = time.perf_counter()
     with (folder / "said.txt").open("w") as file:
         process = subprocess.Popen(command, cwd=folder, stdout=file)
@@ -78,7 +90,7 @@ def measure(folder: Path, what: str, arguments: list[str]) -> float:
     seconds = time.perf_counter() - start
     said = (folder / "said.txt").read_text(encoding="utf-8")
     assert status == 0, said
-    print(  # noqa: T201
+    print(
         f"{what}: {seconds:.1f} s, {usage.ru_utime + usage.ru_stime:.1f} s of processor time, "
         f"{usage.ru_maxrss / 1024:.0f} MiB; {said.splitlines()[0]}",
         flush=True,
@@ -93,13 +105,15 @@ def test_indexing_again(retriever: str, tmp_path: Path) -> None:
         library.write(number)
     (tmp_path / "words.py").write_text(EMBEDDER, encoding="utf-8")
     arguments = [f"retriever={retriever}", "plugins=[words.py]", "embedder=words"]
-    first = measure(tmp_path, f"{retriever}, {FILES:,} files of {SIZE // 1000} kB, first time", arguments)
+    first = measure(
+        tmp_path, f"{retriever}, {FILES:,} files of {SIZE // 1000} kB, first time", arguments
+    )
     unchanged = measure(tmp_path, "again, without a change", arguments)
     for number in range(10):
         library.write(number * FILES // 10)
     library.delete(1)
     changed = measure(tmp_path, "after ten files changed and one was deleted", arguments)
-    print(f"{unchanged / first:.2f} and {changed / first:.2f} of the first time's processor time")  # noqa: T201
+    print(f"{unchanged / first:.2f} and {changed / first:.2f} of the first time's processor time")
     assert unchanged < 0.5 * first
     assert changed < 0.5 * first
     assert len(list((tmp_path / "outputs/store/indexes").iterdir())) == 1

@@ -1,7 +1,9 @@
-"""A grid killed at forty moments of its life, each time from a fresh start, and the same command again. Run with -s.
+"""A grid killed at forty moments of its life, each time from a fresh start, and the same command
+again. Run with -s.
 
-The LLM is a server on loopback that answers in words of the request. At half of the moments it fails one request in
-ten, before the kill and after it: with status 500, or by closing the connection. Runs are kept in MLflow.
+The LLM is a server on loopback that answers in words of the request. At half of the moments it
+fails one request in ten, before the kill and after it: with status 500, or by closing the
+connection. Runs are kept in MLflow.
 """
 
 import json
@@ -20,12 +22,22 @@ import pytest
 from killing import Grid, check_killed
 from llm_server import Server, Step, make_error, make_reply
 
-pytestmark = pytest.mark.skipif(not (find_spec("litellm") and find_spec("mlflow")), reason="needs litellm and mlflow")
+pytestmark = pytest.mark.skipif(
+    not (find_spec("litellm") and find_spec("mlflow")), reason="needs litellm and mlflow"
+)
 
 MOMENTS = 40
 TRIES = 3  # of the same command after a kill, where turns fail in spite of llm's retries
 SEED = 9
-GRID = ("-m", "rewriter=condense,last_n", "top_n=2,3", "limit=4", "workers=2", "generator=direct", "tracker=mlflow")
+GRID = (
+    "-m",
+    "rewriter=condense,last_n",
+    "top_n=2,3",
+    "limit=4",
+    "workers=2",
+    "generator=direct",
+    "tracker=mlflow",
+)
 RUNS = """
 import json
 from mlflow import MlflowClient
@@ -84,7 +96,9 @@ def grid(folder: Path, server: Server) -> Grid:
 
 def check_tracked(folder: Path) -> None:
     """A finished parent with one finished run for each cell."""
-    done = subprocess.run([sys.executable, "-c", RUNS], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", RUNS], cwd=folder, capture_output=True, text=True, check=True
+    )
     runs = json.loads(done.stdout)
     finished = [tags for status, tags in runs if status == "FINISHED"]
     assert len(finished) == 5
@@ -97,7 +111,7 @@ def test_forty_kills(server: WordsOfTheRequest, tmp_path: Path) -> None:
     calm = grid(tmp_path / "calm", server)
     took = calm.finish()
     assert calm.stored() == calm.asked()
-    print(f"undisturbed: {took:.1f} s, {calm.stored()} calls")  # noqa: T201
+    print(f"undisturbed: {took:.1f} s, {calm.stored()} calls")
     for number, share in enumerate(shares(MOMENTS, SEED)):
         disturbed = grid(tmp_path / str(number), server)
         before, failed = server.answered, server.failed
@@ -105,11 +119,15 @@ def test_forty_kills(server: WordsOfTheRequest, tmp_path: Path) -> None:
         by_time = number % 2 == 0  # the others by calls: inside a cell for sure
         limit = share * (took if by_time else calm.stored())
 
-        def reached(seconds: float, by_time: bool = by_time, limit: float = limit, before: int = before) -> bool:
+        def reached(
+            seconds: float, by_time: bool = by_time, limit: float = limit, before: int = before
+        ) -> bool:
             return (seconds if by_time else server.answered - before) >= limit
 
         stored, again = check_killed(disturbed, calm, reached, TRIES)
         check_tracked(disturbed.folder)
         when = f"{limit:.1f} s" if by_time else f"{limit:.0f} calls"
         failures = f", {server.failed - failed} requests failed" if server.failing else ""
-        print(f"killed after {when}: {stored} replies stored, {again} calls made afterwards{failures}")  # noqa: T201
+        print(
+            f"killed after {when}: {stored} replies stored, {again} calls made afterwards{failures}"
+        )

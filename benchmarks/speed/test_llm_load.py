@@ -1,7 +1,8 @@
-"""64 conversations at once: what llm=openai_compatible and llm=litellm reach of the ideal, beside bare libraries.
+"""64 conversations at once: what llm=openai_compatible and llm=litellm reach of the ideal, beside
+bare libraries.
 
-Run with -s. The server is a process of its own that costs next to nothing; all sides of a comparison run in this one,
-in turns. Processor time is that of this process.
+Run with -s. The server is a process of its own that costs next to nothing; all sides of a
+comparison run in this one, in turns. Processor time is that of this process.
 """
 
 import json
@@ -18,12 +19,14 @@ import urllib3
 
 import convrag_llms  # noqa: F401 - it tells litellm before its import to fetch no price list
 import toys
-from convrag.api.types import Answer, Message, Prompt, Rewrite
+from convrag.api.answers import Answer
+from convrag.api.completions import Message, Prompt
+from convrag.api.queries import Rewrite
+from convrag.concurrency.streaming import listen_with
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.store.streaming import listen_with
 from convrag.turn.pipeline import Pipeline
 from delayed_llm import delayed_llm
 
@@ -37,7 +40,9 @@ from llm_client import OPTIONS  # noqa: E402
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # bare litellm leaves loops open
+    pytest.mark.filterwarnings(
+        "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),  # bare litellm leaves loops open
 ]
 
 AT_ONCE = 64
@@ -68,11 +73,16 @@ class Asking(toys.QuotingGenerator):
 
 
 def messages(turn: str) -> tuple[Message, ...]:
-    return (Message("system", "Be brief."), Message("user", f"{turn} {'A passage about dogs in space. ' * 60}"))
+    return (
+        Message("system", "Be brief."),
+        Message("user", f"{turn} {'A passage about dogs in space. ' * 60}"),
+    )
 
 
 def ours(address: str, store: Store, option: str) -> Callable[[int], float]:
-    """Seconds for so many turns of each of 64 conversations: the whole kernel, with its store, around our option."""
+    """Seconds for so many turns of each of 64 conversations: the whole kernel, with its store,
+    around our option.
+    """
     llm = OPTIONS[option](model="openai/local", api_base=address)
     llm.fingerprint = option
     remember(llm, store)
@@ -93,20 +103,27 @@ def ours(address: str, store: Store, option: str) -> Callable[[int], float]:
         records = list(ConversationWorkers(pipeline, talks, Settings(workers=AT_ONCE)).records())
         took = time.perf_counter() - start
         assert [record.answer.text for record in records] == ["A dog."] * turns * AT_ONCE
-        assert sum(usage.calls for record in records for usage in record.usage.values()) >= turns * AT_ONCE
+        assert (
+            sum(usage.calls for record in records for usage in record.usage.values())
+            >= turns * AT_ONCE
+        )
         return took
 
     return converse
 
 
 def bare(address: str) -> Callable[[int], float]:
-    """Seconds for as many calls of litellm itself from 64 threads, one after the other in each as in a conversation;
-    litellm as it comes, with its own HTTP clients.
+    """Seconds for as many calls of litellm itself from 64 threads, one after the other in each as
+    in a conversation; litellm as it comes, with its own HTTP clients.
     """
 
     def call(turn: int) -> str:
-        sent = [{"role": message.role, "content": message.content} for message in messages(str(turn))]
-        for _ in range(3):  # with its own clients, threads close each other's connections now and then
+        sent = [
+            {"role": message.role, "content": message.content} for message in messages(str(turn))
+        ]
+        for _ in range(
+            3
+        ):  # with its own clients, threads close each other's connections now and then
             try:
                 response = litellm.completion(
                     model="openai/local",
@@ -116,7 +133,8 @@ def bare(address: str) -> Callable[[int], float]:
                     temperature=0,
                     max_tokens=512,
                     max_retries=0,
-                    timeout=59,  # not 60: litellm keeps clients by timeout, and this one must not be ours
+                    # Not 60: litellm keeps clients by timeout, and this one must not be ours
+                    timeout=59,
                 )
                 return str(response.choices[0].message.content)
             except (litellm.InternalServerError, litellm.Timeout):
@@ -145,10 +163,16 @@ def bare_urllib3(address: str) -> Callable[[int], float]:
     pool = urllib3.PoolManager(maxsize=AT_ONCE)
 
     def call(turn: int) -> str:
-        sent = [{"role": message.role, "content": message.content} for message in messages(str(turn))]
-        body = json.dumps({"model": "local", "messages": sent, "temperature": 0, "max_tokens": 512}).encode()
+        sent = [
+            {"role": message.role, "content": message.content} for message in messages(str(turn))
+        ]
+        body = json.dumps(
+            {"model": "local", "messages": sent, "temperature": 0, "max_tokens": 512}
+        ).encode()
         headers = {"content-type": "application/json"}
-        response = pool.request("POST", f"{address}/chat/completions", body=body, headers=headers, retries=False)
+        response = pool.request(
+            "POST", f"{address}/chat/completions", body=body, headers=headers, retries=False
+        )
         return str(json.loads(response.data)["choices"][0]["message"]["content"])
 
     def converse(turns: int) -> float:
@@ -162,7 +186,9 @@ def bare_urllib3(address: str) -> Callable[[int], float]:
 
 
 @pytest.mark.parametrize("served", [1.0], indirect=True)
-def test_with_a_slow_model_conversations_wait_together(served: tuple[str, float], tmp_path: Path) -> None:
+def test_with_a_slow_model_conversations_wait_together(
+    served: tuple[str, float], tmp_path: Path
+) -> None:
     address, delay = served
     turns = 10
     _litellm.load_library()
@@ -173,7 +199,9 @@ def test_with_a_slow_model_conversations_wait_together(served: tuple[str, float]
         converse(1)  # connections are there
         shares = [turns * delay / converse(turns) for _ in range(2)]
         reached[name] = statistics.mean(shares)
-        print(f"a model that takes 1 s, {name}: {', '.join(f'{share:.2f}' for share in shares)} of the ideal")  # noqa: T201
+        print(
+            f"a model that takes 1 s, {name}: {', '.join(f'{share:.2f}' for share in shares)} of the ideal"
+        )
     assert reached["llm=openai_compatible"] >= 0.9
     assert reached["llm=litellm"] >= min(0.9, reached["bare litellm"])
 
@@ -199,11 +227,16 @@ def test_with_a_fast_model_our_options_cost_little_beside_bare_libraries(
     for name, seconds in took.items():
         share = turns * delay / statistics.median(seconds)
         processor = statistics.median(spent[name])
-        print(f"a model that takes 0.1 s, {name}: {share:.2f} of the ideal, processor {processor:.2f} ms a turn")  # noqa: T201
+        print(
+            f"a model that takes 0.1 s, {name}: {share:.2f} of the ideal, processor {processor:.2f} ms a turn"
+        )
     ratio = statistics.median(took["bare litellm"]) / statistics.median(took["llm=litellm"])
-    print(f"llm=litellm reaches {ratio:.2f} of what bare litellm reaches")  # noqa: T201
+    print(f"llm=litellm reaches {ratio:.2f} of what bare litellm reaches")
     assert ratio >= 0.9
-    assert statistics.median(spent["llm=openai_compatible"]) < statistics.median(spent["llm=litellm"]) / 2
+    assert (
+        statistics.median(spent["llm=openai_compatible"])
+        < statistics.median(spent["llm=litellm"]) / 2
+    )
 
 
 @pytest.mark.parametrize("served", [0.1], indirect=True)
@@ -232,5 +265,5 @@ def test_processor_time_of_a_call(served: tuple[str, float], streamed: bool) -> 
     for name in llms:
         share, processor = statistics.median(shares[name]), statistics.median(spent[name])
         kind = "streamed" if streamed else "whole"
-        print(f"{kind}, llm={name}: {share:.2f} of the ideal, processor {processor:.2f} ms a call")  # noqa: T201
+        print(f"{kind}, llm={name}: {share:.2f} of the ideal, processor {processor:.2f} ms a call")
     assert statistics.median(spent["openai_compatible"]) < 1.5

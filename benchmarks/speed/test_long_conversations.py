@@ -1,6 +1,6 @@
-"""Time of a turn at the beginning and at the end of a conversation of 2,000 turns. Run with -s to see the figures."""
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
+"""Time of a turn at the beginning and at the end of a conversation of 2,000 turns. Run with -s to
+see the figures.
+"""
 
 import statistics
 import time
@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from convrag.api.completions import Completion, Prompt
+from convrag.api.conversations import Turn
+from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.passages import Hit, Passage
+from convrag.api.queries import Query
 from convrag.api.session import Session
 from convrag.api.stage import LLM
 from convrag.api.stages import Retriever
-from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Query, Turn
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
 from convrag_basics.stages import NoRanker
@@ -24,7 +28,9 @@ TURNS = 2000
 EARLY = slice(180, 220)  # as many exchanges are sent as at the end
 LATE = slice(-40, None)
 MOST = 2.0
-"""How much longer a late turn may take: growth with the number of turns would make it 10 times as long."""
+"""How much longer a late turn may take: growth with the number of turns would make it 10 times as
+long.
+"""
 
 
 class Answers(LLM):
@@ -54,7 +60,9 @@ def passage(number: int) -> Passage:
 
 def report(name: str, times: list[float]) -> float:
     early, late = statistics.median(times[EARLY]), statistics.median(times[LATE])
-    print(f"{name}: {1e3 * early:.2f} ms at turn 200, {1e3 * late:.2f} ms at turn {TURNS:,}: {late / early:.2f} times")
+    print(
+        f"{name}: {1e3 * early:.2f} ms at turn 200, {1e3 * late:.2f} ms at turn {TURNS:,}: {late / early:.2f} times"
+    )
     return late / early
 
 
@@ -64,19 +72,25 @@ def test_a_turn_of_the_chat(evidence: Any) -> None:
     chat, going, times = ChatGenerator(llm=Answers(), evidence=evidence), Session("c"), []
     for number in range(TURNS):
         found = [hit.passage for hit in Finds().retrieve((Query(f"{number}"),), 5)]
-        shown = Evidence(tuple(EvidenceItem(place, each, each.content) for place, each in enumerate(found, 1)))
+        shown = Evidence(
+            tuple(EvidenceItem(place, each, each.content) for place, each in enumerate(found, 1))
+        )
         start = time.thread_time()
         question = going.make_question(f"What about {number}?")
         chat.messages(question)
         answer = chat.generate(question, shown)
         times.append(time.thread_time() - start)
-        going.add_turn(Turn(question.turn_id, question.text, answer.text, tuple(found), shown=shown.items))
+        going.add_turn(
+            Turn(question.turn_id, question.text, answer.text, tuple(found), shown=shown.items)
+        )
     assert report(f"generator=chat, evidence={evidence}", times) < MOST
 
 
 @pytest.mark.parametrize("gate", ["heuristic", "always"])
 def test_a_turn_of_the_pipeline(gate: Any, tmp_path: Path) -> None:
-    """rewriter=condense, context=dedup and generator=chat, with a conversation that is kept on disk."""
+    """rewriter=condense, context=dedup and generator=chat, with a conversation that is kept on
+    disk.
+    """
     llm = Answers()
     pipeline = Pipeline(
         rewriter=CondenseRewriter(llm=llm, gate=gate, guard=0.1),

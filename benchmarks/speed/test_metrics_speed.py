@@ -1,15 +1,16 @@
 """10,000 answers score in under a minute without the neural metrics."""
 
-# ruff: noqa: T201 - the figures are what benchmarks are for
-
 import time
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
+from convrag.api.answers import Answer
+from convrag.api.conversations import Conversation, Turn
+from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.passages import Hit, Passage
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset, Metrics
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
 from convrag.score.scoring import Scores
 from convrag.store.store import Store
 from convrag_metrics.answerability import AnswerabilityMetrics
@@ -23,7 +24,9 @@ SECONDS = 60
 
 
 class Talk(Dataset):
-    """Real questions, answers and passages of MTRAG, again and again, each time with words of their own."""
+    """Real questions, answers and passages of MTRAG, again and again, each time with words of their
+    own.
+    """
 
     def __init__(self, path: Path) -> None:
         import json
@@ -35,7 +38,10 @@ class Talk(Dataset):
                 f"c{number // LENGTH}<::>{number % LENGTH + 1}",
                 row["input"][-1]["text"],
                 f"{row['targets'][0]['text']} {number}",
-                tuple(Passage(c["document_id"], c["text"], c.get("title", "")) for c in row["contexts"][:5]),
+                tuple(
+                    Passage(c["document_id"], c["text"], c.get("title", ""))
+                    for c in row["contexts"][:5]
+                ),
                 {"answerability": row["Answerability"][0]},
             )
             for number, row in enumerate(islice(cycle(rows), TURNS))
@@ -46,13 +52,21 @@ class Talk(Dataset):
             yield Conversation(f"c{start // LENGTH}", tuple(self.turns[start : start + LENGTH]))
 
     def qrels(self) -> dict[str, dict[str, int]]:
-        return {turn.id: {passage.id: 1 for passage in turn.passages} for turn in self.turns if turn.passages}
+        return {
+            turn.id: {passage.id: 1 for passage in turn.passages}
+            for turn in self.turns
+            if turn.passages
+        }
 
     def records(self) -> Iterator[TurnRecord]:
-        """Each question answered with the reference answer of the turn before, cited sentence by sentence."""
+        """Each question answered with the reference answer of the turn before, cited sentence by
+        sentence.
+        """
         for number, turn in enumerate(self.turns):
             said = self.turns[number - 1].answer.replace(". ", ". [1] ") + " [2]"
-            items = tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(turn.passages, 1))
+            items = tuple(
+                EvidenceItem(n, passage, passage.text) for n, passage in enumerate(turn.passages, 1)
+            )
             hits = tuple(Hit(passage, -float(n)) for n, passage in enumerate(turn.passages))
             yield TurnRecord(
                 conversation_id=turn.id.partition("<::>")[0],

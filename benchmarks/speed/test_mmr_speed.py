@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import toys
+from convrag.api.conversations import Question, Turn
 from convrag.api.stage import Embedder
-from convrag.api.types import Question, Turn
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag_clusterers.embeddings import KMeansClusterer
@@ -20,7 +20,9 @@ SENTENCES = 400
 
 
 class Topics(Embedder):
-    """Unit rows around seven topics, as wide as the models in use: lsa has 256, MiniLM 384, BGE 768 dimensions."""
+    """Unit rows around seven topics, as wide as the models in use: lsa has 256, MiniLM 384, BGE 768
+    dimensions.
+    """
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -29,7 +31,12 @@ class Topics(Embedder):
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
         self.asked += len(texts)
         seeds = [np.random.default_rng(sum(text.encode())) for text in texts]
-        rows = np.array([seed.normal(size=self.width) + 2 * np.eye(self.width)[seed.integers(7)] for seed in seeds])
+        rows = np.array(
+            [
+                seed.normal(size=self.width) + 2 * np.eye(self.width)[seed.integers(7)]
+                for seed in seeds
+            ]
+        )
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
@@ -46,10 +53,17 @@ def history() -> tuple[Turn, ...]:
 
 
 def milliseconds(stage: MMRRewriter, asked: Question) -> tuple[float, float]:
-    """The best of thirty: of this thread's work, which a busy machine does not change much, and by the clock."""
+    """The best of thirty: of this thread's work, which a busy machine does not change much, and by
+    the clock.
+    """
     work, clock = [], []
     for number in range(30):
-        question = Question(f"{asked.text} {number}", history=asked.history, stage_state=asked.stage_state, number=101)
+        question = Question(
+            f"{asked.text} {number}",
+            history=asked.history,
+            stage_state=asked.stage_state,
+            number=101,
+        )
         start = time.thread_time(), time.perf_counter()
         stage.rewrite(question)
         work.append(time.thread_time() - start[0])
@@ -59,7 +73,9 @@ def milliseconds(stage: MMRRewriter, asked: Question) -> tuple[float, float]:
 
 @pytest.mark.parametrize("width", [256, 384, 768])
 def test_selection_from_400_sentences_takes_less_than_10_ms(width: int) -> None:
-    """The whole rewrite with an LLM that costs nothing: extraction known from earlier turns, k-means, MMR, prompt."""
+    """The whole rewrite with an LLM that costs nothing: extraction known from earlier turns,
+    k-means, MMR, prompt.
+    """
     embedder = Topics(width)
     stage = MMRRewriter(llm=toys.EchoLLM(), embedder=embedder, clusterer=KMeansClusterer())
     asked = Question("Which of them is the heaviest?", history=history(), number=101)
@@ -68,7 +84,9 @@ def test_selection_from_400_sentences_takes_less_than_10_ms(width: int) -> None:
     known = embedder.asked
     took, clock = milliseconds(stage, asked)
     assert embedder.asked == known + 30  # the questions, and nothing else
-    print(f"{SENTENCES} sentences, {width} dimensions: {took:.1f} ms of work, {clock:.1f} by the clock")  # noqa: T201
+    print(
+        f"{SENTENCES} sentences, {width} dimensions: {took:.1f} ms of work, {clock:.1f} by the clock"
+    )
     assert took < 10
 
 
@@ -81,5 +99,7 @@ def test_the_store_costs_little(tmp_path: Path) -> None:
     asked = Question("Which of them is the heaviest?", history=history(), number=101)
     stage.rewrite(asked)
     took, clock = milliseconds(stage, asked)
-    print(f"{SENTENCES} sentences, clustering remembered: {took:.1f} ms of work, {clock:.1f} by the clock")  # noqa: T201
+    print(
+        f"{SENTENCES} sentences, clustering remembered: {took:.1f} ms of work, {clock:.1f} by the clock"
+    )
     assert took < 10

@@ -1,4 +1,5 @@
-"""`embedder.dtype=bfloat16`: its speed, which depends on the processor, and what it costs in nDCG@5.
+"""`embedder.dtype=bfloat16`: its speed, which depends on the processor, and what it costs in
+nDCG@5.
 
     pytest benchmarks/speed/test_neural_dtypes.py -n 0 -s
 
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from convrag.api.types import Passage
+from convrag.api.passages import Passage
 from convrag_neural.embedder import SentenceTransformersEmbedder
 from convrag_neural.local_model import Dtype
 
@@ -42,14 +43,18 @@ def read_passages(mtrag: Path, domain: str, limit: int) -> list[Passage]:
 
 
 def load_plain() -> tuple[Callable[[list[str]], object], Callable[[list[str]], object]]:
-    """What sentence-transformers does by itself: in the order of the texts, and sorted by characters in one block."""
+    """What sentence-transformers does by itself: in the order of the texts, and sorted by
+    characters in one block.
+    """
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(MODEL, device="cpu")
     model.max_seq_length = 256
 
     def encode(texts: list[str]) -> object:
-        return model.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+        return model.encode(
+            texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False
+        )
 
     def encode_in_order(texts: list[str]) -> object:
         return [encode(texts[start : start + 32]) for start in range(0, len(texts), 32)]
@@ -67,9 +72,14 @@ def test_the_speed(mtrag_path: Path, domain: str) -> None:
     try:
         texts = [passage.content for passage in read_passages(mtrag_path, domain, 1152)[::12]]
         in_order, sorted_by_characters = load_plain()
-        ways: dict[str, Callable[[list[str]], object]] = {"in order": in_order, "by characters": sorted_by_characters}
+        ways: dict[str, Callable[[list[str]], object]] = {
+            "in order": in_order,
+            "by characters": sorted_by_characters,
+        }
         for name in DTYPES:
-            ways[name] = SentenceTransformersEmbedder(model=MODEL, max_length=256, dtype=name, device="cpu").embed
+            ways[name] = SentenceTransformersEmbedder(
+                model=MODEL, max_length=256, dtype=name, device="cpu"
+            ).embed
         for embed in ways.values():
             embed(texts[:8])
         seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -80,13 +90,13 @@ def test_the_speed(mtrag_path: Path, domain: str) -> None:
                 seconds[name].append(time.process_time() - start)
     finally:
         torch.set_num_threads(threads)
-    print()  # noqa: T201
+    print()
     for name, taken in seconds.items():
         plain, sorted_ = (
             statistics.median(a / b for a, b in zip(seconds[other], taken, strict=True))
             for other in ("in order", "by characters")
         )
-        print(  # noqa: T201
+        print(
             f"{domain}, {name}: {len(texts) / statistics.median(taken):.0f} passages a processor second, "
             f"{plain:.2f} times torch in order, {sorted_:.2f} times torch sorted by characters",
             flush=True,
@@ -120,13 +130,17 @@ def test_what_bfloat16_costs(mtrag_path: Path, domain: str) -> None:
     plain: dict[str, float] = {}
     first: NDArray[np.float32] | None = None
     for dtype in DTYPES:
-        embedder = SentenceTransformersEmbedder(model=MODEL, max_length=256, dtype=dtype, device="cpu")
+        embedder = SentenceTransformersEmbedder(
+            model=MODEL, max_length=256, dtype=dtype, device="cpu"
+        )
         rows = embedder.embed([passage.content for passage in passages])
         found = {}
         for kind, texts in queries.items():
             scores = embedder.embed(list(texts.values()), query=True) @ rows.T
             run = {
-                turn_id: {passages[n].id: float(line[n]) for n in np.argsort(-line, kind="stable")[:10]}
+                turn_id: {
+                    passages[n].id: float(line[n]) for n in np.argsort(-line, kind="stable")[:10]
+                }
                 for turn_id, line in zip(texts, scores, strict=True)
             }
             measures = [ir_measures.nDCG @ 5]
@@ -134,8 +148,10 @@ def test_what_bfloat16_costs(mtrag_path: Path, domain: str) -> None:
         plain = plain or found
         first = rows if first is None else first
         farthest = float(np.abs(1 - (rows.astype(np.float64) * first).sum(axis=1)).max())
-        differences = ", ".join(f"{kind} {found[kind]:.4f} ({found[kind] - plain[kind]:+.4f})" for kind in found)
-        print(  # noqa: T201
+        differences = ", ".join(
+            f"{kind} {found[kind]:.4f} ({found[kind] - plain[kind]:+.4f})" for kind in found
+        )
+        print(
             f"nDCG@5 over {len(passages):,} passages of {domain}, {dtype}: {differences}; cosine {farthest:.0e}",
             flush=True,
         )

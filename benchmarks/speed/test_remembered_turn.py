@@ -1,9 +1,9 @@
-"""What a turn costs beside its stages where all of them are remembered, and the store with 64 threads. Run with -s.
+"""What a turn costs beside its stages where all of them are remembered, and the store with 64
+threads. Run with -s.
 
-The passages are made up: CONVRAG_PASSAGES=200000 makes as many as the figures of the issue have (two minutes to index).
+The passages are made up: CONVRAG_PASSAGES=200000 makes as many as the figures of the issue have
+(two minutes to index).
 """
-
-# ruff: noqa: T201 - the figures are what benchmarks are for
 
 import os
 import random
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from convrag import Passage
-from convrag.api.types import Query
+from convrag.api.queries import Query
 from convrag.store.store import Store
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
@@ -26,13 +26,19 @@ TURNS = 60
 def make_passages() -> list[Passage]:
     """Five sentences of twelve words each, which are as rare as those of a language."""
     draw = random.Random(7)
-    words = ["".join(draw.choice("bdfgklmnprst") + draw.choice("aeiou") for _ in range(3)) for _ in range(20_000)]
+    words = [
+        "".join(draw.choice("bdfgklmnprst") + draw.choice("aeiou") for _ in range(3))
+        for _ in range(20_000)
+    ]
     weights = [1 / rank for rank in range(2, len(words) + 2)]
 
     def write_sentence() -> str:
         return " ".join(draw.choices(words, weights, k=12)).capitalize() + "."
 
-    return [Passage(f"p{n}", " ".join(write_sentence() for _ in range(5)), f"Title {n}") for n in range(PASSAGES)]
+    return [
+        Passage(f"p{n}", " ".join(write_sentence() for _ in range(5)), f"Title {n}")
+        for n in range(PASSAGES)
+    ]
 
 
 def measure(call: Callable[[int], object], times: int = TURNS) -> float:
@@ -60,7 +66,10 @@ def test_a_remembered_turn(tmp_path: Path) -> None:
     passages = make_passages()
     chat = Pipeline.over(passages, f"store.path={tmp_path}", "llm=extractive", "generator=direct")
     draw = random.Random(3)
-    questions = [f"what is {' '.join(draw.sample(draw.choice(passages).text.split(), 5))}" for _ in range(TURNS)]
+    questions = [
+        f"what is {' '.join(draw.sample(draw.choice(passages).text.split(), 5))}"
+        for _ in range(TURNS)
+    ]
 
     def ask(number: int) -> object:
         return chat.turn(f"c{number % 15}", questions[number])

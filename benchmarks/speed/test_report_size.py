@@ -1,5 +1,5 @@
-# ruff: noqa: T201
-"""report.html of 10,000 turns and 50,000 passages of 1 kB: how large, how long to write, how soon it can be used.
+"""report.html of 10,000 turns and 50,000 passages of 1 kB: how large, how long to write, how soon
+it can be used.
 
 Run it by name: pytest benchmarks/speed/test_report_size.py -n 0 -s
 """
@@ -12,7 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from convrag import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Run, RunSummary, TurnRecord
+from convrag import (
+    Answer,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    Query,
+    Run,
+    RunSummary,
+    TurnRecord,
+)
 from convrag.sdk.types import Usage
 from convrag_web.report.page import LIMIT, REPORT
 from convrag_web.report.reports import write_run_report
@@ -27,16 +38,23 @@ class ManyRecords:
     def __init__(self) -> None:
         generator = random.Random(1)
         letters = "eeeettttaaaoooiiinnnssshhhrrrddllcumwfgypbvk"
-        words = ["".join(generator.choices(letters, k=generator.randint(2, 9))) for _ in range(20_000)]
+        words = [
+            "".join(generator.choices(letters, k=generator.randint(2, 9))) for _ in range(20_000)
+        ]
         weights = [1 / (rank + 5) for rank in range(len(words))]
-        self._texts = [" ".join(generator.choices(words, weights, k=LENGTH // 6))[:LENGTH] for _ in range(PASSAGES)]
+        self._texts = [
+            " ".join(generator.choices(words, weights, k=LENGTH // 6))[:LENGTH]
+            for _ in range(PASSAGES)
+        ]
 
     def __iter__(self) -> Iterator[TurnRecord]:
         generator = random.Random(2)
         for number in range(TURNS):
             conversation, place = divmod(number, 8)
             topic = conversation * PASSAGES * 8 // TURNS
-            near = [(topic + offset) % PASSAGES for offset in generator.sample(range(60), RETRIEVED)]
+            near = [
+                (topic + offset) % PASSAGES for offset in generator.sample(range(60), RETRIEVED)
+            ]
             passages = [Passage(f"p{each}", self._texts[each], f"Title {each}") for each in near]
             yield make_record(f"c{conversation}", place + 1, passages)
 
@@ -48,7 +66,9 @@ class ManyRecords:
 
 def make_record(conversation: str, number: int, passages: list[Passage]) -> TurnRecord:
     question = f"What about {passages[0].text[:60]}?"
-    items = tuple(EvidenceItem(place, each, each.content) for place, each in enumerate(passages[:SHOWN], 1))
+    items = tuple(
+        EvidenceItem(place, each, each.content) for place, each in enumerate(passages[:SHOWN], 1)
+    )
     evidence = "\n\n".join(f"[{item.number}] {item.text}" for item in items)
     answer = f"{passages[0].text[:120]}. [1] {passages[1].text[:150]}. [2]"
     return TurnRecord(
@@ -61,13 +81,23 @@ def make_record(conversation: str, number: int, passages: list[Passage]) -> Turn
         hits=tuple(Hit(each, 20.0 - rank) for rank, each in enumerate(passages)),
         evidence=Evidence(items),
         answer=Answer(answer, (passages[0].id, passages[1].id)),
-        trace={"rewriter": {"gate": "heuristic", "reasons": ["pronoun", "short"]}, "context": {"repeated": 0}},
-        timings=dict.fromkeys(("rewriter", "retriever", "reranker", "context", "generator"), 0.012345),
-        usage={"generator": Usage(calls=1, prompt_tokens=1500, completion_tokens=80, cost_usd=0.0012)},
+        trace={
+            "rewriter": {"gate": "heuristic", "reasons": ["pronoun", "short"]},
+            "context": {"repeated": 0},
+        },
+        timings=dict.fromkeys(
+            ("rewriter", "retriever", "reranker", "context", "generator"), 0.012345
+        ),
+        usage={
+            "generator": Usage(calls=1, prompt_tokens=1500, completion_tokens=80, cost_usd=0.0012)
+        },
         labels={"question_type": ["Factoid", "Explanation"][number % 2]},
         reference=passages[0].text[100:400],
         gold={passages[0].id: 1, "p-missed": 1},
-        prompt=(Message("system", "Answer from the passages."), Message("user", f"{evidence}\n\n{question}")),
+        prompt=(
+            Message("system", "Answer from the passages."),
+            Message("user", f"{evidence}\n\n{question}"),
+        ),
     )
 
 
@@ -76,13 +106,17 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     records = ManyRecords()
     scores = records.scores()
-    summary = RunSummary({"nDCG@5": 0.5, "ROUGE-L": 0.5}, {}, {"overall": TURNS}, TURNS, 0, {}, {}, {}, 1.0)
+    summary = RunSummary(
+        {"nDCG@5": 0.5, "ROUGE-L": 0.5}, {}, {"overall": TURNS}, TURNS, 0, {}, {}, {}, 1.0
+    )
     run = Run(folder, {}, TURNS // 8, TURNS)
     start = time.perf_counter()
     write_run_report(run, summary, records, scores, lambda domain, ids: (), folder)
     seconds = time.perf_counter() - start
     size = (folder / REPORT).stat().st_size
-    print(f"\n{TURNS:,} turns, {PASSAGES:,} passages: {size / 1e6:.1f} MB, written in {seconds:.1f} s")
+    print(
+        f"\n{TURNS:,} turns, {PASSAGES:,} passages: {size / 1e6:.1f} MB, written in {seconds:.1f} s"
+    )
     return folder / REPORT
 
 
@@ -118,9 +152,22 @@ def test_it_can_be_used_within_two_seconds(report: Path) -> None:
 def test_memory_is_that_of_the_file(tmp_path: Path) -> None:
     records = ManyRecords()
     scores = records.scores()
-    summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": TURNS}, TURNS, 0, {}, {}, {}, 1.0, main_measures=("nDCG@5",))
+    summary = RunSummary(
+        {"nDCG@5": 0.5},
+        {},
+        {"overall": TURNS},
+        TURNS,
+        0,
+        {},
+        {},
+        {},
+        1.0,
+        main_measures=("nDCG@5",),
+    )
     tracemalloc.start()
-    write_run_report(Run(tmp_path, {}, 1, TURNS), summary, records, scores, lambda domain, ids: (), tmp_path)
+    write_run_report(
+        Run(tmp_path, {}, 1, TURNS), summary, records, scores, lambda domain, ids: (), tmp_path
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     size = (tmp_path / REPORT).stat().st_size

@@ -1,10 +1,12 @@
-"""`retriever=bm25` over a million passages: its build, its memory, opening it, a query, and a hundredth more passages.
+"""`retriever=bm25` over a million passages: its build, its memory, opening it, a query, and a
+hundredth more passages.
 
     pytest benchmarks/speed/test_scale_bm25.py -n 0 -s
 
-CONVRAG_BENCHMARK_PASSAGES=200000 takes a fifth of the time. Each step is a process of its own, whose memory is its
-largest resident size (pages of memory-mapped files included). Limits are of processor time, which hardly depends on
-what else the machine does; with one thread it is what the clock shows on an idle one.
+CONVRAG_BENCHMARK_PASSAGES=200000 takes a fifth of the time. Each step is a process of its own,
+whose memory is its largest resident size (pages of memory-mapped files included). Limits are of
+processor time, which hardly depends on what else the machine does; with one thread it is what the
+clock shows on an idle one.
 """
 
 import json
@@ -23,8 +25,12 @@ PASSAGES = int(os.environ.get("CONVRAG_BENCHMARK_PASSAGES", "1000000"))
 
 
 def run_step(step: str, store: Path, passages: int) -> dict[str, Any]:
-    """Run a step in a process of its own, and print return its figures; times are of clock and processor."""
-    process = subprocess.Popen([sys.executable, __file__, step, str(store), str(passages)], stdout=subprocess.PIPE)
+    """Run a step in a process of its own, and print return its figures; times are of clock and
+    processor.
+    """
+    process = subprocess.Popen(
+        [sys.executable, __file__, step, str(store), str(passages)], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     with process.stdout:
         said = process.stdout.read()
@@ -32,7 +38,7 @@ def run_step(step: str, store: Path, passages: int) -> dict[str, Any]:
     process.returncode = status
     assert status == 0
     measured: dict[str, Any] = json.loads(said) | {"MiB": round(usage.ru_maxrss / 1024)}
-    print(f"{step}, {passages:,} passages: {measured}", flush=True)  # noqa: T201
+    print(f"{step}, {passages:,} passages: {measured}", flush=True)
     return measured
 
 
@@ -54,7 +60,9 @@ class Clock:
         self._start = time.perf_counter(), time.process_time()
 
     def read(self) -> tuple[float, float]:
-        return round(time.perf_counter() - self._start[0], 2), round(time.process_time() - self._start[1], 2)
+        return round(time.perf_counter() - self._start[0], 2), round(
+            time.process_time() - self._start[1], 2
+        )
 
 
 def build(retriever: Any) -> dict[str, Any]:

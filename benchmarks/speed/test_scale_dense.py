@@ -1,14 +1,16 @@
-"""`retriever=dense` over a million vectors of 384 dimensions: build, memory, size, recall, a query, one percent more.
+"""`retriever=dense` over a million vectors of 384 dimensions: build, memory, size, recall, a query,
+one percent more.
 
     python benchmarks/speed/embed_sentences.py vectors MTRAG MODEL    # once: real vectors, an hour
     CONVRAG_BENCHMARK_VECTORS=vectors pytest benchmarks/speed/test_scale_dense.py -n 0 -s
 
-The folder has `passages.npy`, real vectors that are taken first, and `queries.npy`. Up to a million, others are sums
-of two of the former at random, the second with half of the weight, and of noise. Without the folder all vectors are
-noise around centres, and recall is not asserted. CONVRAG_BENCHMARK_PASSAGES=200000 takes a fifth of the time. Each step
-is a process of its own, whose memory is its largest resident size (pages of memory-mapped files included). Limits are
-of processor time, which hardly depends on what else the machine does. The vectors are there when passages are
-"embedded", so that the time is that of all the rest.
+The folder has `passages.npy`, real vectors that are taken first, and `queries.npy`. Up to a
+million, others are sums of two of the former at random, the second with half of the weight, and of
+noise. Without the folder all vectors are noise around centres, and recall is not asserted.
+CONVRAG_BENCHMARK_PASSAGES=200000 takes a fifth of the time. Each step is a process of its own,
+whose memory is its largest resident size (pages of memory-mapped files included). Limits are of
+processor time, which hardly depends on what else the machine does. The vectors are there when
+passages are "embedded", so that the time is that of all the rest.
 """
 
 import json
@@ -68,20 +70,29 @@ def make_vectors(folder: Path, size: int) -> None:
     """Write rows.npy and queries.npy."""
     random = np.random.default_rng(3)
     if VECTORS:
-        real, queries = np.load(Path(VECTORS, "passages.npy")), np.load(Path(VECTORS, "queries.npy"))
+        real, queries = (
+            np.load(Path(VECTORS, "passages.npy")),
+            np.load(Path(VECTORS, "queries.npy")),
+        )
         real = random.permutation(real)[:size]
     else:
         centres = random.normal(size=(5000, WIDTH))
         queries = unit(centres[:1000] + random.normal(size=(1000, WIDTH)))
-        real = unit(centres[random.integers(0, 5000, size // 5)] + random.normal(size=(size // 5, WIDTH)))
-    rows = np.lib.format.open_memmap(folder / "rows.npy", mode="w+", dtype=np.float32, shape=(size, WIDTH))
+        real = unit(
+            centres[random.integers(0, 5000, size // 5)] + random.normal(size=(size // 5, WIDTH))
+        )
+    rows = np.lib.format.open_memmap(
+        folder / "rows.npy", mode="w+", dtype=np.float32, shape=(size, WIDTH)
+    )
     rows[: len(real)] = real
     for start in range(len(real), size, 10_000):
         count = min(10_000, size - start)
         one, other = (real[random.integers(0, len(real), count)] for _ in range(2))
-        rows[start : start + count] = unit(one + 0.5 * other + 0.01 * random.normal(size=(count, WIDTH)))
+        rows[start : start + count] = unit(
+            one + 0.5 * other + 0.01 * random.normal(size=(count, WIDTH))
+        )
     np.save(folder / "queries.npy", random.permutation(queries)[: 2 * QUERIES].astype(np.float32))
-    print(f"{len(real):,} {'real' if VECTORS else 'made'} vectors, {size - len(real):,} mixed ones")  # noqa: T201
+    print(f"{len(real):,} {'real' if VECTORS else 'made'} vectors, {size - len(real):,} mixed ones")
 
 
 def unit(rows: Any) -> Any:
@@ -89,7 +100,9 @@ def unit(rows: Any) -> Any:
 
 
 def run_step(folder: Path, step: str, passages: int, **parameters: str) -> dict[str, Any]:
-    """Run a step in a process of its own, print and return its figures; times are of clock and processor."""
+    """Run a step in a process of its own, print and return its figures; times are of clock and
+    processor.
+    """
     arguments = [sys.executable, __file__, str(folder), step, str(passages), json.dumps(parameters)]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -99,7 +112,7 @@ def run_step(folder: Path, step: str, passages: int, **parameters: str) -> dict[
     process.returncode = status
     assert status == 0
     measured: dict[str, Any] = json.loads(said) | {"MiB": round(usage.ru_maxrss / 1024)}
-    print(f"{step} {parameters or ''}, {passages:,} passages: {measured}", flush=True)  # noqa: T201
+    print(f"{step} {parameters or ''}, {passages:,} passages: {measured}", flush=True)
     return measured
 
 
@@ -149,7 +162,10 @@ def search(retriever: Any, folder: Path) -> dict[str, Any]:
 
 def find_nearest(embedder: Prepared, size: int) -> Any:
     """Find the ten nearest of all float32 vectors for each query."""
-    scores, found = np.zeros((2 * QUERIES, 0), dtype=np.float32), np.zeros((2 * QUERIES, 0), dtype=np.int64)
+    scores, found = (
+        np.zeros((2 * QUERIES, 0), dtype=np.float32),
+        np.zeros((2 * QUERIES, 0), dtype=np.int64),
+    )
     for start in range(0, size, 50_000):
         block = embedder.rows[start : min(start + 50_000, size)]
         numbers = np.broadcast_to(np.arange(start, start + len(block)), (2 * QUERIES, len(block)))

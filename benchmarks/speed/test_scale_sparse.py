@@ -1,10 +1,11 @@
-"""`retriever=sparse` over 200,000 passages with weights like SPLADE's: 120 tokens a passage, 30 a query.
+"""`retriever=sparse` over 200,000 passages with weights like SPLADE's: 120 tokens a passage, 30 a
+query.
 
     pytest benchmarks/speed/test_scale_sparse.py -n 0 -s
 
-Tokens are drawn from BERT's 30,522 by Zipf's law, weights from 0 to 3. They are there when passages are "encoded", so
-that the times are those of all the rest. The scores are held against a product of scipy's sparse matrices.
-CONVRAG_BENCHMARK_PASSAGES sets another number of passages.
+Tokens are drawn from BERT's 30,522 by Zipf's law, weights from 0 to 3. They are there when passages
+are "encoded", so that the times are those of all the rest. The scores are held against a product of
+scipy's sparse matrices. CONVRAG_BENCHMARK_PASSAGES sets another number of passages.
 """
 
 import os
@@ -51,10 +52,17 @@ class Prepared(SparseRetriever):
         likely = 1 / np.arange(1, WORDS + 1)
         drawn = rng.choice(WORDS, (len(texts), count), p=likely / likely.sum())
         matrix = csr_matrix(
-            (rng.uniform(0.05, 1.0, drawn.size), (np.repeat(np.arange(len(texts)), count), drawn.ravel())),
+            (
+                rng.uniform(0.05, 1.0, drawn.size),
+                (np.repeat(np.arange(len(texts)), count), drawn.ravel()),
+            ),
             (len(texts), WORDS),
         ).tocoo()  # a token that was drawn twice has both weights
-        return _Tokens(matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data.clip(0, 3).astype("f4"))
+        return _Tokens(
+            matrix.row.astype(np.int64),
+            matrix.col.astype(np.int64),
+            matrix.data.clip(0, 3).astype("f4"),
+        )
 
 
 def test_scale(tmp_path: Path) -> None:
@@ -87,7 +95,7 @@ def test_scale(tmp_path: Path) -> None:
         brute.append(time.process_time() - start)
         assert np.allclose([hit.score for hit in hits], best, atol=1e-4)
     query, whole = statistics.median(took), statistics.median(brute)
-    print(  # noqa: T201
+    print(
         f"{PASSAGES:,} passages, {len(weights):,} weights: built in {built:.1f} s of processor, {size:.0f} MiB; "
         f"a query {1000 * query:.1f} ms ({1000 * max(took):.1f} at most), by scipy's product {1000 * whole:.1f} ms"
     )

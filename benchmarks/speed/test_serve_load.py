@@ -1,4 +1,5 @@
-"""task=serve under load: 64 conversations at once, idle conversations and connections, too many questions. Run with -s.
+"""task=serve under load: 64 conversations at once, idle conversations and connections, too many
+questions. Run with -s.
 
 The server and the LLM are processes of their own; the clients of this one.
 """
@@ -32,7 +33,9 @@ from served import ServeCommand, serve_command
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # litellm's own
-    pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
+    pytest.mark.filterwarnings(
+        "ignore:Accessing the .* attribute on the instance is deprecated"
+    ),  # litellm's own
 ]
 
 AT_ONCE = 64
@@ -68,14 +71,18 @@ def resident_megabytes(process: int) -> float:
 
 
 class Connection:
-    """A connection to the server that costs this process next to nothing: what is measured is the server."""
+    """A connection to the server that costs this process next to nothing: what is measured is the
+    server.
+    """
 
     @classmethod
     async def open(cls, address: str) -> Connection:
         host, port = address.removeprefix("http://").split(":")
         connection = cls()
         connection._host = host
-        connection._reader, connection._writer = await asyncio.open_connection(host, int(port), limit=1 << 24)
+        connection._reader, connection._writer = await asyncio.open_connection(
+            host, int(port), limit=1 << 24
+        )
         return connection
 
     async def post(self, path: str, body: object) -> tuple[int, bytes]:
@@ -85,7 +92,11 @@ class Connection:
         self._writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
         headers = await self._reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"(?i)content-length: (\d+)", headers)
-        read = self._reader.readexactly(int(length[1])) if length else self._reader.readuntil(b"\r\n0\r\n\r\n")
+        read = (
+            self._reader.readexactly(int(length[1]))
+            if length
+            else self._reader.readuntil(b"\r\n0\r\n\r\n")
+        )
         return int(headers.split()[1]), await read
 
     def close(self) -> None:
@@ -98,7 +109,9 @@ async def talk(connection: Connection, rounds: int, *, kept: bool) -> None:
     for _ in range(rounds):
         text = f"What is crater {next(numbers)} of the Moon?"
         if kept:
-            status, reply = await connection.post(f"/api/conversations/{id}/turns", {"question": text})
+            status, reply = await connection.post(
+                f"/api/conversations/{id}/turns", {"question": text}
+            )
             assert b"event: record" in reply
         else:
             message = {"role": "user", "content": text}
@@ -120,7 +133,9 @@ async def talk_at_once(address: str, rounds: int, *, kept: bool) -> float:
 def test_64_conversations_reach_90_percent_of_the_ideal(tmp_path: Path, kept: bool) -> None:
     """With a model in the server's process: what is measured is the server with its pipeline."""
     plugin = Path(__file__).with_name("thinking_llm.py")
-    with serve_command(tmp_path, "generator=direct", "rewriter=none", f"plugins=[{plugin}]", "llm=thinking") as server:
+    with serve_command(
+        tmp_path, "generator=direct", "rewriter=none", f"plugins=[{plugin}]", "llm=thinking"
+    ) as server:
         assert measure_share(server, kept=kept) >= 0.9
 
 
@@ -136,9 +151,14 @@ def test_64_conversations_through_litellm(server: ServeCommand, llm: str, kept: 
 
 def measure_share(server: ServeCommand, *, kept: bool) -> float:
     """What 64 conversations at once reach of the ideal, in which a turn takes what the model takes."""
-    asyncio.run(talk_at_once(server.address, 1, kept=kept))  # connections, threads and litellm's own first call
+    asyncio.run(
+        talk_at_once(server.address, 1, kept=kept)
+    )  # connections, threads and litellm's own first call
     before = processor_seconds(server.process.pid)
-    shares = [ROUNDS * SECONDS / asyncio.run(talk_at_once(server.address, ROUNDS, kept=kept)) for _ in range(3)]
+    shares = [
+        ROUNDS * SECONDS / asyncio.run(talk_at_once(server.address, ROUNDS, kept=kept))
+        for _ in range(3)
+    ]
     spent = (processor_seconds(server.process.pid) - before) / (3 * ROUNDS * AT_ONCE)
     sys.stdout.write(
         f"\n{AT_ONCE} conversations at once: {statistics.median(shares):.1%} of the ideal ({shares}), "
@@ -211,7 +231,11 @@ def test_overload_is_answered_at_once(llm: str, tmp_path: Path) -> None:
 
                 async def ask(number: int) -> tuple[int, float]:
                     started = time.perf_counter()
-                    body = {"messages": [{"role": "user", "content": f"What is crater {next(numbers)}?"}]}
+                    body = {
+                        "messages": [
+                            {"role": "user", "content": f"What is crater {next(numbers)}?"}
+                        ]
+                    }
                     reply = await client.post("/v1/chat/completions", json=body)
                     return reply.status_code, time.perf_counter() - started
 
@@ -220,6 +244,8 @@ def test_overload_is_answered_at_once(llm: str, tmp_path: Path) -> None:
 
         replies = asyncio.run(ask_all())
     refused = [seconds for status, seconds in replies if status == 503]
-    sys.stdout.write(f"\n100 questions for 16 places: {len(refused)} refused, the slowest after {max(refused):.2f} s\n")
+    sys.stdout.write(
+        f"\n100 questions for 16 places: {len(refused)} refused, the slowest after {max(refused):.2f} s\n"
+    )
     assert {status for status, _ in replies} == {200, 503}
     assert 50 <= len(refused) <= 84  # some come when an earlier one has ended

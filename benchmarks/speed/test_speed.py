@@ -1,4 +1,6 @@
-"""Budgets of the kernel: start-up, a turn, conversations side by side. Run with -s to see the figures."""
+"""Budgets of the kernel: start-up, a turn, conversations side by side. Run with -s to see the
+figures.
+"""
 
 import os
 import resource
@@ -12,7 +14,8 @@ from typing import Any
 import pytest
 
 import toys
-from convrag.api.types import Answer, Rewrite
+from convrag.api.answers import Answer
+from convrag.api.queries import Rewrite
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.turn.pipeline import Pipeline
@@ -49,7 +52,11 @@ def pipeline(generator: Any, **settings: Any) -> Pipeline:
 
 def processor_seconds(command: list[str], folder: Path) -> float:
     """Of a process that finds its bytecode, as everybody's second start does."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+    }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -60,9 +67,11 @@ def processor_seconds(command: list[str], folder: Path) -> float:
 def test_starting_up_beside_a_bare_hydra_app(argument: str, times: float, tmp_path: Path) -> None:
     (tmp_path / "bare.py").write_text(BARE)
     ours, bare = [sys.executable, "-m", "convrag", argument], [sys.executable, "bare.py", "--help"]
-    pairs = [(processor_seconds(ours, tmp_path), processor_seconds(bare, tmp_path)) for _ in range(8)][1:]
+    pairs = [
+        (processor_seconds(ours, tmp_path), processor_seconds(bare, tmp_path)) for _ in range(8)
+    ][1:]
     ratio = statistics.median(one / other for one, other in pairs)
-    print(f"{argument}: {ratio:.2f} times a bare Hydra app in processor time")  # noqa: T201
+    print(f"{argument}: {ratio:.2f} times a bare Hydra app in processor time")
     assert ratio <= times
 
 
@@ -73,7 +82,7 @@ def test_the_kernel_adds_less_than_a_millisecond_to_a_turn() -> None:
         start = time.perf_counter()
         chat.turn(f"c{number % 30}", "what is it?")
         took.append(time.perf_counter() - start)
-    print(f"a turn of stages that do nothing: {1000 * statistics.median(took):.3f} ms")  # noqa: T201
+    print(f"a turn of stages that do nothing: {1000 * statistics.median(took):.3f} ms")
     assert statistics.median(took) < 0.001
 
 
@@ -84,6 +93,6 @@ def test_conversations_side_by_side_wait_together(workers: int) -> None:
     settings = Settings(workers=workers)
     done = list(ConversationWorkers(pipeline(Slow(), workers=workers), scripts, settings).records())
     took = time.perf_counter() - start
-    print(f"{workers} conversations: {8 * 0.05 / took:.2f} of the ideal throughput")  # noqa: T201
+    print(f"{workers} conversations: {8 * 0.05 / took:.2f} of the ideal throughput")
     assert len(done) == 8 * workers
     assert 8 * 0.05 / took > 0.8

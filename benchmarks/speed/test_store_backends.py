@@ -1,9 +1,11 @@
-"""What the store costs in SQLite and in PostgreSQL on the same machine: values put, read, and computed under a lock.
+"""What the store costs in SQLite and in PostgreSQL on the same machine: values put, read, and
+computed under a lock.
 
-The rounds of both take turns in one process, so that their ratio holds on a busy machine, too. Run with -s.
+The rounds of both take turns in one process, so that their ratio holds on a busy machine, too. Run
+with -s.
 """
 
-# ruff: noqa: T201, F811 - the figures are what benchmarks are for; a fixture's name is an argument
+# ruff: noqa: F811 - the figures are what benchmarks are for; a fixture's name is an argument
 
 import statistics
 import time
@@ -49,7 +51,10 @@ def make_work(store: Store) -> dict[str, Callable[[str], object]]:
 
 @pytest.mark.parametrize("threads", [1, 64])
 def test_values(threads: int, postgres: Any, tmp_path: Path) -> None:
-    stores = {"sqlite": Store(tmp_path), "postgresql": Store(tmp_path, postgres.make_database(), open_database)}
+    stores = {
+        "sqlite": Store(tmp_path),
+        "postgresql": Store(tmp_path, postgres.make_database(), open_database),
+    }
     works = {name: make_work(store) for name, store in stores.items()}
     times: dict[tuple[str, str], list[float]] = {}
     for number in range(ROUNDS):
@@ -60,5 +65,7 @@ def test_values(threads: int, postgres: Any, tmp_path: Path) -> None:
     print()
     for step in ("put", "get", "compute"):
         file, server = (statistics.median(times[step, name]) for name in stores)
-        print(f"{threads} threads, {step}: SQLite {file:.3f} ms, PostgreSQL {server:.3f} ms, {server / file:.1f} times")
+        print(
+            f"{threads} threads, {step}: SQLite {file:.3f} ms, PostgreSQL {server:.3f} ms, {server / file:.1f} times"
+        )
         assert server < 20

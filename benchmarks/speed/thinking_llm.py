@@ -1,13 +1,15 @@
-"""A plugin: `llm=thinking` takes a second for a reply, without a server, and streams it in twenty pieces.
+"""A plugin: `llm=thinking` takes a second for a reply, without a server, and streams it in twenty
+pieces.
 
-The pieces come when they are due, as those of a server do, whether or not their reader was in time for the last.
+The pieces come when they are due, as those of a server do, whether or not their reader was in time
+for the last.
 """
 
 import time
 
 from convrag import LLM, Completion, Prompt, hookimpl
-from convrag.store.cancellation import sleep
-from convrag.store.streaming import current_listener
+from convrag.concurrency.cancellation import sleep
+from convrag.concurrency.streaming import current_listener
 
 PIECES = 20
 
@@ -32,7 +34,9 @@ class ThinkingLLM(LLM):
             listener(word)
         if not listener:
             sleep(self.seconds)
-        return Completion("".join(words).strip(), 10, PIECES, cost_usd=0.0, seconds=self.seconds, model="thinking")
+        return Completion(
+            "".join(words).strip(), 10, PIECES, cost_usd=0.0, seconds=self.seconds, model="thinking"
+        )
 
     def count_tokens(self, text: str) -> int:
         """The number of words."""

@@ -1,4 +1,6 @@
-"""A data set of any size for benchmarks: passages of some 60 words of Zipf's distribution, made as they are read."""
+"""A data set of any size for benchmarks: passages of some 60 words of Zipf's distribution, made as
+they are read.
+"""
 
 from collections.abc import Iterator
 
@@ -13,7 +15,8 @@ _PART = 10_000
 
 
 class ZipfPassages(Dataset):
-    """Passages p0, p1, ... whose words follow Zipf's law; the commonest are English function words, as in English.
+    """Passages p0, p1, ... whose words follow Zipf's law; the commonest are English function words,
+    as in English.
 
     Args:
         size: how many.
@@ -60,11 +63,15 @@ class ZipfPassages(Dataset):
             place += length
 
     def queries(self, count: int) -> list[list[Query]]:
-        """Make questions of 5 to 14 words, as questions of a conversation are, half of them function words."""
+        """Make questions of 5 to 14 words, as questions of a conversation are, half of them
+        function words.
+        """
         random = np.random.default_rng(2)
         lengths = random.integers(5, 15, count)
         return [[Query(" ".join(self._choose(random, int(length))))] for length in lengths]
 
     def _choose(self, random: np.random.Generator, count: int) -> list[str]:
-        found: list[str] = self._words[np.searchsorted(self._shares, random.random(count) * self._shares[-1])].tolist()
+        found: list[str] = self._words[
+            np.searchsorted(self._shares, random.random(count) * self._shares[-1])
+        ].tolist()
         return found

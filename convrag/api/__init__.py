@@ -3,7 +3,12 @@
 * `stages`: one abstract class for each kind of stage, with one main method.
 * `stage`: the base class of all stages, LLM and Embedder, and the mark of what the store keeps.
 * `groups`: the groups of stages that a configuration chooses from.
-* `types`: the data that flows between the stages of a turn.
+* `passages`: passages, hits of a search, what is selected of them, nuggets.
+* `queries`: queries, rewrites, steps of a search.
+* `conversations`: turns, questions, and what of the history a memory passes on.
+* `evidence`: the evidence that a generator sees.
+* `answers`: answers, and the passages that support them.
+* `completions`: prompts, replies of language models, and what they cost.
 * `documents`: a document that passages are cut from, and parts of a corpus.
 * `records`: turns, reports and the summary of a run; a sweep and its cells.
 * `rows`: a turn's record as JSON, and back; what JSON can hold.

@@ -1,4 +1,6 @@
-"""What convrag asks of a database that a plugin opens (`convrag_open_database`, `convrag_open_conversations`)."""
+"""What convrag asks of a database that a plugin opens (`convrag_open_database`,
+`convrag_open_conversations`).
+"""
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +14,8 @@ from convrag.api.session import ConversationInfo, Session
 class Entries(Protocol):
     """The values (bytes) of the store by key; safe across threads, processes and forks.
 
-    Nothing is opened before the first use. Each method raises ConfigError where the database cannot be used.
+    Nothing is opened before the first use. Each method raises ConfigError where the database cannot
+    be used.
     """
 
     @property
@@ -29,7 +32,9 @@ class Entries(Protocol):
         """Keep values in place of earlier ones, each whole or not at all."""
 
     def lock_call(self, key: str) -> AbstractContextManager[None]:
-        """Keep processes of other machines from making a call during the block; waits while one of them makes it."""
+        """Keep processes of other machines from making a call during the block; waits while one of
+        them makes it.
+        """
 
 
 class Rows(Protocol):
@@ -62,7 +67,9 @@ class Transactions(Protocol):
     name: str
     """What messages call the database."""
     serial: str
-    """How it declares a column whose numbers are never given twice: "integer PRIMARY KEY AUTOINCREMENT"."""
+    """How it declares a column whose numbers are never given twice: "integer PRIMARY KEY
+    AUTOINCREMENT".
+    """
 
     def read(self) -> AbstractContextManager[Statements]:
         """Begin a transaction that only reads, all of it at one moment."""
@@ -87,7 +94,9 @@ class Database(Protocol):
     """A database server, by its address. Nothing is opened before the first use."""
 
     def check(self) -> str:
-        """Ask the server what it is ("PostgreSQL 15.8"). Raises ConfigError where it cannot be used."""
+        """Ask the server what it is ("PostgreSQL 15.8"). Raises ConfigError where it cannot be
+        used.
+        """
 
     def open_entries(self) -> Entries:
         """Return the values of the store in it."""
@@ -99,15 +108,18 @@ class Database(Protocol):
 class ConversationStore(Protocol):
     """Conversations that are kept for good; safe across threads, processes and forks.
 
-    All methods raise ConversationsUnusable where it cannot be used. Those that add turns raise ConversationChanged
-    where another process has changed the conversation since the session was read.
+    All methods raise ConversationsUnusable where it cannot be used. Those that add turns raise
+    ConversationChanged where another process has changed the conversation since the session was
+    read.
     """
 
     def load(self, conversation_id: str) -> Session | None:
         """Return the conversation with an id; None if there is none."""
 
     def refresh(self, session: Session) -> None:
-        """Read what other processes have changed in a conversation. One that they have deleted begins anew."""
+        """Read what other processes have changed in a conversation. One that they have deleted
+        begins anew.
+        """
 
     def exists(self, conversation_id: str) -> bool:
         """Whether there is a conversation with an id."""
@@ -131,13 +143,19 @@ class ConversationStore(Protocol):
         """List conversations, those that were changed last first; `limit` None lists all."""
 
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
-        """Read the records of a conversation's turns, in their order; an empty list where there is none."""
+        """Read the records of a conversation's turns, in their order; an empty list where there is
+        none.
+        """
 
     def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
-        """Add what somebody said of a conversation, which is removed with its turns; nothing where there is none."""
+        """Add what somebody said of a conversation, which is removed with its turns; nothing where
+        there is none.
+        """
 
     def read_feedback(self, conversation_id: str | None) -> builtins.list[dict[str, Any]]:
-        """Read what was said of a conversation, of all where `conversation_id` is None, in the order of adding."""
+        """Read what was said of a conversation, of all where `conversation_id` is None, in the
+        order of adding.
+        """
 
     def close(self) -> None:
         """Close the connections that no thread uses."""

@@ -1,4 +1,6 @@
-"""A document that passages are cut from: its text, where its headings and pages begin, and parts of a corpus."""
+"""A document that passages are cut from: its text, where its headings and pages begin, and parts of
+a corpus.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
@@ -6,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from convrag.api.types import Passage
+from convrag.api.passages import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class Document:
     r"""A text with its structure. A passage of it is a span of `text`.
 
     Args:
-        id: unique in its corpus: the path below the corpus's folder, with slashes ("policies/leave.md").
+        id: unique in its corpus: the path below the corpus's folder, with slashes
+            ("policies/leave.md").
         text: the whole text.
         title: may be empty.
         url: where a reader finds it; may be empty.
@@ -69,7 +72,9 @@ class Document:
         return tuple(reversed(path))
 
     def find_page(self, position: int) -> int | None:
-        """Return the number, from 1, of the page that a character is on; None where there are no pages."""
+        """Return the number, from 1, of the page that a character is on; None where there are no
+        pages.
+        """
         return bisect_right(self.pages, position) or None
 
 
@@ -77,8 +82,8 @@ class CorpusPart(NamedTuple):
     """Some passages of a corpus, a document's for example. They are the same as long as the key is.
 
     Args:
-        key: a copy of the corpus takes the passages of a known key from the copy before it, and reads the others. Parts
-            with an empty key are always read.
+        key: a copy of the corpus takes the passages of a known key from the copy before it, and
+            reads the others. Parts with an empty key are always read.
         read: reads the passages.
 
     Example:

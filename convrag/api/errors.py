@@ -1,4 +1,5 @@
-"""The exceptions of convrag, and where a plugin's mistake is: the file and the line of an error, or of a function.
+"""The exceptions of convrag, and where a plugin's mistake is: the file and the line of an error, or
+of a function.
 
 A ConvragError is meant for the user: its message says what to do.
 """
@@ -41,7 +42,9 @@ class UnknownName(ConfigError):
         rewriter 'dhragg' does not exist. Did you mean 'dhrag'? Choose from: dhrag, mmr.
     """
 
-    def __init__(self, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()) -> None:
+    def __init__(
+        self, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()
+    ) -> None:
         from difflib import get_close_matches
 
         self.name = name
@@ -166,7 +169,11 @@ class OtherConfiguration(ConfigError):
         self.conversation_id = conversation_id
         self.differences = list(differences)
         begun, now = (", ".join(sides[:_SHOWN]) for sides in zip(*differences, strict=True))
-        more = f" (and {len(differences) - _SHOWN} more differences)" if len(differences) > _SHOWN else ""
+        more = (
+            f" (and {len(differences) - _SHOWN} more differences)"
+            if len(differences) > _SHOWN
+            else ""
+        )
         super().__init__(
             f"conversation {conversation_id!r} was begun with {begun}; this is {now}{more}. "
             "Choose what it was begun with, or begin another conversation."
@@ -206,7 +213,9 @@ class LLMError(ConvragError):
         503
     """
 
-    def __init__(self, message: str, *, provider: str = "", model: str = "", status: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, provider: str = "", model: str = "", status: int | None = None
+    ) -> None:
         self.provider = provider
         self.model = model
         self.status = status
@@ -231,14 +240,17 @@ def missing_extra(requires: Mapping[str, str], needed_by: str) -> MissingExtra |
     absent = [module for module in requires if not is_installed(module)]
     if not absent:
         return None
-    return MissingExtra(" and ".join(absent), " ".join(dict.fromkeys(requires[each] for each in absent)), needed_by)
+    return MissingExtra(
+        " and ".join(absent), " ".join(dict.fromkeys(requires[each] for each in absent)), needed_by
+    )
 
 
 def locate_error(error: BaseException, packages: Collection[str]) -> str:
-    """Return the place where an error was raised ("/site/acme/rewriter.py, line 12"); empty where that is not known.
+    """Return the place where an error was raised ("/site/acme/rewriter.py, line 12"); empty where
+    that is not known.
 
-    It is the innermost line of these packages, or of all code where no line of theirs was reached: an error that shows
-    in a library is the plugin's that called it.
+    It is the innermost line of these packages, or of all code where no line of theirs was reached:
+    an error that shows in a library is the plugin's that called it.
 
     Args:
         error: with its traceback.
@@ -255,7 +267,8 @@ def locate_error(error: BaseException, packages: Collection[str]) -> str:
 
 
 def describe_fault(error: Exception, cls: type, method: str) -> str:
-    """Describe what a method of a plugin's class raised: the plugin's class, the error, its file and its line.
+    """Describe what a method of a plugin's class raised: the plugin's class, the error, its file
+    and its line.
 
     A ConvragError is meant for the user, so it is described by its message alone.
     """
@@ -267,7 +280,9 @@ def describe_fault(error: Exception, cls: type, method: str) -> str:
 
 
 def locate_function(function: Callable[..., Any]) -> str:
-    """Return the place where a function begins; empty where it has no Python code, or none that somebody wrote."""
+    """Return the place where a function begins; empty where it has no Python code, or none that
+    somebody wrote.
+    """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None or code.co_filename.startswith("<"):  # the constructor of a dataclass is made
         return ""
@@ -275,8 +290,14 @@ def locate_function(function: Callable[..., Any]) -> str:
 
 
 def find_package(thing: object) -> str:
-    """Return the top-level name of a module: of its name, or of that which a class, function or object is from."""
-    module = thing if isinstance(thing, str) else getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
+    """Return the top-level name of a module: of its name, or of that which a class, function or
+    object is from.
+    """
+    module = (
+        thing
+        if isinstance(thing, str)
+        else getattr(thing, "__module__", None) or getattr(thing, "__name__", "")
+    )
     return str(module).partition(".")[0]
 
 

@@ -1,9 +1,11 @@
-"""Text for terminals, logs and notebooks: what could move the cursor, hide or reorder text is made visible.
+"""Text for terminals, logs and notebooks: what could move the cursor, hide or reorder text is made
+visible.
 
-Data sets, replies and plugins of others may hold any character. A terminal obeys some of them: escape sequences write
-to the clipboard or paint over what was said, a lone carriage return overwrites a line, and bidirectional controls show
-code in another order than it has. A notebook shows HTML: tables of texts, the record of a turn;
-its class is not imported here, for it imports this.
+Data sets, replies and plugins of others may hold any character. A terminal obeys some of them:
+escape sequences write to the clipboard or paint over what was said, a lone carriage return
+overwrites a line, and bidirectional controls show code in another order than it has. A notebook
+shows HTML: tables of texts, the record of a turn; its class is not imported here, for it imports
+this.
 """
 
 import re
@@ -13,17 +15,20 @@ from html import escape
 from typing import Any, TextIO
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""C0 without newline and tab, DEL, C1, bidirectional embeddings, overrides and isolates, half surrogate pairs."""
+"""C0 without newline and tab, DEL, C1, bidirectional embeddings, overrides and isolates, half
+surrogate pairs.
+"""
 
 _PICTURES = {**{chr(code): chr(0x2400 + code) for code in range(0x20)}, "\x7f": "\u2421"}
 """C0 control -> the picture that Unicode has for it: an escape is shown as one character, "\u241b"."""
 
 
 def make_printable(text: str) -> str:
-    """Return a text with each control character replaced by one that shows it; newlines and tabs stay.
+    """Return a text with each control character replaced by one that shows it; newlines and tabs
+    stay.
 
-    A carriage return becomes a newline, with the newline that follows it if there is one. Every other character stays,
-    so that text in any script is shown as it is.
+    A carriage return becomes a newline, with the newline that follows it if there is one. Every
+    other character stays, so that text in any script is shown as it is.
     """
     return _CONTROL.sub(_show, text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -59,7 +64,8 @@ class PrintableStream:
 def make_streams_printable() -> None:
     """Put the filter before this process's standard output and standard error, once.
 
-    Where the terminal has no form for a character, as in LANG=C, standard output then shows a question mark.
+    Where the terminal has no form for a character, as in LANG=C, standard output then shows a
+    question mark.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -80,7 +86,9 @@ class Html(str):
 
 
 def format_text(text: object, longest: int = _LONGEST) -> str:
-    """Escape a text for HTML: no markup, no control characters, cut at `longest` characters; Html stays as it is."""
+    """Escape a text for HTML: no markup, no control characters, cut at `longest` characters; Html
+    stays as it is.
+    """
     if isinstance(text, Html):
         return text
     shown = make_printable(str(text))
@@ -91,14 +99,18 @@ def format_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Ht
     """Format a table of texts, with a head unless that is empty."""
     lines = [("th", head)] if head else []
     lines += [("td", row) for row in rows]
-    cells = ("".join(f"<{tag} {_LEFT}>{format_text(cell)}</{tag}>" for cell in row) for tag, row in lines)
+    cells = (
+        "".join(f"<{tag} {_LEFT}>{format_text(cell)}</{tag}>" for cell in row) for tag, row in lines
+    )
     return Html(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
 
 
 def format_record_html(record: Any) -> str:
-    """Format a record: question, answer, queries, the passages that the model saw, and what went wrong.
+    """Format a record: question, answer, queries, the passages that the model saw, and what went
+    wrong.
 
-    What the answer rests on is marked in the passages, where the generator says so (`Answer.support`).
+    What the answer rests on is marked in the passages, where the generator says so
+    (`Answer.support`).
     """
     about = [("Question", record.original_query), ("Answer", record.answer.text or "(no answer)")]
     about += [(f"{stage} fell back", reason) for stage, reason in record.fallbacks.items()]
@@ -108,18 +120,26 @@ def format_record_html(record: Any) -> str:
     passages = _format_passages(record.evidence.items, record.answer, relevant)
     number = len(record.evidence.items)
     shown = f"{number} passage{'s' * (number != 1)}" + f", the first {_SHOWN}" * (number > _SHOWN)
-    details = f"<details><summary>{shown}; {len(record.hits)} retrieved</summary>{passages}</details>"
+    details = (
+        f"<details><summary>{shown}; {len(record.hits)} retrieved</summary>{passages}</details>"
+    )
     return f"<div>{format_table((), about)}{_format_queries(record.queries)}{details}</div>"
 
 
 def _format_queries(queries: Iterable[Any]) -> Html:
-    """Format queries as a table: the text, which search it is for, which rewriter made it, and the weight."""
+    """Format queries as a table: the text, which search it is for, which rewriter made it, and the
+    weight.
+    """
     rows = [(query.text, query.search, query.source, f"{query.weight:.3g}") for query in queries]
     return format_table(("Query", "Search", "Rewriter", "Weight"), rows)
 
 
-def _format_passages(items: Sequence[Any], answer: Any = None, relevant: Collection[str] = ()) -> Html:
-    """Format the first passages of the evidence as a table; what the answer rests on is marked (`Answer.support`)."""
+def _format_passages(
+    items: Sequence[Any], answer: Any = None, relevant: Collection[str] = ()
+) -> Html:
+    """Format the first passages of the evidence as a table; what the answer rests on is marked
+    (`Answer.support`).
+    """
     rows = []
     for item in items[:_SHOWN]:
         cited = answer is not None and item.passage.id in answer.citations
@@ -130,7 +150,9 @@ def _format_passages(items: Sequence[Any], answer: Any = None, relevant: Collect
 
 
 def _format_marked(item: Any, answer: Any) -> Html:
-    """Escape a passage as it was shown: in its whole text, maybe behind its title, the answer's support is marked."""
+    """Escape a passage as it was shown: in its whole text, maybe behind its title, the answer's
+    support is marked.
+    """
     text, parts, place = item.text, "", 0
     before = text.find(item.passage.text)
     for start, end in answer.find_spans(item.passage.id) if answer and before >= 0 else ():

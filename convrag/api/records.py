@@ -1,4 +1,6 @@
-"""Records of turns, usage, reports and summaries of runs, cells of sweeps. All of it is immutable plain data."""
+"""Records of turns, usage, reports and summaries of runs, cells of sweeps. All of it is immutable
+plain data.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from convrag.api.answers import Answer
+from convrag.api.completions import Completion, Message, Prompt, Usage as Usage
+from convrag.api.evidence import Evidence
+from convrag.api.passages import Hit
 from convrag.api.printable import format_record_html
-from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query, Usage as Usage
+from convrag.api.queries import Query
 
 RunState = Literal["ok", "partial", "failed"]
 """How a run ended: whole, with something missing, or without a single turn that did not fail."""
@@ -39,8 +45,8 @@ class TurnRecord:
         fallbacks: stage -> why it could not do its work.
         error: the stage that failed, and why; empty if none did.
         labels: of the data set.
-        replies: the prompts that stages sent to language models, with their replies; only task=record writes them to a
-            file.
+        replies: the prompts that stages sent to language models, with their replies; only
+            task=record writes them to a file.
         reference: the reference answer of the data set; empty where it has none.
         gold: the relevant passages of the data set: passage id -> grade.
         prompt: the messages of the last call that the generator made.
@@ -84,15 +90,18 @@ class TurnRecord:
         return self.queries[0].text if self.queries else self.original_query
 
     def to_dict(self, *, replies: bool = False) -> dict[str, Any]:
-        """Return the record as plain data: the fields of a line of a run's intermediate/, which JSON can hold.
+        """Return the record as plain data: the fields of a line of a run's intermediate/, which
+        JSON can hold.
 
-        A passage stands there once, with its score, in `contexts`; `evidence` names it by its id. Numbers that are NaN
-        or infinite are None.
+        A passage stands there once, with its score, in `contexts`; `evidence` names it by its id.
+        Numbers that are NaN or infinite are None.
 
         Args:
             replies: whether to add the prompts and replies of language models, which are long.
         """
-        from convrag.api.rows import format_record  # a command that reads and writes no record does without
+        from convrag.api.rows import (
+            format_record,  # a command that reads and writes no record does without
+        )
 
         return format_record(self, replies=replies)
 
@@ -102,7 +111,8 @@ class TurnRecord:
 
     @classmethod
     def from_dict(cls, row: Any) -> TurnRecord:
-        """Make a record of what `to_dict` gave, or of a line of intermediate/; other keys are left aside.
+        """Make a record of what `to_dict` gave, or of a line of intermediate/; other keys are left
+        aside.
 
         Raises:
             ValueError: a field is missing or has another form; the message names it.
@@ -118,15 +128,16 @@ class Run:
 
     Args:
         folder: of the run. Its files are there when the run has ended well.
-        config: the configuration as plain data. References such as ${oc.env:MY_KEY} are not resolved, since observers
-            write it down.
+        config: the configuration as plain data. References such as ${oc.env:MY_KEY} are not
+            resolved, since observers write it down.
         conversations: how many there are.
         turns: how many there are.
         fingerprints: place -> fingerprint of the stage there.
         notes: of its stages, for a reader of the scores.
         prompts: the templates by place and task ("rewriter.rewrite").
         sweep: the id of the sweep that it belongs to; empty for a single run.
-        reused: whether an earlier run of the same command has left these results; its observers hear nothing.
+        reused: whether an earlier run of the same command has left these results; its observers
+            hear nothing.
 
     Example:
         >>> Run(Path("outputs/now"), {"rewriter": {"_option_": "mmr"}}, conversations=8, turns=49).sweep
@@ -179,7 +190,9 @@ class Measurement(dict[str, Mapping[str, float]]):
         ({'words': 12.0}, ('12 words.',))
     """
 
-    def __init__(self, values: Mapping[str, Mapping[str, float]], *, report: Report | None = None) -> None:
+    def __init__(
+        self, values: Mapping[str, Mapping[str, float]], *, report: Report | None = None
+    ) -> None:
         super().__init__(values)
         self.report = report
 
@@ -221,9 +234,10 @@ class RunSummary:
         slices: "turn" (the position), or a label of the data set -> value -> scores of these turns.
         always_fell_back: stages that fell back in every turn in which they had something to do.
         failed_metrics: metric -> why it has no values, or not all.
-        main_measures: one measure of `overall` for each metric that measured something: the one that stands for it in a
-            leaderboard (`Metrics.list_measures`).
-        judged: turns with relevance judgements; None in results of earlier versions, which did not count them.
+        main_measures: one measure of `overall` for each metric that measured something: the one
+            that stands for it in a leaderboard (`Metrics.list_measures`).
+        judged: turns with relevance judgements; None in results of earlier versions, which did not
+            count them.
         referenced: turns with a reference answer; None likewise.
 
     Example:
@@ -253,7 +267,9 @@ class RunSummary:
 
     @property
     def state(self) -> RunState:
-        """How the run ended: "failed" if every turn failed, "partial" if anything is missing, else "ok"."""
+        """How the run ended: "failed" if every turn failed, "partial" if anything is missing, else
+        "ok".
+        """
         if self.failed == self.turns:
             return "failed"
         missing = self.failed or self.stopped or self.always_fell_back or self.failed_metrics
@@ -273,9 +289,10 @@ class Cell:
         id: stands for its overrides, and is the name of its folder.
         overrides: as they were typed ("rewriter=mmr", "top_k=20").
         folder: of its run.
-        state: "ok", "reused" (finished by an earlier run of the same command), "partial" (some of its turns failed;
-            the same command runs it again), "failed", "same" (it is the same experiment as the cell whose id is
-            `same_as`, and is not run), or empty while it is to come.
+        state: "ok", "reused" (finished by an earlier run of the same command), "partial" (some of
+            its turns failed; the same command runs it again), "failed", "same" (it is the same
+            experiment as the cell whose id is `same_as`, and is not run), or empty while it is to
+            come.
         error: why it failed, or what a partial one lacks.
         name: what people call it: the overrides in which it differs from other cells.
         same_as: the id of the cell that is the same experiment.

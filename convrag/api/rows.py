@@ -1,4 +1,6 @@
-"""A turn's record as JSON, a line of intermediate/, and back: its fields are checked, since people edit such files."""
+"""A turn's record as JSON, a line of intermediate/, and back: its fields are checked, since people
+edit such files.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +10,11 @@ from functools import cache
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, Literal
 
-from convrag.api.types import (
-    Answer,
-    Completion,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Message,
-    Passage,
-    PassageSpan,
-    Prompt,
-    Query,
-    Support,
-    Usage,
-)
+from convrag.api.answers import Answer, PassageSpan, Support
+from convrag.api.completions import Completion, Message, Prompt, Usage
+from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.passages import Hit, Passage
+from convrag.api.queries import Query
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -145,7 +138,8 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
         "queries": [format_query(query) for query in record.queries],
         "trace": make_plain(record.trace),
         "contexts": [
-            {"id": hit.passage.id, "score": make_plain(hit.score)} | _format_passage(hit.passage) for hit in record.hits
+            {"id": hit.passage.id, "score": make_plain(hit.score)} | _format_passage(hit.passage)
+            for hit in record.hits
         ],
         "evidence": _format_evidence(record),
         "agent_response": record.answer.text,
@@ -165,12 +159,16 @@ def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
     if record.profile:
         row["profile"] = list(record.profile)
     if replies:
-        row["replies"] = make_plain([[asdict(prompt), asdict(completion)] for prompt, completion in record.replies])
+        row["replies"] = make_plain(
+            [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
+        )
     return row
 
 
 def format_query(query: Query) -> dict[str, Any]:
-    """Format a query as plain data; `search` and `source` are left out where they have their defaults."""
+    """Format a query as plain data; `search` and `source` are left out where they have their
+    defaults.
+    """
     row = {"text": query.text, "weight": make_plain(query.weight)}
     if query.search != "any":
         row["search"] = query.search
@@ -199,13 +197,24 @@ def parse_record(row: Any) -> dict[str, Any]:
         shown = passage.text if item.shown is None else item.shown
         items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
     support = tuple(
-        Support(each.start, each.end, tuple(PassageSpan(span.id, span.start, span.end) for span in each.spans))
+        Support(
+            each.start,
+            each.end,
+            tuple(PassageSpan(span.id, span.start, span.end) for span in each.spans),
+        )
         for each in checked.support
     )
     return {name: getattr(checked, name) for name in _SAME.split()} | {
         "number": checked.turn,
         "queries": tuple(
-            Query(each.text, _read_number(each.weight), checked.turn_id, checked.domain, each.search, each.source)
+            Query(
+                each.text,
+                _read_number(each.weight),
+                checked.turn_id,
+                checked.domain,
+                each.search,
+                each.source,
+            )
             for each in checked.queries
         ),
         "hits": hits,
@@ -217,12 +226,16 @@ def parse_record(row: Any) -> dict[str, Any]:
 
 
 def _format_support(support: Support) -> dict[str, Any]:
-    spans = [{"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans]
+    spans = [
+        {"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans
+    ]
     return {"start": support.start, "end": support.end, "spans": spans}
 
 
 def _format_evidence(record: Any) -> list[dict[str, Any]]:
-    """Format the evidence by passage id. Passages that are not among the hits are written with their texts."""
+    """Format the evidence by passage id. Passages that are not among the hits are written with
+    their texts.
+    """
     retrieved = {hit.passage.id for hit in record.hits}
     return [
         {"number": item.number, "id": item.passage.id, "hint": item.hint}
@@ -246,7 +259,9 @@ def _read_number(value: float | None) -> float:
     return nan if value is None else value
 
 
-def _parse_reply(prompt: Mapping[str, Any], completion: Mapping[str, Any]) -> tuple[Prompt, Completion]:
+def _parse_reply(
+    prompt: Mapping[str, Any], completion: Mapping[str, Any]
+) -> tuple[Prompt, Completion]:
     """Parse a prompt with its reply. Raises ValueError for fields that they do not have."""
     try:
         messages = tuple(Message(*message) for message in prompt["messages"])
@@ -266,8 +281,8 @@ _DEEPEST = 50  # levels that are kept of data which contain themselves
 def make_plain(value: Any, depth: int = _DEEPEST) -> Any:
     """Convert any value to plain data. A number that is NaN, infinite or no float becomes None.
 
-    Arrays, numbers of numpy, mappings, sets and dataclasses become plain data, anything else becomes text. What lies
-    deeper than `depth` levels is left out.
+    Arrays, numbers of numpy, mappings, sets and dataclasses become plain data, anything else
+    becomes text. What lies deeper than `depth` levels is left out.
     """
     if isinstance(value, float):
         return value if isfinite(value) else None
@@ -279,14 +294,18 @@ def make_plain(value: Any, depth: int = _DEEPEST) -> Any:
         return "..."
     if isinstance(value, Mapping):
         items = value.items()
-        return {key if isinstance(key, str) else str(key): make_plain(item, depth - 1) for key, item in items}
+        return {
+            key if isinstance(key, str) else str(key): make_plain(item, depth - 1)
+            for key, item in items
+        }
     if isinstance(value, list | tuple):
         return [make_plain(item, depth - 1) for item in value]
     return make_plain(convert_object(value), depth - 1)
 
 
 def convert_object(value: Any) -> Any:
-    """Convert an object that JSON does not know: to a list, a dictionary or a number, or else to text.
+    """Convert an object that JSON does not know: to a list, a dictionary or a number, or else to
+    text.
 
     What it holds stays as it is.
     """
@@ -302,7 +321,9 @@ def convert_object(value: Any) -> Any:
 
 
 def describe_first_problem(error: ValidationError) -> str:
-    """Describe the first problem that pydantic found: "contexts.0.score: Input should be a valid number"."""
+    """Describe the first problem that pydantic found: "contexts.0.score: Input should be a valid
+    number".
+    """
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     return f"{place}: {first['msg']}" if place else str(first["msg"])

@@ -16,10 +16,14 @@ _NAME = re.compile(
     r"|(password|passwd|passphrase|authorization|credentials?|cookie)$",
     re.IGNORECASE,
 )
-_LOOSE_NAME = re.compile(r"(key|(?<!per_)token|secret|password|credentials?|authorization|cookie)$", re.IGNORECASE)
+_LOOSE_NAME = re.compile(
+    r"(key|(?<!per_)token|secret|password|credentials?|authorization|cookie)$", re.IGNORECASE
+)
 _QUERY_NAME = re.compile(r"^(key|sig)$|signature$", re.IGNORECASE)
 _VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
-_HOLDER = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)$", re.IGNORECASE)
+_HOLDER = re.compile(
+    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)$", re.IGNORECASE
+)
 
 # In these, a null byte stands for a reference such as ${oc.env:PASSWORD}.
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
@@ -41,17 +45,20 @@ _KEY = re.compile(
 
 
 def is_secret_name(name: str, *, loose: bool = False) -> bool:
-    """Whether a parameter, header or key of this name holds a secret: "api_key", "Authorization", "x-api-key".
+    """Whether a parameter, header or key of this name holds a secret: "api_key", "Authorization",
+    "x-api-key".
 
     Args:
         name: the name.
-        loose: whether any name that ends in key, token, secret, ... counts: for names that nobody has declared.
+        loose: whether any name that ends in key, token, secret, ... counts: for names that nobody
+            has declared.
     """
     return bool((_LOOSE_NAME if loose else _NAME).search(name))
 
 
 def describe_secret(text: str, held: Mapping[str, str] | None = None) -> str:
-    """What is secret in a text: "a password", "a key", "the value of OPENAI_API_KEY"; empty where nothing is.
+    """What is secret in a text: "a password", "a key", "the value of OPENAI_API_KEY"; empty where
+    nothing is.
 
     A reference such as ${oc.env:OPENAI_API_KEY} is none.
 
@@ -68,13 +75,17 @@ def describe_secret(text: str, held: Mapping[str, str] | None = None) -> str:
     if _PASSWORD.search(plain):
         return "a password"
     queried = _QUERY.findall(plain)
-    if _KEY.search(plain) or any(is_secret_name(name) or _QUERY_NAME.search(name) for name in queried):
+    if _KEY.search(plain) or any(
+        is_secret_name(name) or _QUERY_NAME.search(name) for name in queried
+    ):
         return "a key"
     return ""
 
 
 def list_held_secrets() -> dict[str, str]:
-    """The environment's variables that are named like a secret, with values that no word and no path can be."""
+    """The environment's variables that are named like a secret, with values that no word and no
+    path can be.
+    """
     return {
         name: value
         for name, value in os.environ.items()
@@ -87,11 +98,15 @@ def redact(message: str, *secrets: str | None, address: str | None = None) -> st
 
     Args:
         message: any text.
-        secrets: what to redact beside the environment's secrets: variables named like a secret, and passwords in
-            addresses.
+        secrets: what to redact beside the environment's secrets: variables named like a secret, and
+            passwords in addresses.
         address: one whose user, password and query are secrets too.
     """
-    values = [*_list_environment_secrets(), *filter(None, secrets), *(_find_secret_parts(address) if address else ())]
+    values = [
+        *_list_environment_secrets(),
+        *filter(None, secrets),
+        *(_find_secret_parts(address) if address else ()),
+    ]
     for secret in sorted(values, key=len, reverse=True):
         if len(secret) >= _MIN_LENGTH:
             message = message.replace(secret, MASK)
@@ -133,7 +148,9 @@ def _is_path(value: str) -> bool:
 
 
 def _find_secret_parts(address: str) -> list[str]:
-    """The parts of an address that may be secret, also decoded, and as a header of HTTP basic authentication."""
+    """The parts of an address that may be secret, also decoded, and as a header of HTTP basic
+    authentication.
+    """
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,6 @@
-"""What all stages share: the base class, and the mark on methods whose results the store keeps; and the models."""
+"""What all stages share: the base class, and the mark on methods whose results the store keeps; and
+the models.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
+from convrag.api.completions import Completion, Prompt
 from convrag.api.records import Report, TurnRecord
-from convrag.api.types import Completion, Prompt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,10 +23,10 @@ def remembered(*, each: str = "", array: str = "") -> Callable[[F], F]:
     """Mark a stage method: the store keeps its results, and the same call is not computed again.
 
     Args:
-        each: name of a parameter that is a list: each of its items is remembered under a key of its own. If empty, the
-            whole call has one key.
-        array: dtype of the numpy array that the method returns. If empty, the result is plain data or dataclasses, as
-            the return annotation says.
+        each: name of a parameter that is a list: each of its items is remembered under a key of its
+            own. If empty, the whole call has one key.
+        array: dtype of the numpy array that the method returns. If empty, the result is plain data
+            or dataclasses, as the return annotation says.
     """
 
     def mark(method: F) -> F:
@@ -52,19 +54,21 @@ class Stage(ABC):
     fingerprint: str = ""
     """A hash of all that bears on results; empty for a stage built by hand.
 
-    It covers the option, the parameters, the injected stages, `content_hash()`, `endpoints()`, the prompts, the
-    versions of the libraries, and the source of the class, of its base classes, and of the modules of convrag that they
-    use.
+    It covers the option, the parameters, the injected stages, `content_hash()`, `endpoints()`, the
+    prompts, the versions of the libraries, and the source of the class, of its base classes, and of
+    the modules of convrag that they use.
     """
 
     series: str = ""
     """The same hash without what is in files; empty for a stage built by hand.
 
-    A data set has the same one before and after its files change: an index of the new passages supersedes the old one.
+    A data set has the same one before and after its files change: an index of the new passages
+    supersedes the old one.
     """
 
     requires: ClassVar[Mapping[str, str]] = {}
-    """Optional modules that the stage needs -> what to install for them: `{"torch": "convrag[neural]"}`.
+    """Optional modules that the stage needs -> what to install for them: `{"torch":
+    "convrag[neural]"}`.
 
     convrag looks for them, without importing them, before it calls `check`.
     """
@@ -72,62 +76,76 @@ class Stage(ABC):
     libraries: ClassVar[Sequence[str]] = ()
     """Distributions, as pip names them, whose versions bear on results: `("scikit-learn",)`.
 
-    They are part of the fingerprint. So are the libraries of `requires`: they need not be repeated here.
+    They are part of the fingerprint. So are the libraries of `requires`: they need not be repeated
+    here.
     """
 
     env_vars: ClassVar[Sequence[str]] = ()
     """Environment variables that the class reads; task=doctor says which of them are set."""
 
     prompt_templates: Sequence[Wording] = ()
-    """The prompts of the stage, set in its constructor. They are part of its fingerprint, and a run keeps them."""
+    """The prompts of the stage, set in its constructor. They are part of its fingerprint, and a run
+    keeps them.
+    """
 
     @classmethod
     def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether the chosen settings use the stage of a parameter; by default, they use all.
 
-        A stage that is not used is neither built nor prepared, and the constructor is given None for it: a search by
-        words needs no embedder.
+        A stage that is not used is neither built nor prepared, and the constructor is given None
+        for it: a search by words needs no embedder.
 
         Args:
             name: of the parameter ("embedder").
-            parameters: the other parameters by name: all values, and those stages that stand before this one.
+            parameters: the other parameters by name: all values, and those stages that stand before
+                this one.
         """
         return True
 
     def check(self) -> Iterable[str]:
-        """Return a message, with what to do, for each missing key, file or server. Called before the first turn.
+        """Return a message, with what to do, for each missing key, file or server. Called before
+        the first turn.
 
-        `{place}` in a message becomes the stage's place in the configuration: "name a folder: {place}.path=..." is read
-        as "retriever.path=...".
+        `{place}` in a message becomes the stage's place in the configuration: "name a folder:
+        {place}.path=..." is read as "retriever.path=...".
         """
         return ()
 
     def prepare(self) -> None:
-        """Load models and build indexes, so that the first turn need not wait. Called once, after all checks."""
+        """Load models and build indexes, so that the first turn need not wait. Called once, after
+        all checks.
+        """
 
     def load_libraries(self) -> None:
-        """Import what the calls import, where that takes long; the calls must import it all the same.
+        """Import what the calls import, where that takes long; the calls must import it all the
+        same.
 
-        It is called before the first call whose result is not remembered, for one stage at a time: of threads that
-        import parts of one library at once, some get modules that are half imported.
+        It is called before the first call whose result is not remembered, for one stage at a time:
+        of threads that import parts of one library at once, some get modules that are half
+        imported.
         """
 
     def content_hash(self) -> str:
         """Return a hash of the files that the stage reads; it is part of the fingerprint.
 
-        If it is empty, each parameter that is a path counts with the contents of its file. Prompts count in any case.
+        If it is empty, each parameter that is a path counts with the contents of its file. Prompts
+        count in any case.
         """
         return ""
 
     def endpoints(self) -> Sequence[str]:
-        """Return the addresses of the servers that the results come from, without passwords and keys.
+        """Return the addresses of the servers that the results come from, without passwords and
+        keys.
 
-        They are part of the fingerprint. Parameters are so in any case: return those that come from the environment.
+        They are part of the fingerprint. Parameters are so in any case: return those that come from
+        the environment.
         """
         return ()
 
     def note(self) -> str:
-        """Return a sentence for the run's summary that readers of its scores should know; empty by default."""
+        """Return a sentence for the run's summary that readers of its scores should know; empty by
+        default.
+        """
         return ""
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
@@ -143,11 +161,15 @@ class LLM(Stage):
     """Answers prompts, as a language model does."""
 
     streams: bool = False
-    """Whether `complete` calls `convrag.store.streaming.current_listener()`, if any, with each piece of its reply."""
+    """Whether `complete` calls `convrag.concurrency.streaming.current_listener()`, if any, with
+    each piece of its reply.
+    """
 
     @property
     def tasks(self) -> Collection[str] | None:
-        """The tasks (see `Prompt`) that a rule-based stage can do; None if it can do any, as language models can."""
+        """The tasks (see `Prompt`) that a rule-based stage can do; None if it can do any, as
+        language models can.
+        """
         return None
 
     @abstractmethod
@@ -160,7 +182,9 @@ class LLM(Stage):
         """Count the tokens of a text, as this model's tokenizer does."""
 
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
-        """Return what determines the reply, as plain data without secrets: with the attempt, the key of the reply."""
+        """Return what determines the reply, as plain data without secrets: with the attempt, the
+        key of the reply.
+        """
         return {
             "llm": self.fingerprint,
             "task": prompt.task,
@@ -176,9 +200,11 @@ class Embedder(Stage):
     @abstractmethod
     @remembered(each="texts", array="float32")
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Embed n texts as (n, d) float32. Rows have unit length; a text without any known word gives a row of zeros.
+        """Embed n texts as (n, d) float32. Rows have unit length; a text without any known word
+        gives a row of zeros.
 
         Args:
             texts: short texts (utterances, sentences); n may be 0.
-            query: whether the texts are queries, for models that embed queries and passages differently.
+            query: whether the texts are queries, for models that embed queries and passages
+                differently.
         """

@@ -1,8 +1,9 @@
 """The kinds of stages: one abstract class for each, with one main method.
 
-A stage has the same name as a Hydra group, as a constructor's parameter and as a class: `rewriter=`, `rewriter:`,
-`Rewriter`. One stage object serves all conversations and is called from many threads. Guard what is not thread-safe
-with a lock, and keep what belongs to one conversation in `question.state(self)`.
+A stage has the same name as a Hydra group, as a constructor's parameter and as a class:
+`rewriter=`, `rewriter:`, `Rewriter`. One stage object serves all conversations and is called from
+many threads. Guard what is not thread-safe with a lock, and keep what belongs to one conversation
+in `question.state(self)`.
 """
 
 from __future__ import annotations
@@ -13,24 +14,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from convrag.api.answers import Answer
+from convrag.api.completions import Message
+from convrag.api.conversations import Conversation, MemoryView, Question
 from convrag.api.documents import CorpusPart, Document
+from convrag.api.evidence import Evidence
+from convrag.api.passages import Hit, Nugget, Passage, Selection
+from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.api.records import TurnRecord
 from convrag.api.stage import Embedder, Stage, remembered
-from convrag.api.types import (
-    Answer,
-    Conversation,
-    Evidence,
-    Hit,
-    MemoryView,
-    Message,
-    Nugget,
-    Passage,
-    Query,
-    Question,
-    Rewrite,
-    SearchStep,
-    Selection,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +35,9 @@ class Dataset(Stage):
 
     @abstractmethod
     def conversations(self) -> Iterator[Conversation]:
-        """Yield the conversations in a fixed order. Ids of conversations and turns are unique. Raises DataError."""
+        """Yield the conversations in a fixed order. Ids of conversations and turns are unique.
+        Raises DataError.
+        """
 
     def domains(self) -> Sequence[str]:
         """Return the names of the corpora; each conversation has one of them as its domain."""
@@ -54,29 +48,39 @@ class Dataset(Stage):
         return iter(())
 
     def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
-        """Yield the passages of a domain in parts, in the order of `corpus`; by default all in one, which has no key.
+        """Yield the passages of a domain in parts, in the order of `corpus`; by default all in one,
+        which has no key.
 
-        Override it where a change touches few passages: with a key for each part, the others are not read again.
+        Override it where a change touches few passages: with a key for each part, the others are
+        not read again.
         """
         yield CorpusPart("", lambda: self.corpus(domain))
 
     def corpus_fingerprint(self, domain: str) -> str:
-        """Return a hash of the domain's passages, under which indexes are kept. By default, read them all."""
+        """Return a hash of the domain's passages, under which indexes are kept. By default, read
+        them all.
+        """
         from hashlib import blake2b
 
         digest = blake2b(digest_size=16)
         for passage in self.corpus(domain):
-            metadata = sorted((repr(key), _describe_value(value)) for key, value in passage.metadata.items())
+            metadata = sorted(
+                (repr(key), _describe_value(value)) for key, value in passage.metadata.items()
+            )
             row = (passage.id, passage.title, passage.text, passage.url, metadata)
             digest.update(repr(row).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def document(self, domain: str, document_id: str) -> Document | None:
-        """Return the document that a passage was cut from (`metadata["document"]`); None where there is none."""
+        """Return the document that a passage was cut from (`metadata["document"]`); None where
+        there is none.
+        """
         return None
 
     def explain_missing_corpus(self, domain: str) -> str:
-        """Say why a domain has no passages and where to get them ("They are licensed: ..."). By default, nothing."""
+        """Say why a domain has no passages and where to get them ("They are licensed: ..."). By
+        default, nothing.
+        """
         return ""
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
@@ -84,7 +88,8 @@ class Dataset(Stage):
         return {}
 
     def rewrites(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the rewrites that were published: kind ("manual") -> turn id -> rewritten question. Raises DataError.
+        """Return the rewrites that were published: kind ("manual") -> turn id -> rewritten
+        question. Raises DataError.
 
         `rewriter=replay rewriter.kind=manual` takes them from here.
         """
@@ -96,10 +101,11 @@ class Chunker(Stage):
 
     @abstractmethod
     def chunk(self, document: Document) -> Sequence[Passage]:
-        """Cut a document into the passages to search, in the order of the text; none where it has no words.
+        """Cut a document into the passages to search, in the order of the text; none where it has
+        no words.
 
-        Each is a span of the document's text, made by `convrag.sdk.document_passages`. Passages may overlap. What it
-        raises ends the run.
+        Each is a span of the document's text, made by `convrag.sdk.data.document_passages`.
+        Passages may overlap. What it raises ends the run.
         """
 
 
@@ -108,12 +114,15 @@ class Memory(Stage):
 
     @abstractmethod
     def view(self, question: Question) -> MemoryView:
-        """Return the turns that stand in place of `question.history`. If it fails, the whole history is seen.
+        """Return the turns that stand in place of `question.history`. If it fails, the whole
+        history is seen.
 
-        The conversation itself keeps all its turns: the next question comes with the whole history again.
+        The conversation itself keeps all its turns: the next question comes with the whole history
+        again.
 
         Args:
-            question: the question of the turn, with the whole history as the setting `history` gives it.
+            question: the question of the turn, with the whole history as the setting `history`
+                gives it.
         """
 
 
@@ -122,11 +131,12 @@ class Rewriter(Stage):
 
     @abstractmethod
     def rewrite(self, question: Question) -> Rewrite:
-        """Rewrite a question with its history as one or more standalone queries; the first is the question.
+        """Rewrite a question with its history as one or more standalone queries; the first is the
+        question.
 
-        If it raises anything but RunStopped, or gives no query with a word, the question as it was asked is the query,
-        and the turn's record says why. A rewriter that falls back by itself returns
-        `Rewrite.of(question.text, fallback="why")`.
+        If it raises anything but RunStopped, or gives no query with a word, the question as it was
+        asked is the query, and the turn's record says why. A rewriter that falls back by itself
+        returns `Rewrite.of(question.text, fallback="why")`.
 
         Args:
             question: the question; `question.history` is what the memory lets it see, oldest first.
@@ -137,14 +147,17 @@ class Search(Stage):
     """Decides for what a turn searches: once, several times, each with what was found in view, or not at all."""
 
     several: bool = True
-    """Whether a turn may search other than once for what its rewriter says; where not, `plan` is not called."""
+    """Whether a turn may search other than once for what its rewriter says; where not, `plan` is
+    not called.
+    """
 
     @abstractmethod
     def plan(self, question: Question, steps: Sequence[SearchStep], seconds: float) -> SearchStep:
-        """Plan the next search; one without queries ends the searching. If it fails, what was planned so far counts.
+        """Plan the next search; one without queries ends the searching. If it fails, what was
+        planned so far counts.
 
-        Before the first search, `question.queries` is what the rewriter says; if planning that fails, it is searched
-        for.
+        Before the first search, `question.queries` is what the rewriter says; if planning that
+        fails, it is searched for.
 
         Args:
             question: the question of the turn; `question.standalone` is its rewrite.
@@ -153,7 +166,8 @@ class Search(Stage):
         """
 
     def join(self, question: Question, steps: Sequence[SearchStep], k: int) -> list[Hit]:
-        """Return at most k different passages of all steps, best first. By default, the best of each step in turn.
+        """Return at most k different passages of all steps, best first. By default, the best of
+        each step in turn.
 
         A single step keeps its scores; otherwise the score is 1 / rank.
 
@@ -164,7 +178,9 @@ class Search(Stage):
         """
         if len(steps) == 1:
             return list(steps[0].hits[:k])
-        ranked = [hit.passage for row in zip_longest(*(step.hits for step in steps)) for hit in row if hit]
+        ranked = [
+            hit.passage for row in zip_longest(*(step.hits for step in steps)) for hit in row if hit
+        ]
         distinct = {passage.id: passage for passage in reversed(ranked)}
         found = list(dict.fromkeys(passage.id for passage in ranked))[:k]
         return [Hit(distinct[id_], 1 / rank) for rank, id_ in enumerate(found, 1)]
@@ -174,16 +190,18 @@ class Retriever(Stage):
     """Finds passages for queries."""
 
     reads_conversation: bool = False
-    """Whether `retrieve_for` reads more of a turn than its queries; one that searches with others asks them so then."""
+    """Whether `retrieve_for` reads more of a turn than its queries; one that searches with others
+    asks them so then.
+    """
 
     @abstractmethod
     @remembered()
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         """Return at most k different passages for the weighted queries of one rewrite, best first.
 
-        All queries have the same turn and domain. Each retriever combines them in its own way: BM25 adds weighted
-        scores, a dense retriever adds weighted vectors, others fuse ranks. What it raises fails the turn: its record
-        has the error, and later turns go on.
+        All queries have the same turn and domain. Each retriever combines them in its own way: BM25
+        adds weighted scores, a dense retriever adds weighted vectors, others fuse ranks. What it
+        raises fails the turn: its record has the error, and later turns go on.
 
         Args:
             queries: with their weights; there may be none, which find nothing.
@@ -191,23 +209,28 @@ class Retriever(Stage):
         """
 
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
-        """Return passages as `retrieve` does, for the question of a turn. By default, for its queries alone.
+        """Return passages as `retrieve` does, for the question of a turn. By default, for its
+        queries alone.
 
-        Override it, and set `reads_conversation`, where the encoder of queries reads the whole conversation: make a
-        query of `retrieve`, which is remembered, of what it reads: `retriever=sparse retriever.query=conversation`
-        joins the question and the history as its model was trained, and calls `retrieve` with this text as the only
-        query.
+        Override it, and set `reads_conversation`, where the encoder of queries reads the whole
+        conversation: make a query of `retrieve`, which is remembered, of what it reads:
+        `retriever=sparse retriever.query=conversation` joins the question and the history as its
+        model was trained, and calls `retrieve` with this text as the only query.
         """
         return self.retrieve(queries, k)
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """Say how the queries were read, as plain data for the record: `read_as`, words that others stand for."""
+        """Say how the queries were read, as plain data for the record: `read_as`, words that others
+        stand for.
+        """
         return {}
 
     def index(self) -> Sequence[str]:
-        """Build the index for `task=index`, and return sentences that say what was done. By default, call `prepare`.
+        """Build the index for `task=index`, and return sentences that say what was done. By
+        default, call `prepare`.
 
-        Override it only if the index does not belong into `prepare`: it takes hours to build, or is on a server.
+        Override it only if the index does not belong into `prepare`: it takes hours to build, or is
+        on a server.
         """
         self.prepare()
         return ()
@@ -219,9 +242,11 @@ class Ranker(Stage):
     @abstractmethod
     @remembered(array="float64")
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score n texts for a query: (n,) scores, higher is better. Texts with equal scores keep their order.
+        """Score n texts for a query: (n,) scores, higher is better. Texts with equal scores keep
+        their order.
 
-        If a reranker raises, the passages keep the retriever's order, and the turn's record says why.
+        If a reranker raises, the passages keep the retriever's order, and the turn's record says
+        why.
 
         Args:
             query: the standalone question.
@@ -231,7 +256,8 @@ class Ranker(Stage):
     def score_for(self, question: Question, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score n texts as `score` does, for the question of a turn. By default, for its rewrite.
 
-        Override it to read the conversation: make the `query` of `score`, which is remembered, of what is read.
+        Override it to read the conversation: make the `query` of `score`, which is remembered, of
+        what is read.
         """
         return self.score(question.standalone, texts)
 
@@ -246,8 +272,8 @@ class Selector(Stage):
         Args:
             question: the question of the turn; `question.standalone` is its rewrite.
             hits: the first `top_k` passages of the ranking, best first.
-            n: how many the run wants, its `top_n` (at least 0). A selector that decides on the number takes it as a
-                hint.
+            n: how many the run wants, its `top_n` (at least 0). A selector that decides on the
+                number takes it as a hint.
         """
 
 
@@ -255,14 +281,17 @@ class Context(Stage):
     """Decides in which form the model sees the chosen passages."""
 
     @abstractmethod
-    def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
-        """Make the evidence, numbered for citation, of the chosen passages. What it raises fails the turn.
+    def assemble(
+        self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]
+    ) -> Evidence:
+        """Make the evidence, numbered for citation, of the chosen passages. What it raises fails
+        the turn.
 
         Args:
             question: the question to answer.
             hits: the chosen passages, best first.
-            messages: the earlier messages that will be sent along. A passage may be replaced by a hint only if its full
-                text stands in them.
+            messages: the earlier messages that will be sent along. A passage may be replaced by a
+                hint only if its full text stands in them.
         """
 
 
@@ -273,14 +302,17 @@ class Generator(Stage):
     """Whether the answer is a single reply of an LLM, so that it can be streamed piece by piece."""
 
     def messages(self, question: Question) -> Sequence[Message]:
-        """Return the earlier messages that `generate` will send along; they leave room for the full evidence."""
+        """Return the earlier messages that `generate` will send along; they leave room for the full
+        evidence.
+        """
         return ()
 
     def read(self, question: Question) -> Question:
-        """Return a question as the rewriter is to read it: its text with what it replies to, and the history.
+        """Return a question as the rewriter is to read it: its text with what it replies to, and
+        the history.
 
-        An empty text asks for nothing: no stage searches, and `generate` is given no evidence. What it raises fails the
-        turn.
+        An empty text asks for nothing: no stage searches, and `generate` is given no evidence. What
+        it raises fails the turn.
         """
         return question
 
@@ -288,8 +320,8 @@ class Generator(Stage):
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """Answer a question from its evidence. The answer cites passages of the evidence only.
 
-        What it raises (LLMError, where the model gives no reply) fails the turn: its record has the error, and later
-        turns go on.
+        What it raises (LLMError, where the model gives no reply) fails the turn: its record has the
+        error, and later turns go on.
 
         Args:
             question: the question; `question.standalone` is its rewrite.
@@ -303,7 +335,8 @@ class Detector(Stage):
     @abstractmethod
     @remembered()
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        """Return the nuggets, with offsets into `passage.text` and in its order; the list may be empty.
+        """Return the nuggets, with offsets into `passage.text` and in its order; the list may be
+        empty.
 
         What it raises reaches the stage that asked, as with the clusterer and the summarizer.
 
@@ -317,12 +350,15 @@ class Clusterer(Stage):
     """Groups texts by topic."""
 
     uses_embedder: ClassVar[bool] = True
-    """Whether `cluster` may ask the embedder for vectors; where it never does, none need be built for it."""
+    """Whether `cluster` may ask the embedder for vectors; where it never does, none need be built
+    for it.
+    """
 
     @abstractmethod
     @remembered(array="int64")
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """Return (n,) labels for n texts, counted from 0; no number is left out. The label -1 means an outlier.
+        """Return (n,) labels for n texts, counted from 0; no number is left out. The label -1 means
+        an outlier.
 
         Args:
             texts: n texts; n may be 0.
@@ -330,7 +366,8 @@ class Clusterer(Stage):
         """
 
     def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """Return label -> words that describe the topic of its texts, the most telling first. By default, no words.
+        """Return label -> words that describe the topic of its texts, the most telling first. By
+        default, no words.
 
         Args:
             texts: n texts.
@@ -357,40 +394,49 @@ class Metrics(Stage):
     """Measures the turns of a run. Several metrics can be chosen at once, each as `metrics.<name>`."""
 
     reads: ClassVar[Sequence[Literal["ranking", "answer"]]] = ("ranking", "answer")
-    """What it measures of a turn. Remarks about the other part do not concern a reader of its scores."""
+    """What it measures of a turn. Remarks about the other part do not concern a reader of its
+    scores.
+    """
 
     @abstractmethod
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Return turn id -> measure -> value. Leave out turns to which a measure does not apply.
 
-        A metric that also reports on the run as a whole returns a `Measurement` with the report. If it raises, the run
-        has no values of this metric, says why, and counts as partial.
+        A metric that also reports on the run as a whole returns a `Measurement` with the report. If
+        it raises, the run has no values of this metric, says why, and counts as partial.
 
         Args:
-            records: the records of the run, with the replies of language models; they can be iterated several times.
+            records: the records of the run, with the replies of language models; they can be
+                iterated several times.
         """
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the scores of a set of turns, given the mean of each measure over them. By default, these means.
+        """Return the scores of a set of turns, given the mean of each measure over them. By
+        default, these means.
 
-        Override it for scores that are no means over turns, such as F1 or corpus BLEU: `measure` gives the counts of
-        each turn, and this returns the ratio of their means. Called for all turns, for the turns of each domain, turn
-        position and label. A measure that no turn of the set has is absent from `means`.
+        Override it for scores that are no means over turns, such as F1 or corpus BLEU: `measure`
+        gives the counts of each turn, and this returns the ratio of their means. Called for all
+        turns, for the turns of each domain, turn position and label. A measure that no turn of the
+        set has is absent from `means`.
         """
         return means
 
     def list_measures(self) -> Sequence[str]:
-        """Return the names of all measures that it may give: first the one that stands for it in a leaderboard.
+        """Return the names of all measures that it may give: first the one that stands for it in a
+        leaderboard.
 
-        Nothing, the default, where they are not known beforehand; its first measure then stands for it. With the names,
-        a grid whose `sweep.metric` none of its metrics gives is refused before it runs.
+        Nothing, the default, where they are not known beforehand; its first measure then stands for
+        it. With the names, a grid whose `sweep.metric` none of its metrics gives is refused before
+        it runs.
         """
         return ()
 
     def explain_gap(self) -> str:
-        """Return why it can measure no turn of its data set ("the data set has no qrels"); by default, empty.
+        """Return why it can measure no turn of its data set ("the data set has no qrels"); by
+        default, empty.
 
-        Asked after a run in which it measured nothing, and before a grid whose `sweep.metric` is one of its measures.
+        Asked after a run in which it measured nothing, and before a grid whose `sweep.metric` is
+        one of its measures.
         """
         return ""
 
@@ -409,17 +455,21 @@ class Task(Stage):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Do the task with the composed configuration, writing files below `folder`.
 
-        A ConvragError that it raises is printed without a traceback, and ends the command with status 2.
+        A ConvragError that it raises is printed without a traceback, and ends the command with
+        status 2.
 
         Args:
             config: the whole configuration.
             folder: of this run of the command; it exists. If it stays empty, it is removed.
 
         Returns:
-            The exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed, say).
+            The exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed,
+            say).
         """
 
 
 def _describe_value(value: object) -> str:
-    """Describe a value of a passage's metadata in the same way in every process; sets have no order of their own."""
+    """Describe a value of a passage's metadata in the same way in every process; sets have no order
+    of their own.
+    """
     return repr(sorted(map(repr, value))) if isinstance(value, set | frozenset) else repr(value)

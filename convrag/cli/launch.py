@@ -1,4 +1,6 @@
-"""What a command asks of Hydra: a run, a grid, or a text (--help). The configuration is composed once, and checked."""
+"""What a command asks of Hydra: a run, a grid, or a text (--help). The configuration is composed
+once, and checked.
+"""
 
 import inspect
 import os
@@ -11,7 +13,9 @@ from string import Template
 from typing import Any
 
 import hydra
-from hydra._internal.callbacks import Callbacks  # a HydraContext needs it, and run_job a HydraContext
+from hydra._internal.callbacks import (
+    Callbacks,  # a HydraContext needs it, and run_job a HydraContext
+)
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
@@ -24,6 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.groups import GROUPS
 from convrag.api.secrets import MASK, redact
+from convrag.concurrency.locks import FOLDER_LOCK, hold_folder
 from convrag.config.choices import APPLICATION, is_sweep
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME
 from convrag.config.loader import VERSION_BASE, configure, list_own_places, list_places, make_loader
@@ -32,7 +37,6 @@ from convrag.config.secret_checks import refuse_secrets
 from convrag.config.settings import PRESETS, list_settings
 from convrag.config.variants import variants
 from convrag.registry import plugins
-from convrag.store.locks import FOLDER_LOCK, hold_folder
 from convrag.sweep.cells import register_folder_names
 
 _DESCRIPTIONS = {
@@ -72,17 +76,23 @@ def launch(command: Namespace, task: TaskFunction) -> None:
 
 
 def extend_hydra() -> None:
-    """Make the command, our resolvers and sweeper known to Hydra, which finds none in an editable install."""
+    """Make the command, our resolvers and sweeper known to Hydra, which finds none in an editable
+    install.
+    """
     JobRuntime().set("name", APPLICATION)
     register_folder_names()
-    known = Plugins.instance()  # where it finds the modules, it executes them anew: import what that leaves
+    known = (
+        Plugins.instance()
+    )  # where it finds the modules, it executes them anew: import what that leaves
     from hydra_plugins.convrag_sweeper import ConvragSweeper
 
     known.register(ConvragSweeper)
 
 
 def _compose(loader: ConfigLoader, command: Namespace) -> DictConfig:
-    """The configuration of a run, or of a grid: by the flag -m, or since a file says so (hydra.mode)."""
+    """The configuration of a run, or of a grid: by the flag -m, or since a file says so
+    (hydra.mode).
+    """
 
     def load(mode: RunMode, *more: str, checked: bool = True) -> DictConfig:
         overrides = [*command.overrides, *more]
@@ -109,7 +119,11 @@ def _run(config: DictConfig, context: HydraContext, task: TaskFunction) -> None:
     context.callbacks.on_run_start(config=config, config_name=name)
     with hold_folder(Path(str(config.hydra.run.dir))):
         ended = run_job(
-            hydra_context=context, task_function=task, config=config, job_dir_key="hydra.run.dir", job_subdir_key=None
+            hydra_context=context,
+            task_function=task,
+            config=config,
+            job_dir_key="hydra.run.dir",
+            job_subdir_key=None,
         )
     context.callbacks.on_run_end(config=config, config_name=name, job_return=ended)
     _ = ended.return_value  # raises what the job raised
@@ -118,8 +132,12 @@ def _run(config: DictConfig, context: HydraContext, task: TaskFunction) -> None:
 def _sweep(config: DictConfig, context: HydraContext, task: TaskFunction) -> None:
     name = config.hydra.job.config_name
     context.callbacks.on_multirun_start(config=config, config_name=name)
-    sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=task, config=config)
-    typed: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)  # a reference stays one
+    sweeper = Plugins.instance().instantiate_sweeper(
+        hydra_context=context, task_function=task, config=config
+    )
+    typed: Any = OmegaConf.to_container(
+        config.hydra.overrides.task, resolve=False
+    )  # a reference stays one
     sweeper.sweep(arguments=typed)
     context.callbacks.on_multirun_end(config=config, config_name=name)
 
@@ -129,7 +147,9 @@ def _make_help(config: DictConfig, *, resolve: bool) -> str:
     HydraConfig.instance().set_config(config)
     template = Template(str(config.hydra.help.template))
     chosen = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    return template.safe_substitute(OPTIONS=help_text(), CONFIG=OmegaConf.to_yaml(chosen, resolve=resolve))
+    return template.safe_substitute(
+        OPTIONS=help_text(), CONFIG=OmegaConf.to_yaml(chosen, resolve=resolve)
+    )
 
 
 def help_text() -> str:
@@ -142,7 +162,10 @@ def help_text() -> str:
             lines += heading
         elif options := registry.options(group):
             offered = {name: option.help for name, option in options.items()} | variants(group)
-            lines += [*heading, *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
+            lines += [
+                *heading,
+                *(f"    {name:<22} {text}" for name, text in sorted(offered.items())),
+            ]
     for group, what in PRESETS.items():
         lines += ["", f"  +{group}=...: {what}"]
         lines += [f"    {name:<22} {text}" for name, text in variants(group).items()]
@@ -168,7 +191,9 @@ class ConvragSearchPath(SearchPathPlugin):
 
 
 def _leave_to_hydra(command: Namespace, task: TaskFunction) -> None:
-    """Let Hydra show what only it knows (--cfg, --info), with asterisks for secrets that --resolve would show."""
+    """Let Hydra show what only it knows (--cfg, --info), with asterisks for secrets that --resolve
+    would show.
+    """
     ConfigStore.instance().repo.update(configure().repo)
     Plugins.instance().register(ConvragSearchPath)
     OmegaConf.register_new_resolver("oc.env", _read_redacted, replace=True)
@@ -183,7 +208,9 @@ def _read_redacted(name: str, default: str | None = None) -> str | None:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a folder with nothing in it but what Hydra put there before our part began, and what it was made in."""
+    """Remove a folder with nothing in it but what Hydra put there before our part began, and what
+    it was made in.
+    """
     here, folder = Path.cwd(), folder.resolve()
     if folder == here or not all(map(_was_there_before, folder.iterdir())):
         return
@@ -195,4 +222,6 @@ def remove_if_empty(folder: Path) -> None:
 
 
 def _was_there_before(entry: Path) -> bool:
-    return entry.name in (".hydra", FOLDER_LOCK) or (entry.suffix == ".log" and not entry.stat().st_size)
+    return entry.name in (".hydra", FOLDER_LOCK) or (
+        entry.suffix == ".log" and not entry.stat().st_size
+    )

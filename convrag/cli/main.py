@@ -32,7 +32,7 @@ from convrag.config.secret_checks import refuse_secrets_in_command
 from convrag.config.settings import read_metric_names
 from convrag.config.yaml_files import cite
 from convrag.registry import plugins
-from convrag.sdk.library_logs import own_logs
+from convrag.sdk.output.library_logs import own_logs
 from convrag.turn.defects import list_stage_packages
 from convrag.turn.logs import TerminalFormatter
 
@@ -44,15 +44,17 @@ log = logging.getLogger(__name__)
 def main() -> None:
     """Run the command and exit.
 
-    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted, 143 and 129 by
-    SIGTERM and SIGHUP; 1 for all else.
+    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when
+    interrupted, 143 and 129 by SIGTERM and SIGHUP; 1 for all else.
     """
     make_streams_printable()
     if "--version" in sys.argv[1:]:
         sys.stdout.write(f"convrag {__version__}\n")
         sys.exit(0)
     sys.argv[0] = "convrag"  # usage messages name it
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
+    os.environ["HYDRA_FULL_ERROR"] = (
+        "1"  # Hydra then raises, instead of printing and exiting with 1
+    )
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
     own_logs()
@@ -74,7 +76,9 @@ def main() -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT) and (message := describe_disk_error(error)):
             _say(message)
             sys.exit(EXIT_STATUS["failed"])
-        _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
+        _say(
+            f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=..."
+        )
         sys.exit(USAGE_ERROR)
     finally:
         finish()
@@ -86,15 +90,18 @@ def _run_hydra(jobs: Jobs) -> None:
     refuse_secrets_in_command(command.overrides)
     use_folder(command.config_dir, command.config_name)
     configure(find_plugin_files(command.overrides), for_help=command.help)
-    command.overrides = translate_overrides(command.overrides, plugins.load().registry, multirun=command.multirun)
+    command.overrides = translate_overrides(
+        command.overrides, plugins.load().registry, multirun=command.multirun
+    )
     launch(command, jobs.run)
 
 
 class Jobs:
-    """What Hydra runs: the one job of a plain command, or each one that a sweeper makes, in whatever process.
+    """What Hydra runs: the one job of a plain command, or each one that a sweeper makes, in
+    whatever process.
 
-    `status` is the exit status of a plain command, and of other sweepers than ours where their jobs run in this
-    process. Hydra hands nothing back from a job but to sweepers.
+    `status` is the exit status of a plain command, and of other sweepers than ours where their jobs
+    run in this process. Hydra hands nothing back from a job but to sweepers.
     """
 
     def __init__(self) -> None:
@@ -107,14 +114,18 @@ class Jobs:
             The value of `sweep.metric`, for sweepers; NaN where the run has none.
 
         Raises:
-            Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
+            Exception: the job failed, and belongs to another sweeper than ours: what follows is for
+                that to decide.
         """
         from convrag.sweep.sweep_file import find_sweep_id, read_metric  # --help needs none
 
         make_streams_printable()  # for a process of a launcher's
         own_logs()
         chosen = HydraConfig.get()
-        folder, metrics = Path(chosen.runtime.output_dir), read_metric_names(OmegaConf.select(config, "sweep.metric"))
+        folder, metrics = (
+            Path(chosen.runtime.output_dir),
+            read_metric_names(OmegaConf.select(config, "sweep.metric")),
+        )
         note_kept(str(OmegaConf.select(config, "store.path")))
 
         def execute() -> int:
@@ -122,7 +133,9 @@ class Jobs:
 
             check_config(config, Command.read())
             for package in plugins.load().list_packages():
-                logging.getLogger(package).setLevel(logging.INFO)  # the run's log has what they tell, as what we do
+                logging.getLogger(package).setLevel(
+                    logging.INFO
+                )  # the run's log has what they tell, as what we do
             return int(Wiring(config).get("task").execute(config, folder))
 
         if chosen.mode is not RunMode.MULTIRUN:
@@ -152,38 +165,59 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
             log.error(message, exc_info=True)  # the traceback is for the log alone
             return EXIT_STATUS["failed"]
         what = f"{type(error).__name__}: {error} ({locate_error(error, list_stage_packages())})"
-        log.critical("this should not have happened: %s; the log is %s", what, folder / "convrag.log", exc_info=True)
+        log.critical(
+            "this should not have happened: %s; the log is %s",
+            what,
+            folder / "convrag.log",
+            exc_info=True,
+        )
         return 1
     remove_if_empty(folder)
     return status
 
 
-def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> tuple[int, float]:
-    """The exit status, 0 or a partial run's, and the value. A run that was stopped has failed for a sweeper."""
+def _run_for_sweeper(
+    folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]
+) -> tuple[int, float]:
+    """The exit status, 0 or a partial run's, and the value. A run that was stopped has failed for a
+    sweeper.
+    """
     from convrag.sweep.cells import CellsFailed
     from convrag.sweep.sweep_file import METRICS_FILE, read_json, read_metric
 
     try:
         status = execute()
     except ConvragError as error:
-        raise ConvragError(str(error)) from error  # not every subclass can be sent from one process to another
+        raise ConvragError(
+            str(error)
+        ) from error  # not every subclass can be sent from one process to another
     if status == EXIT_STATUS["partial"] and not read_json(folder / METRICS_FILE).get("stopped"):
         log.warning("the sweeper gets the value of a partial run: see %s", folder / "summary.md")
     elif status:
         raise CellsFailed(f"a run ended with status {status}: {folder}")
     if isnan(value := read_metric(folder, metrics)):
-        log.warning("%s was not measured: the sweeper gets no value of %s", ", ".join(metrics[:1]) or "nothing", folder)
+        log.warning(
+            "%s was not measured: the sweeper gets no value of %s",
+            ", ".join(metrics[:1]) or "nothing",
+            folder,
+        )
     return status, value
 
 
 def _message(error: Exception) -> str:
     overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
-    known = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry, overrides)
+    known = (
+        error
+        if isinstance(error, ConvragError)
+        else explain(error, plugins.load().registry, overrides)
+    )
     return str(cite(known, Command.of(overrides)))
 
 
 def _say_error(error: Exception) -> None:
-    """Say what is wrong; a plugin's mistake only where it was not said as a warning when the plugins were loaded."""
+    """Say what is wrong; a plugin's mistake only where it was not said as a warning when the
+    plugins were loaded.
+    """
     message = _message(error)
     if not plugins.was_said(message):
         _say(message)
@@ -193,13 +227,22 @@ def _say(message: str) -> None:
     sys.stderr.write(f"convrag: {redact(message)}\n")
 
 
-_FLAGS = ["-h --help", "-r --run", "-m --multirun", "-sc --shell-completion", "--hydra-help", "--resolve", "--version"]
+_FLAGS = [
+    "-h --help",
+    "-r --run",
+    "-m --multirun",
+    "-sc --shell-completion",
+    "--hydra-help",
+    "--resolve",
+    "--version",
+]
 _WITH_VALUE = ["-cd --config-dir", "-cn --config-name", "-cp --config-path", "-p --package"]
 _INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 
 
 def read_arguments(arguments: Sequence[str]) -> Namespace:
-    """The flags of a command, each as an attribute, and its `overrides`, with values quoted where need be.
+    """The flags of a command, each as an attribute, and its `overrides`, with values quoted where
+    need be.
 
     Raises:
         ConfigError: a flag is unknown or lacks its value.
@@ -210,7 +253,11 @@ def read_arguments(arguments: Sequence[str]) -> Namespace:
     except ArgumentError as error:
         raise ConfigError(str(error).removeprefix("argument ")) from error
     if unknown := [argument for argument in rest if argument.startswith("-")]:
-        flags = [f"--{each.replace('_', '-')}" for each in vars(parser.parse_args([])) if each != "overrides"]
+        flags = [
+            f"--{each.replace('_', '-')}"
+            for each in vars(parser.parse_args([]))
+            if each != "overrides"
+        ]
         raise UnknownName("flag", unknown[0], flags, ["An override has no dashes: rewriter=mmr."])
     given = {*known.overrides, *rest}
     known.overrides = [quote_value(argument) for argument in arguments if argument in given]

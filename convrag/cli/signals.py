@@ -1,9 +1,11 @@
 """How a signal ends the command: within two seconds, whatever a server or a library does.
 
-Ctrl-C raises KeyboardInterrupt in the main thread, and SIGTERM and SIGHUP raise `Terminated`: blocks end as after an
-error, and the calls of other threads are cancelled (see `convrag.store.cancellation`). Python raises nothing while the
-main thread is in C code, say in the fit of a model, and what ends a block may hang, too. So a second thread watches:
-it ends the process where the main thread does not. Only the command does so, no program that uses convrag as a library.
+Ctrl-C raises KeyboardInterrupt in the main thread, and SIGTERM and SIGHUP raise `Terminated`:
+blocks end as after an error, and the calls of other threads are cancelled (see
+`convrag.concurrency.cancellation`). Python raises nothing while the main thread is in C code, say
+in the fit of a model, and what ends a block may hang, too. So a second thread watches: it ends the
+process where the main thread does not. Only the command does so, no program that uses convrag as a
+library.
 """
 
 import atexit
@@ -18,10 +20,11 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from convrag.store.cancellation import clean_up_abandoned
+from convrag.concurrency.cancellation import clean_up_abandoned
 
 REACTION_SECONDS = 1.0
-"""From the signal until the main thread must have noticed it; else the process is ended without it."""
+"""From the signal until the main thread must have noticed it; else the process is ended without it.
+"""
 
 CLOSING_SECONDS = 3.0
 """From the signal until the main thread must have ended all its blocks."""
@@ -30,7 +33,9 @@ CLEANUP_SECONDS = 1.0
 """What is closed without the main thread has so long."""
 
 SECOND_SIGNAL_SECONDS = 0.3
-"""Signals that come closer together are one: a terminal and a wrapper such as make both send Ctrl-C."""
+"""Signals that come closer together are one: a terminal and a wrapper such as make both send
+Ctrl-C.
+"""
 
 _HANGUP = getattr(signal, "SIGHUP", -1)  # Windows has none, and SIGBREAK in its place
 _INTERRUPTS = {signal.SIGINT, getattr(signal, "SIGBREAK", signal.SIGINT)}
@@ -39,7 +44,9 @@ _RESUMED = 0
 
 
 class Terminated(SystemExit):
-    """The process was sent SIGTERM or SIGHUP. It ends with 128 and the number of the signal, as shells have it."""
+    """The process was sent SIGTERM or SIGHUP. It ends with 128 and the number of the signal, as
+    shells have it.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -59,10 +66,11 @@ _state = _State()
 
 
 def watch_signals() -> None:
-    """Handle the signals of this process, which must be the command's, from now on. Only the main thread can.
+    """Handle the signals of this process, which must be the command's, from now on. Only the main
+    thread can.
 
-    SIGHUP stays ignored under nohup. SIGINT is heard also where a script has started the command with `&`, though a
-    shell tells such a process to ignore it.
+    SIGHUP stays ignored under nohup. SIGINT is heard also where a script has started the command
+    with `&`, though a shell tells such a process to ignore it.
     """
     reader, _state.writer = socket.socketpair()
     _state.writer.setblocking(False)
@@ -81,7 +89,9 @@ def note_kept(place: str) -> None:
 
 
 def finish() -> None:
-    """The command has done its work, and Python shuts down: from now on a signal ends the process at once."""
+    """The command has done its work, and Python shuts down: from now on a signal ends the process
+    at once.
+    """
     _state.finished = True
 
 
@@ -96,7 +106,9 @@ def leave(number: int) -> NoReturn:
     ending = "interrupted" if number in _INTERRUPTS else f"stopped by {signal.Signals(number).name}"
     place = f" in {_state.kept}" if _state.kept else ""
     with suppress(Exception):
-        sys.stderr.write(f"convrag: {ending}. What was computed is kept{place}: the same command goes on from there.\n")
+        sys.stderr.write(
+            f"convrag: {ending}. What was computed is kept{place}: the same command goes on from there.\n"
+        )
     clean_up_abandoned()
     atexit._run_exitfuncs()  # logging's and the libraries', but not the one that waits for threads
     for stream in (sys.stdout, sys.stderr):
@@ -106,7 +118,9 @@ def leave(number: int) -> NoReturn:
 
 
 def resume() -> None:
-    """Go on after KeyboardInterrupt, as a chat does that gives the prompt again; without effect in a library."""
+    """Go on after KeyboardInterrupt, as a chat does that gives the prompt again; without effect in
+    a library.
+    """
     _state.raised = 0
     if _state.writer:
         _state.writer.send(bytes([_RESUMED]))
@@ -114,7 +128,8 @@ def resume() -> None:
 
 @contextmanager
 def keep_watching() -> Iterator[None]:
-    """Watch on after the block, in which an event loop may take over the signals, as a prompt's does.
+    """Watch on after the block, in which an event loop may take over the signals, as a prompt's
+    does.
 
     Without effect in a library.
     """
@@ -139,16 +154,23 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 def _forget() -> None:
-    """In a forked child signals do what they do by default: what it gets is not for its parent to hear of."""
+    """In a forked child signals do what they do by default: what it gets is not for its parent to
+    hear of.
+    """
     with suppress(ValueError):
         signal.set_wakeup_fd(-1)
         for number in _NUMBERS:
             if signal.getsignal(number) is _handle:
-                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+                signal.signal(
+                    number,
+                    signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL,
+                )
 
 
 def _watch(reader: socket.socket) -> None:
-    """Read the numbers of signals, which the system's part of Python writes whatever the main thread does."""
+    """Read the numbers of signals, which the system's part of Python writes whatever the main
+    thread does.
+    """
     first, since = 0, 0.0
     while True:
         left = since + (CLOSING_SECONDS if _state.raised else REACTION_SECONDS) - time.monotonic()

@@ -1,4 +1,6 @@
-"""Overrides as users type them become Hydra's: `rewriter.clusterer=lsa` is `clusterer@rewriter.clusterer=lsa`."""
+"""Overrides as users type them become Hydra's: `rewriter.clusterer=lsa` is
+`clusterer@rewriter.clusterer=lsa`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _NAMES = re.compile(r"(?!null$)[A-Za-z_][\w-]*(\s*,\s*[A-Za-z_][\w-]*)*")
 
 
 class Override(NamedTuple):
-    """One override, taken apart: "+", "clusterer@rewriter.clusterer", "lsa"; `value` is None where there is no "="."""
+    """One override, taken apart: "+", "clusterer@rewriter.clusterer", "lsa"; `value` is None where
+    there is no "=".
+    """
 
     sign: str
     key: str
@@ -36,7 +40,8 @@ class Override(NamedTuple):
 
 
 def quote_value(override: str) -> str:
-    """Put what of an override's value Hydra could not read into quotation marks; a second time changes nothing.
+    """Put what of an override's value Hydra could not read into quotation marks; a second time
+    changes nothing.
 
         dataset.path=~/Übungen             -> dataset.path='~/Übungen'
         dataset.path=[~/wiki, notes.txt]   -> dataset.path=['~/wiki', notes.txt]
@@ -49,15 +54,21 @@ def quote_value(override: str) -> str:
     sign = {"sweep.baseline": "=", "sweep.metric": ","}.get(key)
     if sign and sign in value and value[0] not in "'\"[":
         return f"{key}='{value}'"
-    return override if _STRUCTURED.search(value) else f"{key}{equals}{_ITEM.sub(_quote_item, value)}"
+    return (
+        override if _STRUCTURED.search(value) else f"{key}{equals}{_ITEM.sub(_quote_item, value)}"
+    )
 
 
 def _quote_item(found: re.Match[str]) -> str:
-    """Quote an item of a value if it has a sign that Hydra cannot read without: a letter that is not of ASCII, or ~."""
+    """Quote an item of a value if it has a sign that Hydra cannot read without: a letter that is
+    not of ASCII, or ~.
+    """
     return f"'{found[0]}'" if "~" in found[0] or not found[0].isascii() else found[0]
 
 
-def translate_overrides(overrides: Iterable[str], registry: Registry, *, multirun: bool = False) -> list[str]:
+def translate_overrides(
+    overrides: Iterable[str], registry: Registry, *, multirun: bool = False
+) -> list[str]:
     """Overrides as users write them -> as Hydra reads them.
 
         rewriter.clusterer=lsa               -> clusterer@rewriter.clusterer=lsa
@@ -65,8 +76,9 @@ def translate_overrides(overrides: Iterable[str], registry: Registry, *, multiru
         llm.extra.api_version=1              -> ++llm.extra.api_version=1
         dataset.columns={id: key}            -> ++dataset.columns={id: key}
 
-    With `multirun`, a value of a stage that is swept over becomes a sweep of one: Hydra composes once with the default
-    stage, which may have no such parameter (`rewriter=mmr,dhrag rewriter.embedder=minilm`).
+    With `multirun`, a value of a stage that is swept over becomes a sweep of one: Hydra composes
+    once with the default stage, which may have no such parameter (`rewriter=mmr,dhrag
+    rewriter.embedder=minilm`).
 
     Args:
         overrides: of a command line or of a grid; others than overrides stay as they are.
@@ -86,7 +98,12 @@ def _translate(argument: str, registry: Registry) -> str:
     if group and not inner:
         if override.sign != "~" and (at or _names_options(override.value)):
             return str(Override("", override.key if at else f"{group}@{place}", override.value))
-    elif inner and not at and not override.sign and (len(inner) > 1 or override.value.startswith("{")):
+    elif (
+        inner
+        and not at
+        and not override.sign
+        and (len(inner) > 1 or override.value.startswith("{"))
+    ):
         return f"++{argument}"
     return argument
 
@@ -99,7 +116,9 @@ def _parse(argument: str) -> Override | None:
 
 
 def stage_at(place: str, registry: Registry) -> str:
-    """The group of the stage that is injected at a place ("rewriter.clusterer"); empty where there is none."""
+    """The group of the stage that is injected at a place ("rewriter.clusterer"); empty where there
+    is none.
+    """
     group, inner = _follow(place, registry)
     return "" if inner else group
 
@@ -108,8 +127,9 @@ def _follow(place: str, registry: Registry) -> tuple[str, list[str]]:
     """Follow a place from stage to stage: "rewriter.clusterer.n" -> ("clusterer", ["n"]).
 
     Returns:
-        The group of the last injected stage (of the first one, where a value stands there), and the names behind it.
-        Both are empty for a place that begins with no group, and for a group itself.
+        The group of the last injected stage (of the first one, where a value stands there), and the
+        names behind it. Both are empty for a place that begins with no group, and for a group
+        itself.
     """
     group, *path = place.split(".")
     if group not in GROUPS:
@@ -123,7 +143,9 @@ def _follow(place: str, registry: Registry) -> tuple[str, list[str]]:
 
 
 def _names_options(value: str) -> bool:
-    """Whether a value chooses options: a name, or a sweep over names. A dictionary or `null` does not."""
+    """Whether a value chooses options: a name, or a sweep over names. A dictionary or `null` does
+    not.
+    """
     return bool(_NAMES.fullmatch(value.removeprefix("choice(").removesuffix(")").strip()))
 
 
@@ -131,7 +153,9 @@ def _sweep_of_one(overrides: Sequence[str]) -> list[str]:
     parsed = [_parse(override) for override in overrides]
     swept = {each.key for each in parsed if each and each.value and is_sweep(each.value)}
     return [
-        str(each._replace(value=f"choice({each.value})")) if each and _belongs_to(each, swept) else override
+        str(each._replace(value=f"choice({each.value})"))
+        if each and _belongs_to(each, swept)
+        else override
         for each, override in zip(parsed, overrides, strict=True)
     ]
 
@@ -146,7 +170,9 @@ def _belongs_to(override: Override, swept: set[str]) -> bool:
 
 
 def is_sweep(value: str) -> bool:
-    """Whether Hydra reads several values in one: `a,b`, `choice(...)`, `range(...)`, `interval(...)`, `glob(...)`."""
+    """Whether Hydra reads several values in one: `a,b`, `choice(...)`, `range(...)`,
+    `interval(...)`, `glob(...)`.
+    """
     if re.match(r"(choice|range|interval|glob|shuffle|sort|tag)\(", value):
         return True
     bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", value)
@@ -156,7 +182,9 @@ def is_sweep(value: str) -> bool:
 
 
 def read_running() -> Any:
-    """Hydra's part of the configuration of the command that is being carried out; None in another application."""
+    """Hydra's part of the configuration of the command that is being carried out; None in another
+    application.
+    """
     from hydra.core.hydra_config import HydraConfig  # tab completion does without
     from hydra.core.utils import JobRuntime
 
@@ -170,7 +198,8 @@ class Command:
 
     Args:
         overrides: as Hydra reads them: "rewriter=mmr", "clusterer@rewriter.clusterer=lsa".
-        chosen: group, or group@place, -> the name that was chosen, which may be a variant's ("llm" -> "claude").
+        chosen: group, or group@place, -> the name that was chosen, which may be a variant's ("llm"
+            -> "claude").
         in_grid: whether it is one cell of many.
     """
 
@@ -184,17 +213,24 @@ class Command:
         hydra = read_running()
         if hydra is None:
             return cls()
-        return cls([*hydra.overrides.task], {**hydra.runtime.choices}, hydra.mode.name == "MULTIRUN")
+        return cls(
+            [*hydra.overrides.task], {**hydra.runtime.choices}, hydra.mode.name == "MULTIRUN"
+        )
 
     @classmethod
     def of(cls, overrides: Sequence[str]) -> Command:
         """The command with these overrides, before it is composed: names are what they say."""
         pairs = [override.lstrip("+").partition("=") for override in overrides]
-        return cls(overrides, {key: name for key, _, name in pairs if name.replace("-", "_").isidentifier()})
+        return cls(
+            overrides,
+            {key: name for key, _, name in pairs if name.replace("-", "_").isidentifier()},
+        )
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """Place ("llm", "rewriter.clusterer") -> the name of the option or the variant that was chosen there."""
+        """Place ("llm", "rewriter.clusterer") -> the name of the option or the variant that was
+        chosen there.
+        """
         places = {key.partition("@")[2] or key: name for key, name in self.chosen.items()}
         return {place: name for place, name in places.items() if isinstance(name, str) and name}
 

@@ -1,4 +1,6 @@
-"""The bridge to Hydra: registered options become config groups, and overrides become a configuration."""
+"""The bridge to Hydra: registered options become config groups, and overrides become a
+configuration.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -22,7 +24,8 @@ CONFIG_NAME = "config"
 
 
 def use_folder(folder: str | None, config_name: str | None) -> None:
-    """Look for configurations in a folder (--config-dir), and start from one of them (--config-name), if given.
+    """Look for configurations in a folder (--config-dir), and start from one of them
+    (--config-name), if given.
 
     Raises ConfigError where there is no such folder.
     """
@@ -35,10 +38,13 @@ def use_folder(folder: str | None, config_name: str | None) -> None:
 def find_plugin_files(overrides: Iterable[str]) -> list[Path]:
     """The plugin files that a command names, which are loaded before Hydra composes.
 
-    Those of the file of --config-name are relative to it, those of overrides (`plugins=[my_plugin.py]`) to the current
-    folder. Raises ConfigError for what is no list.
+    Those of the file of --config-name are relative to it, those of overrides
+    (`plugins=[my_plugin.py]`) to the current folder. Raises ConfigError for what is no list.
     """
-    file = user_folder.path and user_folder.path / f"{user_folder.config_name.removesuffix('.yaml')}.yaml"
+    file = (
+        user_folder.path
+        and user_folder.path / f"{user_folder.config_name.removesuffix('.yaml')}.yaml"
+    )
     found: list[tuple[Path, Any, str]] = []
     if file and user_folder.config_name and file.is_file():
         found += [(file.parent, OmegaConf.select(read_yaml(file), "plugins"), f"{file}: ")]
@@ -48,13 +54,18 @@ def find_plugin_files(overrides: Iterable[str]) -> list[Path]:
             names = [name.strip().strip("'\"") for name in value.strip("[]").split(",")]
             found += [(Path(), [*filter(None, names)] if value.startswith("[") else value, "")]
     for _, names, where in found:
-        if not isinstance(names, list | ListConfig | None) or not all(isinstance(name, str) for name in names or ()):
-            raise ConfigError(f"{where}plugins={names}: this is a list of Python files, as in plugins=[my_plugin.py]")
+        if not isinstance(names, list | ListConfig | None) or not all(
+            isinstance(name, str) for name in names or ()
+        ):
+            raise ConfigError(
+                f"{where}plugins={names}: this is a list of Python files, as in plugins=[my_plugin.py]"
+            )
     return [(folder / name).absolute() for folder, names, _ in found for name in names or ()]
 
 
 def compose(*overrides: str) -> DictConfig:
-    """The configuration that the command would run with these overrides ("rewriter=dhrag", "top_k=20").
+    """The configuration that the command would run with these overrides ("rewriter=dhrag",
+    "top_k=20").
 
     Raises ConfigError for what cannot be chosen or set. Callable from any thread.
     """
@@ -67,20 +78,27 @@ def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
 
 
 def compose_with(*overrides: str) -> tuple[DictConfig, Command]:
-    """The configuration of the command that is being carried out, with more overrides; the later of two wins.
+    """The configuration of the command that is being carried out, with more overrides; the later of
+    two wins.
 
-    Files are looked for where that command looks for them (--config-dir, --config-name). Outside of a command, the same
-    as `compose_command`, which raises what this does.
+    Files are looked for where that command looks for them (--config-dir, --config-name). Outside of
+    a command, the same as `compose_command`, which raises what this does.
     """
     hydra = read_running()
     if hydra is None:
         return compose_command(*overrides)
-    places = [(each.provider, f"{each.schema}://{each.path}") for each in hydra.runtime.config_sources]
-    return _compose(_prepare([*hydra.overrides.task, *overrides]), hydra.job.config_name or CONFIG_NAME, places)
+    places = [
+        (each.provider, f"{each.schema}://{each.path}") for each in hydra.runtime.config_sources
+    ]
+    return _compose(
+        _prepare([*hydra.overrides.task, *overrides]), hydra.job.config_name or CONFIG_NAME, places
+    )
 
 
 def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
-    """Load the plugin files that overrides name, and return the overrides as Hydra reads them. Raises ConfigError."""
+    """Load the plugin files that overrides name, and return the overrides as Hydra reads them.
+    Raises ConfigError.
+    """
     refuse_secrets_in_command(overrides)
     overrides = [quote_value(override) for override in overrides]
     configure(find_plugin_files(overrides))
@@ -89,7 +107,9 @@ def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
     return translated
 
 
-def _compose(overrides: tuple[str, ...], name: str, places: Sequence[tuple[str, str]]) -> tuple[DictConfig, Command]:
+def _compose(
+    overrides: tuple[str, ...], name: str, places: Sequence[tuple[str, str]]
+) -> tuple[DictConfig, Command]:
     """Compose from the configurations at these places; by default, at ours."""
     with explained(plugins.load().registry, overrides):
         loader = make_loader(places)
@@ -103,7 +123,8 @@ def _compose(overrides: tuple[str, ...], name: str, places: Sequence[tuple[str, 
 
 
 def check_config(config: DictConfig, command: Command) -> None:
-    """Check what Hydra has composed: keys that nothing reads, and names that two distributions claim.
+    """Check what Hydra has composed: keys that nothing reads, and names that two distributions
+    claim.
 
     Args:
         config: composed, with or without Hydra's own part.
@@ -124,4 +145,6 @@ def check_config(config: DictConfig, command: Command) -> None:
 
 def settings_of(config: DictConfig) -> Settings:
     """The checked top-level settings of a configuration. Raises ConfigError."""
-    return Settings(**{each.name: config[each.name] for each in fields(Settings) if each.name in config})
+    return Settings(
+        **{each.name: config[each.name] for each in fields(Settings) if each.name in config}
+    )

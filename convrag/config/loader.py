@@ -1,7 +1,8 @@
 """Hydra's loader on a store of our own: options are nodes of it, made when they are chosen.
 
-An application of Hydra may use convrag as a library. So none of Hydra's singletons is changed: its store, its search
-path and its GlobalHydra are the application's, and neither side sees the configurations of the other.
+An application of Hydra may use convrag as a library. So none of Hydra's singletons is changed: its
+store, its search path and its GlobalHydra are the application's, and neither side sees the
+configurations of the other.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from hydra import version
-from hydra._internal.config_loader_impl import ConfigLoaderImpl  # the public one is of the process, as is its store
+from hydra._internal.config_loader_impl import (
+    ConfigLoaderImpl,  # the public one is of the process, as is its store
+)
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathElement
 from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.plugins import Plugins as HydraPlugins
@@ -36,7 +39,8 @@ _configuring = threading.RLock()
 
 
 class LazyNode(ConfigNode):
-    """A configuration that is made at its first use: making all of them takes longer than Hydra does.
+    """A configuration that is made at its first use: making all of them takes longer than Hydra
+    does.
 
     Args:
         group: where it is offered.
@@ -47,9 +51,19 @@ class LazyNode(ConfigNode):
     """
 
     def __init__(
-        self, group: str, name: str, package: str | None, provider: str, make: Callable[[], DictConfig]
+        self,
+        group: str,
+        name: str,
+        package: str | None,
+        provider: str,
+        make: Callable[[], DictConfig],
     ) -> None:
-        self.name, self.group, self.package, self.provider = f"{name}.yaml", group, package, provider
+        self.name, self.group, self.package, self.provider = (
+            f"{name}.yaml",
+            group,
+            package,
+            provider,
+        )
         self._make = make
 
     @cached_property
@@ -66,9 +80,11 @@ class LazyNode(ConfigNode):
 
 
 class OwnStore(ConfigStore):
-    """A store beside Hydra's own, which it shares Hydra's part with. It is not copied where Hydra would do so.
+    """A store beside Hydra's own, which it shares Hydra's part with. It is not copied where Hydra
+    would do so.
 
-    Hydra copies the store for each list of defaults: seconds at eighty options. Nothing writes to the copies.
+    Hydra copies the store for each list of defaults: seconds at eighty options. Nothing writes to
+    the copies.
     """
 
     @classmethod
@@ -76,7 +92,11 @@ class OwnStore(ConfigStore):
         """Make a store; the constructor would give the one of the process."""
         store = cls.__new__(cls)
         HydraPlugins.instance()  # those bring nodes of Hydra's part
-        store.repo = {name: nodes for name, nodes in ConfigStore.instance().repo.items() if name in _HYDRAS_OWN}
+        store.repo = {
+            name: nodes
+            for name, nodes in ConfigStore.instance().repo.items()
+            if name in _HYDRAS_OWN
+        }
         return store
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OwnStore:
@@ -87,7 +107,9 @@ _HYDRAS_OWN = ("hydra", "_dummy_empty_config_.yaml")
 
 
 class OwnSearchPath(ConfigSearchPath):
-    """Where configurations are looked for, in this order: pairs of who says so and "pkg://..." or "file://..."."""
+    """Where configurations are looked for, in this order: pairs of who says so and "pkg://..." or
+    "file://...".
+    """
 
     def __init__(self, places: Iterable[tuple[str, str]]) -> None:
         self._places = [SearchPathElement(*place) for place in places]
@@ -119,7 +141,9 @@ class OwnLoader(ConfigLoaderImpl):
         self.take_store(self.repository)
 
     def _parse_overrides_and_create_caching_repo(self, *arguments: Any) -> Any:
-        """Called by Hydra, which makes new sources for hydra.searchpath; 1.4 gives more arguments than 1.3."""
+        """Called by Hydra, which makes new sources for hydra.searchpath; 1.4 gives more arguments
+        than 1.3.
+        """
         parsed, repository = super()._parse_overrides_and_create_caching_repo(*arguments)
         self.take_store(repository)
         return parsed, repository
@@ -148,13 +172,17 @@ def make_loader(places: Sequence[tuple[str, str]] = (), *, for_help: bool = Fals
     with _configuring:
         if not OmegaConf.has_resolver("hydra"):
             setup_globals()
-        if version.getbase() is version._UNSPECIFIED_:  # no application of Hydra has begun in this process
+        if (
+            version.getbase() is version._UNSPECIFIED_
+        ):  # no application of Hydra has begun in this process
             version.setbase(VERSION_BASE)
         return OwnLoader(places or list_places(), configure(for_help=for_help))
 
 
 def list_places(config_path: str | None = None) -> list[tuple[str, str]]:
-    """Who says so, and where configurations are; with --config-path, a folder stands in the place of ours."""
+    """Who says so, and where configurations are; with --config-path, a folder stands in the place
+    of ours.
+    """
     main = f"file://{Path(config_path).absolute()}" if config_path else f"pkg://{CONFIG_MODULE}"
     search_path = OwnSearchPath([("hydra", "pkg://hydra.conf"), ("main", main)])
     for plugin in HydraPlugins.instance().discover(SearchPathPlugin):
@@ -166,8 +194,15 @@ def list_places(config_path: str | None = None) -> list[tuple[str, str]]:
 
 def list_own_places() -> list[tuple[str, str]]:
     """The packages of plugins, and the folder of --config-dir behind them."""
-    packages = [(distribution, f"pkg://{package}") for package, distribution in plugins.load().config_packages.items()]
-    return [*packages, ("command-line", f"file://{user_folder.path}")] if user_folder.path else packages
+    packages = [
+        (distribution, f"pkg://{package}")
+        for package, distribution in plugins.load().config_packages.items()
+    ]
+    return (
+        [*packages, ("command-line", f"file://{user_folder.path}")]
+        if user_folder.path
+        else packages
+    )
 
 
 def configure(files: Iterable[Path] = (), *, for_help: bool = False) -> OwnStore:
@@ -175,8 +210,8 @@ def configure(files: Iterable[Path] = (), *, for_help: bool = False) -> OwnStore
 
     Args:
         files: plugins that are single files.
-        for_help: whether a help text is all that is wanted: parameters are then read from the source, untyped, and no
-            class is imported.
+        for_help: whether a help text is all that is wanted: parameters are then read from the
+            source, untyped, and no class is imported.
 
     Raises:
         ConvragError: a file is no plugin.
@@ -210,7 +245,9 @@ def _make_store(*, for_help: bool) -> OwnStore:
 
 
 def _make_nodes(group: str, *, for_help: bool) -> Iterator[LazyNode]:
-    """What a group offers besides the files in folders of its name: of rerankers, the files of rankers."""
+    """What a group offers besides the files in folders of its name: of rerankers, the files of
+    rankers.
+    """
     if group != options_group(group):
         for package, distribution in reversed(yaml_packages().items()):
             for name, file in offered_files(package, options_group(group)).items():
@@ -222,11 +259,13 @@ def _make_nodes(group: str, *, for_help: bool) -> Iterator[LazyNode]:
 
 
 def make_option_node(option: Option, *, from_source: bool = False) -> DictConfig:
-    """An option's parameters, typed and defaulted as in the signature of its class, which is imported for that.
+    """An option's parameters, typed and defaulted as in the signature of its class, which is
+    imported for that.
 
     Args:
         option: what is offered.
-        from_source: whether they are read from the source where that is possible, untyped, for a help text.
+        from_source: whether they are read from the source where that is possible, untyped, for a
+            help text.
 
     Raises:
         ConvragError: the class is no option.
@@ -250,7 +289,9 @@ def make_option_node(option: Option, *, from_source: bool = False) -> DictConfig
 
 
 def _claim_yaml_names(loaded: plugins.Plugins) -> None:
-    """A plugin's YAML file that is named like an existing option would replace it unseen: contest the name."""
+    """A plugin's YAML file that is named like an existing option would replace it unseen: contest
+    the name.
+    """
     taken = {
         (group, name): option.distribution
         for group in GROUPS

@@ -1,6 +1,8 @@
-"""Errors of Hydra, OmegaConf and PyYAML in our words: what was wrong with which key, and what could stand there.
+"""Errors of Hydra, OmegaConf and PyYAML in our words: what was wrong with which key, and what could
+stand there.
 
-Keys that nothing reads are refused too: Hydra accepts a typing error after a plus, or in a YAML file.
+Keys that nothing reads are refused too: Hydra accepts a typing error after a plus, or in a YAML
+file.
 """
 
 import re
@@ -15,14 +17,25 @@ import yaml
 from hydra.conf import HydraConf
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    OmegaConfBaseException,
+    ValidationError,
+)
 
 from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
 from convrag.config.choices import Command, stage_at
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import option_node, variants
-from convrag.config.yaml_files import cite, cite_only_file, explain_yaml_error, list_chosen_files, read_yaml
+from convrag.config.yaml_files import (
+    cite,
+    cite_only_file,
+    explain_yaml_error,
+    list_chosen_files,
+    read_yaml,
+)
 from convrag.registry.option import Option
 from convrag.registry.parameters import union_members
 from convrag.registry.registry import Registry
@@ -33,19 +46,24 @@ _REFERENCE = re.compile(r"\$\{\s*(?:oc\.select:\s*)?([\w.@]+)")
 class UnknownKey(UnknownName):
     """A key that nothing reads; `key` is its full name."""
 
-    def __init__(self, key: str, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()) -> None:
+    def __init__(
+        self, key: str, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()
+    ) -> None:
         self.key = key
         super().__init__(what, name, choices)
         self.args = (" ".join([str(self), *hints]),)
 
 
-def check_keys(config: DictConfig, registry: Registry, choices: Mapping[str, str] = MappingProxyType({})) -> None:
+def check_keys(
+    config: DictConfig, registry: Registry, choices: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Refuse keys that neither convrag nor a stage nor another value of the configuration reads.
 
     Args:
         config: composed by Hydra, with or without its own part.
         registry: knows the options.
-        choices: place -> the name by which the stage there was chosen, if another than its option's (see `Command`).
+        choices: place -> the name by which the stage there was chosen, if another than its option's
+            (see `Command`).
 
     Raises:
         UnknownKey: there is one; the message has a guess.
@@ -53,7 +71,9 @@ def check_keys(config: DictConfig, registry: Registry, choices: Mapping[str, str
     """
     plain = OmegaConf.to_container(config, resolve=False)
     assert isinstance(plain, dict)
-    references = {found.partition(".")[0] for found in _REFERENCE.findall(OmegaConf.to_yaml(config))}
+    references = {
+        found.partition(".")[0] for found in _REFERENCE.findall(OmegaConf.to_yaml(config))
+    }
     sections = _sections()
     known = {*GROUPS, *(each.name for each in fields(Settings)), "hydra"}
     for key, value in plain.items():
@@ -68,7 +88,9 @@ def check_keys(config: DictConfig, registry: Registry, choices: Mapping[str, str
         elif key in GROUPS:
             _check_stage(str(key), str(key), value, registry, choices)
     if missing := [name for name in known - {"hydra"} - {*GROUPS} if name not in plain]:
-        raise ConfigError(f"~{missing[0]}: a setting cannot be deleted. Give it a value: {missing[0]}=...")
+        raise ConfigError(
+            f"~{missing[0]}: a setting cannot be deleted. Give it a value: {missing[0]}=..."
+        )
 
 
 def explain_unknown_setting(key: str) -> UnknownKey:
@@ -80,11 +102,17 @@ def explain_unknown_setting(key: str) -> UnknownKey:
     hint = f"A group of your own is a folder of YAML files: --config-dir=FOLDER, with FOLDER/{section}/NAME.yaml in it."
     if section in PRESETS:
         hint = "A preset's file begins with the line '# @package _global_' to set other stages and settings."
-    choices = [*GROUPS, *(each.name for each in fields(Settings)), *(f"+{preset}" for preset in PRESETS)]
+    choices = [
+        *GROUPS,
+        *(each.name for each in fields(Settings)),
+        *(f"+{preset}" for preset in PRESETS),
+    ]
     return UnknownKey(key, "option", section, choices, [hint])
 
 
-def explain_unknown_parameter(place: str, option: Option, name: str, registry: Registry, typed: str = "") -> UnknownKey:
+def explain_unknown_parameter(
+    place: str, option: Option, name: str, registry: Registry, typed: str = ""
+) -> UnknownKey:
     """The error for a parameter that the stage at a place ("rewriter.clusterer") does not have.
 
     Args:
@@ -97,19 +125,33 @@ def explain_unknown_parameter(place: str, option: Option, name: str, registry: R
     own, others = option.list_parameters(), registry.options(option.group).values()
     meant = name
     if not get_close_matches(name, own, n=1):
-        everywhere = dict.fromkeys(parameter for each in others for parameter in each.list_parameters())
+        everywhere = dict.fromkeys(
+            parameter for each in others for parameter in each.list_parameters()
+        )
         meant = next(iter(get_close_matches(name, everywhere, n=1)), name)
-    takers = [f"{place}={each.name}" for each in others if meant in each.list_parameters() and meant not in own]
+    takers = [
+        f"{place}={each.name}"
+        for each in others
+        if meant in each.list_parameters() and meant not in own
+    ]
     hints = [f"{place}.{meant} belongs to {', '.join(takers)}."] if takers else []
-    return UnknownKey(f"{place}.{name}", f"{place}={typed or option.name}: parameter", name, own, hints)
+    return UnknownKey(
+        f"{place}.{name}", f"{place}={typed or option.name}: parameter", name, own, hints
+    )
 
 
 def explain_unchosen(place: str, group: str, name: str) -> ConfigError:
-    """The error for a parameter of a stage's own stage where the stage has the run's ("rewriter.embedder")."""
-    return ConfigError(f"{place}.{name}=...: no {group} is chosen for {place}, which has the run's: {group}.{name}=...")
+    """The error for a parameter of a stage's own stage where the stage has the run's
+    ("rewriter.embedder").
+    """
+    return ConfigError(
+        f"{place}.{name}=...: no {group} is chosen for {place}, which has the run's: {group}.{name}=..."
+    )
 
 
-def _check_stage(place: str, group: str, node: Any, registry: Registry, choices: Mapping[str, str]) -> None:
+def _check_stage(
+    place: str, group: str, node: Any, registry: Registry, choices: Mapping[str, str]
+) -> None:
     """The keys of a stage's configuration, and of the configurations of its own stages."""
     if not isinstance(node, Mapping) or OPTION_KEY not in node:
         return  # the wiring says what is wrong with it
@@ -124,17 +166,25 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
         if key == OPTION_KEY:
             continue
         if key not in option.configurable:
-            raise explain_unknown_parameter(place, option, str(key), registry, choices.get(place, ""))
+            raise explain_unknown_parameter(
+                place, option, str(key), registry, choices.get(place, "")
+            )
         if parameters[key].group:
             if isinstance(value, Mapping) and value and OPTION_KEY not in value:
-                raise explain_unchosen(f"{place}.{key}", parameters[key].group, str(next(iter(value))))
+                raise explain_unchosen(
+                    f"{place}.{key}", parameters[key].group, str(next(iter(value)))
+                )
             if isinstance(value, str):
                 _check_name(f"{place}.{key}", parameters[key].group, value)
             _check_stage(f"{place}.{key}", parameters[key].group, value, registry, choices)
         elif known := [each for each in union_members(parameters[key].type) if is_dataclass(each)]:
             names = [each.name for each in fields(known[0])]
-            if isinstance(value, Mapping) and (unknown := [str(name) for name in value if name not in names]):
-                raise UnknownKey(f"{place}.{key}.{unknown[0]}", f"{place}.{key}: key", unknown[0], names)
+            if isinstance(value, Mapping) and (
+                unknown := [str(name) for name in value if name not in names]
+            ):
+                raise UnknownKey(
+                    f"{place}.{key}.{unknown[0]}", f"{place}.{key}: key", unknown[0], names
+                )
 
 
 def _check_name(key: str, group: str, name: str) -> None:
@@ -147,7 +197,11 @@ def _check_name(key: str, group: str, name: str) -> None:
 
 def _sections() -> dict[str, list[str]]:
     """The settings that have settings of their own: "store" -> ["path"]."""
-    nested = {each.name: each.default_factory for each in fields(Settings) if is_dataclass(each.default_factory)}
+    nested = {
+        each.name: each.default_factory
+        for each in fields(Settings)
+        if is_dataclass(each.default_factory)
+    }
     return {name: [each.name for each in fields(cls)] for name, cls in nested.items()}  # type: ignore[arg-type]
 
 
@@ -160,7 +214,9 @@ _ODD_ERRORS = (TypeError, AttributeError, AssertionError, LookupError)
 _KEY = re.compile(r"Could not override '([^']+)'")
 _MERGE = re.compile(r"Error merging override (\S+)")
 _FULL_KEY = re.compile(r"full_key: (.*\S)")
-_SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)")
+_SEVERAL = re.compile(
+    r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)"
+)
 _NO_NAME = re.compile(r"[\d.eE+-]+|null|true|false|nan|[+-]?inf", re.IGNORECASE)
 
 
@@ -174,7 +230,8 @@ def explained(registry: Registry, overrides: Sequence[str] = ()) -> Iterator[Non
 
 
 def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ()) -> ConvragError:
-    """Our error for one of Hydra's, with the file where a YAML file that the command names is to blame.
+    """Our error for one of Hydra's, with the file where a YAML file that the command names is to
+    blame.
 
     Args:
         error: what was raised.
@@ -187,7 +244,9 @@ def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ())
     command = Command.of(overrides)
     if isinstance(error, OverrideParseException):
         lines = (line.strip() for line in error.message.splitlines() if "hydra.cc" not in line)
-        said = re.sub(r"^\w*Exception: ", "", " ".join(filter(None, lines))) or "this is no override"
+        said = (
+            re.sub(r"^\w*Exception: ", "", " ".join(filter(None, lines))) or "this is no override"
+        )
         return ConfigError(f"{error.override}: {_advise(error.override, registry) or said}")
     if isinstance(error, yaml.MarkedYAMLError):
         return explain_yaml_error(error)
@@ -199,10 +258,14 @@ def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ())
     if isinstance(error, MissingConfigException) and (name := error.missing_cfg_file):
         if "/" in name:
             return _explain_unknown_option(error, registry, command)
-        where = "--config-name is the name of a file NAME.yaml in the folder that --config-dir names"
+        where = (
+            "--config-name is the name of a file NAME.yaml in the folder that --config-dir names"
+        )
         return cite_only_file(ConfigError(f"there is no configuration {name!r}: {where}"), command)
     if isinstance(error, RecursionError):
-        return cite_only_file(ConfigError("this configuration's defaults, or its values, contain themselves"), command)
+        return cite_only_file(
+            ConfigError("this configuration's defaults, or its values, contain themselves"), command
+        )
     return _explain_text(error, registry, command)
 
 
@@ -210,16 +273,26 @@ def _explain_text(error: Exception, registry: Registry, command: Command) -> Con
     """The error for an exception whose message alone, or whose cause, says what is wrong."""
     text = str(error)
     # Under a debugger OmegaConf's own errors have a cause, which says less.
-    cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__ or error.__context__ or error
+    cause = (
+        error
+        if isinstance(error, OmegaConfBaseException)
+        else error.__cause__ or error.__context__ or error
+    )
     if match := _SEVERAL.search(text):
         key, _, value = match[1].partition("=")
         return ConfigError(
             f"{match[1]}: several values make a grid, which needs -m (--multirun): -m {match[1]}. "
             f"One value that is a list is written {key}=[{value}]"
         )
-    if (match := _KEY.search(text)) and not match[1].startswith("hydra."):  # of its own keys Hydra speaks best
-        return cite(_unknown_key(match[1], registry, cause, command), command, match[1].partition("@")[0])
-    if isinstance(cause, (ConfigKeyError, ConfigAttributeError)) and (match := _FULL_KEY.search(str(cause))):
+    if (match := _KEY.search(text)) and not match[1].startswith(
+        "hydra."
+    ):  # of its own keys Hydra speaks best
+        return cite(
+            _unknown_key(match[1], registry, cause, command), command, match[1].partition("@")[0]
+        )
+    if isinstance(cause, (ConfigKeyError, ConfigAttributeError)) and (
+        match := _FULL_KEY.search(str(cause))
+    ):
         found = cite(_unknown_key(match[1], registry, cause, command), command, match[1])
         return found if command.sets(match[1]) else cite_only_file(found, command)
     if isinstance(cause, ValidationError) and (match := _MERGE.search(text)):
@@ -238,29 +311,42 @@ def _plain_error(error: BaseException) -> ConfigError:
     if match:
         return ConfigError(f"{match[1]}: {lines[0]}")
     message = " ".join(lines) or "this configuration cannot be composed"
-    return ConfigError(f"{message} ({type(error).__name__})" if isinstance(error, _ODD_ERRORS) else message)
+    return ConfigError(
+        f"{message} ({type(error).__name__})" if isinstance(error, _ODD_ERRORS) else message
+    )
 
 
-def _explain_unknown_option(error: MissingConfigException, registry: Registry, command: Command) -> ConvragError:
+def _explain_unknown_option(
+    error: MissingConfigException, registry: Registry, command: Command
+) -> ConvragError:
     group, _, name = str(error.missing_cfg_file).removesuffix(".yaml").rpartition("/")
     try:
         registry.check_name(group, name)
     except PluginError as refused:
         return refused
-    return cite(registry.make_unknown(group, name, error.options or registry.options(group)), command)
+    return cite(
+        registry.make_unknown(group, name, error.options or registry.options(group)), command
+    )
 
 
-def _unknown_key(key: str, registry: Registry, cause: BaseException, command: Command) -> ConfigError:
+def _unknown_key(
+    key: str, registry: Registry, cause: BaseException, command: Command
+) -> ConfigError:
     """The error for a key that is not there; `cause` is OmegaConf's, which knows where it stopped."""
     typed = any(override.startswith(f"{key}=") for override in command.overrides)
     if typed and key in PRESETS:
-        return ConfigError(f"{key}=... chooses options of several groups, and is written with a plus: +{key}=...")
+        return ConfigError(
+            f"{key}=... chooses options of several groups, and is written with a plus: +{key}=..."
+        )
     if not typed and (key.partition("@")[2] or key).partition(".")[0] in PRESETS:
         what = "a file that sets several stages begins with '# @package _global_'"
         return cite_only_file(ConfigError(what), command)
     if "@" in key:
         return _unknown_place(key, registry)
-    node, stopped = getattr(cause, "parent_node", None), str(getattr(cause, "full_key", None) or key)
+    node, stopped = (
+        getattr(cause, "parent_node", None),
+        str(getattr(cause, "full_key", None) or key),
+    )
     place, _, name = stopped.rpartition(".")
     group = place.partition(".")[0]
     if group not in GROUPS or not isinstance(node, DictConfig):
@@ -268,10 +354,14 @@ def _unknown_key(key: str, registry: Registry, cause: BaseException, command: Co
     at = group if place in GROUPS or group in SEVERAL else stage_at(place, registry)
     if OPTION_KEY in node and at:
         option = registry.get(at, node[OPTION_KEY])
-        return explain_unknown_parameter(place, option, name, registry, command.names.get(place, ""))
+        return explain_unknown_parameter(
+            place, option, name, registry, command.names.get(place, "")
+        )
     if at and place not in GROUPS:
         return explain_unchosen(place, at, name)
-    return ConfigError(f"{key}=...: {place} has no entry {name!r} yet; one more is written with a plus: +{key}=...")
+    return ConfigError(
+        f"{key}=...: {place} has no entry {name!r} yet; one more is written with a plus: +{key}=..."
+    )
 
 
 def _unknown_place(key: str, registry: Registry) -> ConfigError:
@@ -280,13 +370,21 @@ def _unknown_place(key: str, registry: Registry) -> ConfigError:
     group, _, name = place.partition(".")
     if group not in GROUPS:
         return UnknownName("option", group, GROUPS)
-    takers = [option.name for option in registry.options(group).values() if name in option.injected_groups()]
+    takers = [
+        option.name
+        for option in registry.options(group).values()
+        if name in option.injected_groups()
+    ]
     choices = ", ".join(f"{group}={taker}" for taker in takers) or "no option"
-    return ConfigError(f"{place}=...: the chosen {group} takes no {wanted} of its own. It belongs to {choices}.")
+    return ConfigError(
+        f"{place}=...: the chosen {group} takes no {wanted} of its own. It belongs to {choices}."
+    )
 
 
 def check_choices(overrides: Iterable[str], registry: Registry) -> None:
-    """Raise ConfigError for an override that chooses two options of a group, or none: `rewriter=[mmr,dhrag]`."""
+    """Raise ConfigError for an override that chooses two options of a group, or none:
+    `rewriter=[mmr,dhrag]`.
+    """
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
         group = key.partition("@")[0]
@@ -294,11 +392,17 @@ def check_choices(overrides: Iterable[str], registry: Registry) -> None:
             raise ConfigError(f"{override}: {_advise(override, registry)}")
         if override.startswith("+") and key in GROUPS:
             raise ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
-        if group in GROUPS and any(_NO_NAME.fullmatch(name.strip()) for name in value.strip("[] ").split(",")):
-            raise ConfigError(f"{override}: an option has a name; choose from: {', '.join(registry.options(group))}")
+        if group in GROUPS and any(
+            _NO_NAME.fullmatch(name.strip()) for name in value.strip("[] ").split(",")
+        ):
+            raise ConfigError(
+                f"{override}: an option has a name; choose from: {', '.join(registry.options(group))}"
+            )
         if group in GROUPS and group not in SEVERAL and value.startswith("[") and "," in value:
             grid = f"-m {key}={value.strip('[] ')}"
-            raise ConfigError(f"{override}: a run has one {group}. A grid has one after the other: {grid}")
+            raise ConfigError(
+                f"{override}: a run has one {group}. A grid has one after the other: {grid}"
+            )
 
 
 def _advise(argument: str, registry: Registry) -> str:
@@ -312,7 +416,9 @@ def _advise(argument: str, registry: Registry) -> str:
         return f"an override has no blanks beside '=': {key.strip()}={value.strip()}"
     if value.endswith(","):
         return f"there are no blanks between values: {key}={value}NAME"
-    if any(sign in value for sign in "=;:{}[]()'\"\\~&|<>!^`") and not value.startswith(("[", "{", "'", '"')):
+    if any(sign in value for sign in "=;:{}[]()'\"\\~&|<>!^`") and not value.startswith(
+        ("[", "{", "'", '"')
+    ):
         return f"a value with such signs stands in quotation marks, twice for the shell: '{key}=\"{value}\"'"
     return ""
 
@@ -325,7 +431,11 @@ def _advise_on_word(word: str, registry: Registry) -> str:
         return f"write {word}=NAME, or -m {word}=NAME,NAME, without blanks: {choices}. {more} tells of them"
     tasks = {each: f"task={each}" for each in registry.options("task")}
     groups = {each: f"{each}=NAME" for each in GROUPS} | {each: f"+{each}=NAME" for each in PRESETS}
-    options = {name: f"{group}={name}" for group in GROUPS for name in [*registry.options(group), *variants(group)]}
+    options = {
+        name: f"{group}={name}"
+        for group in GROUPS
+        for name in [*registry.options(group), *variants(group)]
+    }
     words = options | groups | tasks
     similar = get_close_matches(word.casefold(), words, n=1)
     guess = f" Did you mean {words[similar[0]]}?" if similar else ""

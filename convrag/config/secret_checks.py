@@ -1,4 +1,6 @@
-"""Keeps passwords and keys out of what a run writes: they belong into the environment, and are refused elsewhere."""
+"""Keeps passwords and keys out of what a run writes: they belong into the environment, and are
+refused elsewhere.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -18,7 +20,9 @@ _NOT_A_VALUE = (None, "", "???", "null", "true", "false", "''", '""')
 
 
 def _make_error(key: str, what: str) -> ConfigError:
-    """The error for a password or a key in the configuration, which names the option and does not repeat the value."""
+    """The error for a password or a key in the configuration, which names the option and does not
+    repeat the value.
+    """
     name = MASK if describe_secret(key) else key.lstrip("+~")
     way = f"{name}=MY_VARIABLE" if name.endswith("_env") else f"{name}='${{oc.env:MY_VARIABLE}}'"
     return ConfigError(
@@ -32,13 +36,16 @@ def refuse_secrets_in_command(arguments: Iterable[str]) -> None:
     held = list_held_secrets()
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if what := describe_secret(value if equals else argument, held) or describe_secret(key, held):
+        if what := describe_secret(value if equals else argument, held) or describe_secret(
+            key, held
+        ):
             raise _make_error(key if equals else MASK, f"holds {what}")
         _refuse(key.lstrip("+~"), value, held)
 
 
 def refuse_secrets(config: DictConfig) -> None:
-    """Raise ConfigError for a value of a configuration that holds a secret; references stay what they are.
+    """Raise ConfigError for a value of a configuration that holds a secret; references stay what
+    they are.
 
     Args:
         config: as Hydra composed it, with or without Hydra's own part.
@@ -65,7 +72,9 @@ def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = Fals
     """
     name = key.rpartition(".")[2]
     if isinstance(value, Mapping):
-        free = loose or (key.count(".") > 0 and OPTION_KEY not in value and key.partition(".")[0] in GROUPS)
+        free = loose or (
+            key.count(".") > 0 and OPTION_KEY not in value and key.partition(".")[0] in GROUPS
+        )
         for inner, each in value.items():
             _refuse(f"{key}.{inner}", each, held, loose=free)
     elif isinstance(value, list | tuple):
@@ -81,10 +90,12 @@ def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = Fals
 
 
 def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as plain data, for files, logs and observers: `${oc.env:OPENAI_API_KEY}` stays a reference.
+    """A configuration as plain data, for files, logs and observers: `${oc.env:OPENAI_API_KEY}`
+    stays a reference.
 
-    What stages and users' own keys refer to is not resolved: nobody can tell whether it is secret. The settings are
-    resolved, since observers use them (`sweep.metric`, `store.path`), unless a value shows a secret.
+    What stages and users' own keys refer to is not resolved: nobody can tell whether it is secret.
+    The settings are resolved, since observers use them (`sweep.metric`, `store.path`), unless a
+    value shows a secret.
 
     Args:
         config: the configuration.

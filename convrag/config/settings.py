@@ -9,10 +9,14 @@ from typing import Any
 from convrag.api.errors import ConfigError, UnknownName
 
 DEFAULT_METRICS = ("ranking", "answers", "reference_free", "evidence")
-"""The metrics of conf/config.yaml. One that finds nothing to measure is no news while a metric of truth measures."""
+"""The metrics of conf/config.yaml. One that finds nothing to measure is no news while a metric of
+truth measures.
+"""
 
 STAND_IN = "reference_free"
-"""Of these, the one that measures where the data set has neither relevance judgements nor reference answers."""
+"""Of these, the one that measures where the data set has neither relevance judgements nor reference
+answers.
+"""
 
 _COMMA = re.compile(r",(?![^()]*\))")  # none within parentheses: SetF(beta=0.5, rel=2)
 
@@ -56,7 +60,9 @@ class SweepSettings:
         "order; unless given, one for each metric: nDCG@5, ROUGE-L and evidence_nDCG, or grounded_sentences for "
         "a data set without judgements and reference answers",
     )
-    baseline: str | None = _setting(None, "overrides of the cell to compare with: rewriter=none+ranker=bm25")
+    baseline: str | None = _setting(
+        None, "overrides of the cell to compare with: rewriter=none+ranker=bm25"
+    )
     sample: int | None = _setting(None, "only so many cells of a grid, drawn at random")
     seed: int = _setting(0, "of that draw")
 
@@ -68,13 +74,17 @@ class Settings:
     top_k: int = _setting(10, "passages to retrieve per turn")
     top_n: int = _setting(TOP_N, "of these, passages that the generator may see")
     history: str = _setting(
-        "generated", "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or none"
+        "generated",
+        "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or none",
     )
     workers: int = _setting(4, "conversations side by side")
     limit: int | None = _setting(None, "only the first so many conversations")
-    report: bool = _setting(True, "write report.html, which shows every turn of a run, or a grid, in a browser")
+    report: bool = _setting(
+        True, "write report.html, which shows every turn of a run, or a grid, in a browser"
+    )
     plugins: list[str] = field(
-        default_factory=list, metadata={"help": "Python files that are plugins, loaded beside the installed ones"}
+        default_factory=list,
+        metadata={"help": "Python files that are plugins, loaded beside the installed ones"},
     )
     store: StoreSettings = field(default_factory=StoreSettings)
     sweep: SweepSettings = field(default_factory=SweepSettings)
@@ -89,7 +99,9 @@ class Settings:
             if isinstance(value, int) and value > sys.maxsize:
                 raise ConfigError(f"{name}={value}: it must be at most {sys.maxsize}")
         if isinstance(self.top_n, int) and self.top_n > max(self.top_k, TOP_N):
-            raise ConfigError(f"top_n={self.top_n}: no more passages can be shown than top_k={self.top_k} retrieves")
+            raise ConfigError(
+                f"top_n={self.top_n}: no more passages can be shown than top_k={self.top_k} retrieves"
+            )
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
 
@@ -105,7 +117,8 @@ def list_settings(settings: Any = Settings, prefix: str = "") -> Iterator[tuple[
 
 
 def read_metric_names(value: Any) -> tuple[str, ...]:
-    """The measures in a value of `sweep.metric`: a list, or a text with commas between names; empty for None.
+    """The measures in a value of `sweep.metric`: a list, or a text with commas between names; empty
+    for None.
 
     Raises:
         ConfigError: the value is neither, or names a measure twice.
@@ -117,5 +130,7 @@ def read_metric_names(value: Any) -> tuple[str, ...]:
     else:
         names = [] if value is None else [value]
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise ConfigError(f"sweep.metric={value}: it must name measures, each once, as [nDCG@5,ROUGE-L] does")
+        raise ConfigError(
+            f"sweep.metric={value}: it must name measures, each once, as [nDCG@5,ROUGE-L] does"
+        )
     return tuple(names)

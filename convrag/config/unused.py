@@ -10,9 +10,11 @@ from convrag.registry.registry import Registry
 
 
 class Unused(NamedTuple):
-    """Typed choices that nothing uses, who does not ask for them, and what else could be typed; each may be empty.
+    """Typed choices that nothing uses, who does not ask for them, and what else could be typed;
+    each may be empty.
 
-    "ranker=bm25 is not used", "generator=direct asks for no ranker", "generator=ginger does; or type reranker=bm25"
+    "ranker=bm25 is not used", "generator=direct asks for no ranker", "generator=ginger does; or
+    type reranker=bm25"
     """
 
     subject: str
@@ -24,8 +26,11 @@ class Unused(NamedTuple):
         return f"{self.subject}{reason}; {self.cure}" if self.cure else f"{self.subject}{reason}"
 
 
-def find_unused(config: Mapping[str, Any], command: Command, used: Collection[str], registry: Registry) -> list[Unused]:
-    """The choices that were typed and that nothing uses, or not all use that could; the choices of a group together.
+def find_unused(
+    config: Mapping[str, Any], command: Command, used: Collection[str], registry: Registry
+) -> list[Unused]:
+    """The choices that were typed and that nothing uses, or not all use that could; the choices of
+    a group together.
 
     Args:
         config: the configuration, plain.
@@ -42,45 +47,82 @@ def find_unused(config: Mapping[str, Any], command: Command, used: Collection[st
         if group not in used:
             subject = f"{' and '.join(choices)} {'is' if len(choices) == 1 else 'are'} not used"
             asking = _list_asking(group, chosen, registry)
-            reason = _explain(group, asking, names) or f"task={config['task'][OPTION_KEY]} has no {group}"
-            found.append(Unused(subject, reason, "; ".join([*_advise(group, choices[0], asking, names), *keepers])))
+            reason = (
+                _explain(group, asking, names)
+                or f"task={config['task'][OPTION_KEY]} has no {group}"
+            )
+            found.append(
+                Unused(
+                    subject,
+                    reason,
+                    "; ".join([*_advise(group, choices[0], asking, names), *keepers]),
+                )
+            )
         elif keepers:
             found.append(Unused(f"{choices[0]} is not used by all", "; ".join(keepers), ""))
     return found
 
 
 def find_unused_everywhere(
-    cells: Iterable[tuple[Mapping[str, Any], Collection[str]]], overrides: Sequence[str], registry: Registry
+    cells: Iterable[tuple[Mapping[str, Any], Collection[str]]],
+    overrides: Sequence[str],
+    registry: Registry,
 ) -> list[str]:
-    """A sentence for each choice that no cell of a grid uses; of choices that vary, the grid says what they changed.
+    """A sentence for each choice that no cell of a grid uses; of choices that vary, the grid says
+    what they changed.
 
     Args:
         cells: the configuration of each, and the groups that it uses.
         overrides: of the grid.
         registry: of options.
     """
-    fixed = Command.of([override for override in overrides if not is_sweep(override.partition("=")[2])])
-    found = [{each.subject: each for each in find_unused(config, fixed, used, registry)} for config, used in cells]
-    everywhere = [one for subject, one in found[0].items() if all(subject in each for each in found)] if found else []
+    fixed = Command.of(
+        [override for override in overrides if not is_sweep(override.partition("=")[2])]
+    )
+    found = [
+        {each.subject: each for each in find_unused(config, fixed, used, registry)}
+        for config, used in cells
+    ]
+    everywhere = (
+        [one for subject, one in found[0].items() if all(subject in each for each in found)]
+        if found
+        else []
+    )
     differ = {one for one in everywhere if any(each[one.subject] != one for each in found)}
-    return [str(one._replace(reason="no cell asks for it") if one in differ else one) for one in everywhere]
+    return [
+        str(one._replace(reason="no cell asks for it") if one in differ else one)
+        for one in everywhere
+    ]
 
 
 def _list_typed(overrides: Sequence[str]) -> dict[str, list[str]]:
-    """Group -> the overrides that choose its option or set its parameters; to choose none says nothing."""
+    """Group -> the overrides that choose its option or set its parameters; to choose none says
+    nothing.
+    """
     typed: dict[str, list[str]] = {}
     for override in overrides:
         group, value = place_of(override).partition(".")[0], override.partition("=")[2]
-        if group in GROUPS and group != "task" and value not in ("", "none", "[]") and not override.startswith("~"):
+        if (
+            group in GROUPS
+            and group != "task"
+            and value not in ("", "none", "[]")
+            and not override.startswith("~")
+        ):
             typed.setdefault(group, []).append(f"{place_of(override)}={value}")
     return typed
 
 
-def _list_asking(group: str, chosen: Mapping[str, Option], registry: Registry) -> dict[str, list[str]]:
-    """The groups whose options can ask for a group's stage -> these options; a chosen one does with other settings."""
+def _list_asking(
+    group: str, chosen: Mapping[str, Option], registry: Registry
+) -> dict[str, list[str]]:
+    """The groups whose options can ask for a group's stage -> these options; a chosen one does with
+    other settings.
+    """
     asking: dict[str, list[str]] = {}
     for of, own in chosen.items():
-        found = [name for name, each in registry.options(of).items() if asks_for(each, group, registry)]
+        found = [
+            name for name, each in registry.options(of).items() if asks_for(each, group, registry)
+        ]
         if found:
             last = [f"{own.name} with other settings"] if own.name in found else []
             asking[of] = [name for name in found if name != own.name] + last
@@ -94,8 +136,12 @@ def _explain(group: str, asking: Mapping[str, Sequence[str]], names: Mapping[str
     return "".join(f"{of}={names[of]} asks for no {group}" for of in asking)
 
 
-def _advise(group: str, choice: str, asking: Mapping[str, Sequence[str]], groups: Iterable[str]) -> Iterator[str]:
-    """Who would ask for a group's stage, and where else the option can be chosen: a ranker may be meant to rerank."""
+def _advise(
+    group: str, choice: str, asking: Mapping[str, Sequence[str]], groups: Iterable[str]
+) -> Iterator[str]:
+    """Who would ask for a group's stage, and where else the option can be chosen: a ranker may be
+    meant to rerank.
+    """
     if asking:
         yield " or ".join(f"{of}={','.join(options)}" for of, options in asking.items()) + " does"
     key, _, name = choice.partition("=")
@@ -104,19 +150,33 @@ def _advise(group: str, choice: str, asking: Mapping[str, Sequence[str]], groups
         yield f"or type {siblings[0]}={name}"
 
 
-def asks_for(option: Option, group: str, registry: Registry, above: Collection[Option] = ()) -> bool:
+def asks_for(
+    option: Option, group: str, registry: Registry, above: Collection[Option] = ()
+) -> bool:
     """Whether an option is given the run's stage of a group: it, or a stage that it has by default."""
     if group in option.list_groups_of_run():
         return True
     own = [registry.options(of).get(name) for of, name in option.list_used_options()]
-    return any(asks_for(each, group, registry, [*above, option]) for each in own if each and each not in above)
+    return any(
+        asks_for(each, group, registry, [*above, option])
+        for each in own
+        if each and each not in above
+    )
 
 
 def _list_keepers(
-    group: str, choices: Sequence[str], chosen: Mapping[str, Option], names: Mapping[str, str], command: Command
+    group: str,
+    choices: Sequence[str],
+    chosen: Mapping[str, Option],
+    names: Mapping[str, str],
+    command: Command,
 ) -> Iterator[str]:
-    """The stages that have a stage of this group of their own by default, though another one was typed for the run."""
-    name = next((choice.partition("=")[2] for choice in choices if choice.partition("=")[0] == group), "")
+    """The stages that have a stage of this group of their own by default, though another one was
+    typed for the run.
+    """
+    name = next(
+        (choice.partition("=")[2] for choice in choices if choice.partition("=")[0] == group), ""
+    )
     for of, option in chosen.items():
         if not name or options_group(of) == options_group(group):
             continue

@@ -1,6 +1,8 @@
-"""The variants of a group's options: YAML files that extend an option, or another variant, with values of their own.
+"""The variants of a group's options: YAML files that extend an option, or another variant, with
+values of their own.
 
-They lie in `conf/<group>/` of ours and of the packages that plugins name. Those of the rankers are rerankers too.
+They lie in `conf/<group>/` of ours and of the packages that plugins name. Those of the rankers are
+rerankers too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +38,9 @@ class Variant:
 
 
 def variants(group: str) -> dict[str, str]:
-    """The YAML variants of a group's options, ours and the plugins': name -> the comment at the head of the file."""
+    """The YAML variants of a group's options, ours and the plugins': name -> the comment at the
+    head of the file.
+    """
     return {
         name: _read_comment(file.read_bytes().decode("utf-8", "replace"))
         for package in yaml_packages()
@@ -45,7 +49,9 @@ def variants(group: str) -> dict[str, str]:
 
 
 def variants_of(group: str) -> Iterator[Variant]:
-    """The variants of a group in alphabetical order. Raises nothing: a file that is no YAML extends nothing."""
+    """The variants of a group in alphabetical order. Raises nothing: a file that is no YAML extends
+    nothing.
+    """
     packages = yaml_packages()
     for name, comment in sorted(variants(group).items()):
         package = next(package for package in packages if name in offered_files(package, group))
@@ -60,9 +66,16 @@ def yaml_packages() -> dict[str, str]:
 
 
 def offered_files(package: str, group: str) -> dict[str, Traversable]:
-    """The variants that a package offers in a group by name: its files there and in its options' group."""
+    """The variants that a package offers in a group by name: its files there and in its options'
+    group.
+    """
     files = yaml_files(package)
-    return {name: file for of in (options_group(group), group) for (at, name), file in files.items() if at == of}
+    return {
+        name: file
+        for of in (options_group(group), group)
+        for (at, name), file in files.items()
+        if at == of
+    }
 
 
 @cache
@@ -71,18 +84,27 @@ def yaml_files(package: str) -> dict[tuple[str, str], Traversable]:
     root = resources.files(package)
     groups = [group for group in (*GROUPS, *PRESETS) if root.joinpath(group).is_dir()]
     files = [(group, file) for group in groups for file in root.joinpath(group).iterdir()]
-    named = {(group, f.name.removesuffix(".yaml")): f for group, f in files if f.name.endswith(".yaml")}
+    named = {
+        (group, f.name.removesuffix(".yaml")): f for group, f in files if f.name.endswith(".yaml")
+    }
     return dict(sorted(named.items()))
 
 
 def _read_comment(text: str) -> str:
-    """The first line of a YAML file's comment; before it are lines for Hydra (`# @package`) and for editors."""
-    lines = [line.lstrip("# ") for line in text.splitlines() if not line.startswith(("# @", "# yaml-language-server"))]
+    """The first line of a YAML file's comment; before it are lines for Hydra (`# @package`) and for
+    editors.
+    """
+    lines = [
+        line.lstrip("# ")
+        for line in text.splitlines()
+        if not line.startswith(("# @", "# yaml-language-server"))
+    ]
     return lines[0] if lines and text.startswith("#") else ""
 
 
 def option_node(group: str, name: str) -> dict[str, Any]:
-    """The configuration of an option or a variant that a YAML file names at a stage's place (`clusterer: lsa`).
+    """The configuration of an option or a variant that a YAML file names at a stage's place
+    (`clusterer: lsa`).
 
     Raises UnknownName where there is none.
     """
@@ -98,7 +120,13 @@ def _read(file: Traversable) -> tuple[str, dict[str, Any]]:
     """What a file extends, and its values."""
     try:
         read = OmegaConf.to_container(OmegaConf.create(file.read_text(encoding="utf-8")))
-    except (YAMLError, OmegaConfBaseException, OSError, ValueError, RecursionError):  # said when it is chosen
+    except (
+        YAMLError,
+        OmegaConfBaseException,
+        OSError,
+        ValueError,
+        RecursionError,
+    ):  # said when it is chosen
         return "", {}
     if not isinstance(read, dict):
         return "", {}

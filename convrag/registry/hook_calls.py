@@ -1,7 +1,8 @@
-"""Who brings a plugin, and how its hooks are called: by pluggy, with a guard around each function that only watches.
+"""Who brings a plugin, and how its hooks are called: by pluggy, with a guard around each function
+that only watches.
 
-An observer that raises, or returns what its hook cannot, costs one warning, and the run goes on. Wrappers are left to
-pluggy.
+An observer that raises, or returns what its hook cannot, costs one warning, and the run goes on.
+Wrappers are left to pluggy.
 """
 
 import logging
@@ -29,14 +30,21 @@ _RESULTS: Mapping[str, type] = {
 }
 """The observing hooks whose results are used -> what they return, if not None."""
 
-_REGISTERING = {"convrag_register", "convrag_config_packages", "convrag_open_database", "convrag_open_conversations"}
+_REGISTERING = {
+    "convrag_register",
+    "convrag_config_packages",
+    "convrag_open_database",
+    "convrag_open_conversations",
+}
 """Hooks that bring options, YAML and databases: what they raise is not caught here."""
 
 log = logging.getLogger(__name__)
 
 
 def make_manager() -> pluggy.PluginManager:
-    """Make a manager that knows our hooks. With `CONVRAG_TRACE=1` it writes a line for each call of one."""
+    """Make a manager that knows our hooks. With `CONVRAG_TRACE=1` it writes a line for each call of
+    one.
+    """
     manager = pluggy.PluginManager("convrag")
     manager.add_hookspecs(hookspecs)
     if os.environ.get("CONVRAG_TRACE", "") not in ("", "0"):
@@ -53,26 +61,43 @@ def register_guarded(manager: pluggy.PluginManager, plugin: object, name: str) -
         name: how warnings name it ("acme-dist:acme").
 
     Raises:
-        pluggy.PluginValidationError: a function has an argument that its hook does not have, or is no wrapper as its
-            mark says.
+        pluggy.PluginValidationError: a function has an argument that its hook does not have, or is
+            no wrapper as its mark says.
     """
     manager.register(plugin, name)
     warned: set[str] = set()
     for hook in manager.get_hookcallers(plugin) or ():
         for each in hook.get_hookimpls():
-            if each.plugin is plugin and not (each.wrapper or each.hookwrapper or hook.name in _REGISTERING):
+            if each.plugin is plugin and not (
+                each.wrapper or each.hookwrapper or hook.name in _REGISTERING
+            ):
                 each.function = _guard(each.function, hook.name, name, warned)  # type: ignore[misc]
 
 
-def warn_of_hook(plugin: str, hook: str, error: Exception, place: str = "", *, again: bool = False) -> None:
+def warn_of_hook(
+    plugin: str, hook: str, error: Exception, place: str = "", *, again: bool = False
+) -> None:
     """Say that a plugin's hook failed, and where; `again` says it to the log file alone."""
     shown = f" ({place})" if place else ""
     level = logging.DEBUG if again else logging.WARNING
-    log.log(level, "plugin %s: %s failed: %s: %s%s", plugin, hook, type(error).__name__, error, shown, exc_info=error)
+    log.log(
+        level,
+        "plugin %s: %s failed: %s: %s%s",
+        plugin,
+        hook,
+        type(error).__name__,
+        error,
+        shown,
+        exc_info=error,
+    )
 
 
-def _guard(function: Callable[..., Any], hook: str, plugin: str, warned: set[str]) -> Callable[..., Any]:
-    """Return a function that does the same, but warns where this one raises; only a plugin's first warning is one."""
+def _guard(
+    function: Callable[..., Any], hook: str, plugin: str, warned: set[str]
+) -> Callable[..., Any]:
+    """Return a function that does the same, but warns where this one raises; only a plugin's first
+    warning is one.
+    """
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -97,11 +122,21 @@ def _check_result(hook: str, result: Any) -> Any:
     return result
 
 
-def _write_trace(outcome: pluggy.Result[Any], hook: str, called: Sequence[Any], arguments: Mapping[str, Any]) -> None:
-    """Write a call of a hook to standard error. Arguments are named alone, for they may hold whole conversations."""
-    gave = f"raised {brief(outcome.exception)}" if outcome.exception else f"-> {brief(outcome.get_result())}"
+def _write_trace(
+    outcome: pluggy.Result[Any], hook: str, called: Sequence[Any], arguments: Mapping[str, Any]
+) -> None:
+    """Write a call of a hook to standard error. Arguments are named alone, for they may hold whole
+    conversations.
+    """
+    gave = (
+        f"raised {brief(outcome.exception)}"
+        if outcome.exception
+        else f"-> {brief(outcome.get_result())}"
+    )
     plugins = ", ".join(each.plugin_name for each in called)
-    sys.stderr.write(f"convrag: trace: {hook}({', '.join(arguments)}) of {plugins or 'nobody'} {gave}\n")
+    sys.stderr.write(
+        f"convrag: trace: {hook}({', '.join(arguments)}) of {plugins or 'nobody'} {gave}\n"
+    )
 
 
 FIRST_PARTY = "convrag"
@@ -132,7 +167,9 @@ class Origin(NamedTuple):
 
 def read_origin(entry_point: metadata.EntryPoint) -> Origin:
     """Who brings an entry point."""
-    distribution, version = _described(entry_point.dist) if entry_point.dist else ("an unknown distribution", "")
+    distribution, version = (
+        _described(entry_point.dist) if entry_point.dist else ("an unknown distribution", "")
+    )
     return Origin(entry_point.name, distribution, version)
 
 

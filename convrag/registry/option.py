@@ -35,11 +35,13 @@ class Option:
     Args:
         group: the group ("rewriter").
         name: the option's name ("dhrag").
-        target: a class, or the path of one ("acme.rewriter:TopicRewriter"), imported at the first use of `cls`.
+        target: a class, or the path of one ("acme.rewriter:TopicRewriter"), imported at the first
+            use of `cls`.
         plugin: the entry point that registered it.
         distribution: whose entry point that is.
         version: of the distribution.
-        defaults: parameter -> default, in place of what the signature says (a variant of the class).
+        defaults: parameter -> default, in place of what the signature says (a variant of the
+            class).
     """
 
     group: str
@@ -68,7 +70,9 @@ class Option:
 
     @cached_property
     def help(self) -> str:
-        """The first line of the class's docstring, and the values that a variant has; or why it cannot be used."""
+        """The first line of the class's docstring, and the values that a variant has; or why it
+        cannot be used.
+        """
         unread = isinstance(self.target, str) and not is_imported(self.target)
         line = read_summary(str(self.target)) if unread else None
         try:
@@ -87,7 +91,11 @@ class Option:
     @property
     def path(self) -> str:
         """The module and the class: "acme.rewriter:TopicRewriter"."""
-        return self.target if isinstance(self.target, str) else f"{self.target.__module__}:{self.target.__qualname__}"
+        return (
+            self.target
+            if isinstance(self.target, str)
+            else f"{self.target.__module__}:{self.target.__qualname__}"
+        )
 
     @property
     def file(self) -> str:
@@ -100,14 +108,17 @@ class Option:
             return ""
 
     def missing_extra(self, place: str = "") -> MissingExtra | None:
-        """Which of the modules that the class requires are not installed; `place` is where it was chosen."""
+        """Which of the modules that the class requires are not installed; `place` is where it was
+        chosen.
+        """
         return missing_extra(self.requires, f"{place or self.group}={self.name}")
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
         """The constructor's parameters by name.
 
-        Raises ConfigError where an annotation cannot be resolved, PluginError for defaults that cannot be.
+        Raises ConfigError where an annotation cannot be resolved, PluginError for defaults that
+        cannot be.
         """
         parameters = read_parameters(self.cls)
         for parameter in parameters.values():
@@ -115,34 +126,61 @@ class Option:
         for name, value in self.defaults.items():
             if name not in parameters:
                 raise self.refusal(str(UnknownName("parameter", name, parameters)))
-            parameters[name] = replace(parameters[name], default=self._checked(parameters[name], value))
+            parameters[name] = replace(
+                parameters[name], default=self._checked(parameters[name], value)
+            )
         return parameters
 
     @property
     def source_parameters(self) -> Mapping[str, Parameter] | None:
-        """The constructor's parameters as they are written; None where only importing the class can tell."""
+        """The constructor's parameters as they are written; None where only importing the class can
+        tell.
+        """
         return self._source.parameters if self._source else None
 
     def list_parameters(self) -> list[str]:
-        """The names of the configurable parameters, without an import where that is possible. Raises nothing."""
-        return [name for name, parameter in self._any_parameters().items() if not parameter.injects_store]
+        """The names of the configurable parameters, without an import where that is possible.
+        Raises nothing.
+        """
+        return [
+            name
+            for name, parameter in self._any_parameters().items()
+            if not parameter.injects_store
+        ]
 
     def injected_groups(self) -> dict[str, str]:
-        """The parameters that are stages, name -> group, without an import where that is possible. Raises nothing."""
-        return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
+        """The parameters that are stages, name -> group, without an import where that is possible.
+        Raises nothing.
+        """
+        return {
+            name: parameter.group
+            for name, parameter in self._any_parameters().items()
+            if parameter.group
+        }
 
     def list_groups_of_run(self) -> list[str]:
         """The groups whose stage this option is given, read like `injected_groups`."""
         parameters = self._any_parameters().values()
-        return [each.group for each in parameters if each.group and not each.used_option and each.default is not None]
+        return [
+            each.group
+            for each in parameters
+            if each.group and not each.used_option and each.default is not None
+        ]
 
     def list_used_options(self) -> list[tuple[str, str]]:
-        """The group and the name of each option that this one has by default, read like `injected_groups`."""
-        given = ((each.group, self.defaults.get(each.name, each.default)) for each in self._any_parameters().values())
+        """The group and the name of each option that this one has by default, read like
+        `injected_groups`.
+        """
+        given = (
+            (each.group, self.defaults.get(each.name, each.default))
+            for each in self._any_parameters().values()
+        )
         return [(group, default.option) for group, default in given if isinstance(default, Use)]
 
     def _any_parameters(self) -> Mapping[str, Parameter]:
-        """The parameters as the source has them, or as the imported class has; none where it cannot be imported."""
+        """The parameters as the source has them, or as the imported class has; none where it cannot
+        be imported.
+        """
         written = self.source_parameters
         if written is not None and all(parameter.known for parameter in written.values()):
             return written
@@ -157,7 +195,8 @@ class Option:
         return make_schema(f"{self.cls.__name__}Options", self.name, self.parameters.values())
 
     def values(self, config: Mapping[str, Any], place: str, typed: str = "") -> dict[str, Any]:
-        """Check configured values and turn them into what the constructor takes; injected stages are left out.
+        """Check configured values and turn them into what the constructor takes; injected stages
+        are left out.
 
         Args:
             config: parameter -> plain value.
@@ -167,8 +206,12 @@ class Option:
         Raises:
             ConfigError: an unknown parameter, a missing or an impossible value.
         """
-        if unknown := [name for name in config if name not in self.parameters and name != OPTION_KEY]:
-            raise UnknownName(f"{place}={typed or self.name}: parameter", unknown[0], self.configurable)
+        if unknown := [
+            name for name in config if name not in self.parameters and name != OPTION_KEY
+        ]:
+            raise UnknownName(
+                f"{place}={typed or self.name}: parameter", unknown[0], self.configurable
+            )
         values = {}
         for name in self.configurable:
             parameter = self.parameters[name]
@@ -176,7 +219,9 @@ class Option:
                 continue
             value = config.get(name, "???" if parameter.required else parameter.default)
             if value == "???":
-                raise ConfigError(f"{place}={typed or self.name} needs {place}.{name}=...{self._tell_about(name)}")
+                raise ConfigError(
+                    f"{place}={typed or self.name} needs {place}.{name}=...{self._tell_about(name)}"
+                )
             values[name] = check_value(value, parameter, f"{place}.{name}")
         return values
 
@@ -186,9 +231,13 @@ class Option:
         return [name for name, parameter in self.parameters.items() if not parameter.injects_store]
 
     def _tell_about(self, name: str) -> str:
-        """What the docstring says of a parameter, and of the class: where its data comes from stands there."""
+        """What the docstring says of a parameter, and of the class: where its data comes from
+        stands there.
+        """
         said = read_argument_texts(self.cls).get(name, "")
-        return f", {said} ({(inspect.getdoc(self.cls) or '').partition(chr(10))[0]})" if said else ""
+        return (
+            f", {said} ({(inspect.getdoc(self.cls) or '').partition(chr(10))[0]})" if said else ""
+        )
 
     def refusal(self, reason: str) -> PluginError:
         """The error that says why this cannot be an option."""
@@ -211,12 +260,17 @@ class Option:
     def _import(self) -> Any:
         module, _, name = str(self.target).partition(":")
         try:
-            # The output belongs to the task: JSON, say, or a protocol. Two threads that swap it do not put it back.
-            with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
+            # The output belongs to the task: JSON, say, or a protocol. Two threads that swap it do
+            # not put it back.
+            with (
+                redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext()
+            ):
                 return getattr(import_module(module), name)
         except (Exception, SystemExit) as error:
             stated = self._source.requires if self._source else None
-            if isinstance(error, ImportError) and (absent := missing_extra(stated or {}, f"{self.group}={self.name}")):
+            if isinstance(error, ImportError) and (
+                absent := missing_extra(stated or {}, f"{self.group}={self.name}")
+            ):
                 raise absent from error
             place = locate_error(error, {find_package(module)})
             cause = f"{type(error).__name__}: {error}" + (f"; {place}" if place else "")
@@ -233,13 +287,17 @@ class Option:
             raise self.refusal(f"the default of {error} ({place})") from error
 
     def _checked(self, parameter: Parameter, value: Any) -> Any:
-        """A default that a variant gives. Raises PluginError for one that the parameter cannot have."""
+        """A default that a variant gives. Raises PluginError for one that the parameter cannot
+        have.
+        """
         if parameter.injects_store:
             raise self.refusal(f"{parameter.name} is given by convrag, and has no default")
         if parameter.group:
             if isinstance(value, Use) or (value is None and parameter.optional):
                 return value
-            raise self.refusal(f'{parameter.name} is a stage, and its default is written use("...")')
+            raise self.refusal(
+                f'{parameter.name} is a stage, and its default is written use("...")'
+            )
         try:
             check_value(value, parameter, parameter.name)
         except ConfigError as error:

@@ -12,11 +12,14 @@ from convrag.api.stage import Stage
 
 
 class Operational:
-    """The mark of a parameter that concerns operation, not results (workers, batch sizes, timeouts)."""
+    """The mark of a parameter that concerns operation, not results (workers, batch sizes,
+    timeouts).
+    """
 
 
 operational = Operational()
-"""`batch_size: Annotated[int, operational] = 32` keeps batch_size out of the stage's fingerprint."""
+"""`batch_size: Annotated[int, operational] = 32` keeps batch_size out of the stage's fingerprint.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,9 @@ class Use:
 
 
 def use(option: str) -> Any:
-    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`."""
+    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer =
+    use("kmeans")`.
+    """
     return Use(option)
 
 
@@ -46,7 +51,8 @@ class Parameter:
         group: the group of an injected stage; empty for a value.
         injects_store: whether it is given the store.
         limits: of a number, as annotated-types has them: `Annotated[int, Ge(1)]`.
-        known: whether the annotation is known: one that was read in a module's source may have to be imported.
+        known: whether the annotation is known: one that was read in a module's source may have to
+            be imported.
     """
 
     name: str
@@ -65,7 +71,9 @@ class Parameter:
 
     @property
     def used_option(self) -> str:
-        """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
+        """The option that an injected stage has by default, as in `use("kmeans")`; empty where it
+        has none.
+        """
         return self.default.option if isinstance(self.default, Use) else ""
 
     @property
@@ -81,7 +89,9 @@ def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:
     """
     where = f"{cls.__name__}.__init__"
     try:
-        made = is_dataclass(cls) and not locate_function(cls.__init__)  # its fields may be of other modules
+        made = is_dataclass(cls) and not locate_function(
+            cls.__init__
+        )  # its fields may be of other modules
         hints = get_type_hints(cls if made else cls.__init__, include_extras=True)
     except NameError as error:
         raise ConfigError(f"{where} has an annotation that is not imported: {error}") from error
@@ -102,14 +112,20 @@ def read_argument_texts(documented: object) -> Mapping[str, str]:
     from docstring_parser import parse
 
     classes = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else ()
-    docstrings = [inspect.cleandoc(each.__doc__ or "") for each in classes] or [inspect.getdoc(documented) or ""]
+    docstrings = [inspect.cleandoc(each.__doc__ or "") for each in classes] or [
+        inspect.getdoc(documented) or ""
+    ]
     parameters = [item for docstring in docstrings for item in parse(docstring).params]
     return {item.arg_name: " ".join((item.description or "").split()) for item in parameters}
 
 
 def union_members(annotation: Any) -> tuple[Any, ...]:
     """The members of a union; of anything else, itself."""
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    return (
+        get_args(annotation)
+        if get_origin(annotation) in (Union, types.UnionType)
+        else (annotation,)
+    )
 
 
 def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:
@@ -119,7 +135,9 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
     """
     annotation, marks = _without_marks(annotation)
     members = union_members(annotation)
-    stage = next((each for each in members if inspect.isclass(each) and issubclass(each, Stage)), None)
+    stage = next(
+        (each for each in members if inspect.isclass(each) and issubclass(each, Stage)), None
+    )
     if stage and isinstance(default, str):
         raise ConfigError(
             f"{where}: the default of {name} names an option, and is written "
@@ -132,17 +150,24 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
         operational=any(isinstance(mark, Operational) or mark is Operational for mark in marks),
         group=_injected_group(stage, name) if stage else "",
         injects_store=any(map(_is_store, members)),
-        limits=tuple(mark for mark in marks if any(hasattr(mark, name) for name in ("ge", "gt", "le", "lt"))),
+        limits=tuple(
+            mark for mark in marks if any(hasattr(mark, name) for name in ("ge", "gt", "le", "lt"))
+        ),
     )
 
 
 def _is_store(annotation: Any) -> bool:
     """Whether this is the class of the store, told by its name: to import it takes long."""
-    return inspect.isclass(annotation) and (annotation.__name__, annotation.__module__[:8]) == ("Store", "convrag.")
+    return inspect.isclass(annotation) and (annotation.__name__, annotation.__module__[:8]) == (
+        "Store",
+        "convrag.",
+    )
 
 
 def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An annotation without `Annotated`, around it or around a member of a union, and what stood in it."""
+    """An annotation without `Annotated`, around it or around a member of a union, and what stood in
+    it.
+    """
     if get_origin(annotation) is Annotated:
         inner, *marks = get_args(annotation)
         inner, more = _without_marks(inner)
@@ -151,12 +176,20 @@ def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     if len(members) == 1:
         return annotation, ()
     bare = [_without_marks(member) for member in members]
-    return Union[tuple(member for member, _ in bare)], tuple(mark for _, marks in bare for mark in marks)  # noqa: UP007
+    members = tuple(member for member, _ in bare)
+    marks = tuple(mark for _, marks in bare for mark in marks)
+    return Union[members], marks  # noqa: UP007
 
 
 def _injected_group(stage: type[Stage], name: str) -> str:
-    """The group to inject from: the parameter's own name where that is one of the class's groups, else the first."""
-    groups: Mapping[str, None] = {group: None for group, cls in GROUPS.items() if issubclass(stage, cls)}
+    """The group to inject from: the parameter's own name where that is one of the class's groups,
+    else the first.
+    """
+    groups: Mapping[str, None] = {
+        group: None for group, cls in GROUPS.items() if issubclass(stage, cls)
+    }
     if not groups:
-        raise ConfigError(f"parameter {name!r} is annotated with {stage.__name__}, which belongs to no group")
+        raise ConfigError(
+            f"parameter {name!r} is annotated with {stage.__name__}, which belongs to no group"
+        )
     return name if name in groups else options_group(next(iter(groups)))

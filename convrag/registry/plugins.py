@@ -1,4 +1,5 @@
-"""Discovery: what is installed under the entry-point group `convrag` is loaded lazily, one by one, each on its own.
+"""Discovery: what is installed under the entry-point group `convrag` is loaded lazily, one by one,
+each on its own.
 
 Files that a command names join them.
 """
@@ -27,7 +28,13 @@ from convrag.api.errors import (
 )
 from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
-from convrag.registry.hook_calls import FIRST_PARTY as FIRST_PARTY, Origin, make_manager, read_origin, register_guarded
+from convrag.registry.hook_calls import (
+    FIRST_PARTY as FIRST_PARTY,
+    Origin,
+    make_manager,
+    read_origin,
+    register_guarded,
+)
 from convrag.registry.option import Option
 from convrag.registry.registry import Registry
 from convrag.registry.source import find_module
@@ -38,9 +45,11 @@ log = logging.getLogger(__name__)
 
 
 class Plugins:
-    """The loaded plugins: their options (`registry`), their YAML packages, and their hooks (`manager`).
+    """The loaded plugins: their options (`registry`), their YAML packages, and their hooks
+    (`manager`).
 
-    A plugin that is broken costs one warning; its error waits in `registry.failures` for whoever asks for its options.
+    A plugin that is broken costs one warning; its error waits in `registry.failures` for whoever
+    asks for its options.
     """
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint]) -> None:
@@ -50,7 +59,8 @@ class Plugins:
         self.files: dict[Path, str] = {}
         """The files that were added -> the name of the module that each became."""
         self.manager = make_manager()
-        """Calls the hooks of all plugins, those loaded first before others, and files before them."""
+        """Calls the hooks of all plugins, those loaded first before others, and files before them.
+        """
         found = {read_origin(entry_point): entry_point for entry_point in entry_points}
         enabled = self._leave_out_disabled(sorted(found, key=Origin.order))
         loaded = {origin: self._load(origin, found[origin]) for origin in enabled}
@@ -62,7 +72,8 @@ class Plugins:
         self._be_strict()
 
     def add_file(self, path: Path) -> None:
-        """Load a plugin that is a single file; one that is loaded already only where its contents have changed.
+        """Load a plugin that is a single file; one that is loaded already only where its contents
+        have changed.
 
         Raises:
             ConfigError: there is no such file, or it fails when it is imported.
@@ -93,9 +104,18 @@ class Plugins:
         return [find_package(plugin) for plugin in self.manager.get_plugins()]
 
     def _leave_out_disabled(self, found: Iterable[Origin]) -> Iterator[Origin]:
-        """Give the plugins that CONVRAG_DISABLE_PLUGINS does not name, and complain of the names of none."""
-        disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")} - {""}
-        known = {name for origin in found for name in (origin.plugin, origin.distribution) if " " not in name}
+        """Give the plugins that CONVRAG_DISABLE_PLUGINS does not name, and complain of the names of
+        none.
+        """
+        disabled = {
+            name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")
+        } - {""}
+        known = {
+            name
+            for origin in found
+            for name in (origin.plugin, origin.distribution)
+            if " " not in name
+        }
         for name in sorted(disabled - known):
             message = str(UnknownName("CONVRAG_DISABLE_PLUGINS: plugin", name, known))
             self._failed(PluginError(message, plugin=name, distribution=name))
@@ -114,27 +134,39 @@ class Plugins:
             register_guarded(self.manager, plugin, origin.name)
             if not self.manager.get_hookcallers(plugin):
                 self._failed(origin.error("implements no hook: mark one with @hookimpl"))
-        known = [name for name, hook in vars(self.manager.hook).items() if name[0] != "_" and hook.has_spec()]
+        known = [
+            name
+            for name, hook in vars(self.manager.hook).items()
+            if name[0] != "_" and hook.has_spec()
+        ]
         for hook in self.manager.get_hookcallers(plugin) or ():
             for each in hook.get_hookimpls():
                 if each.plugin is plugin and not (hook.has_spec() or each.optionalhook):
                     place = locate_function(each.function)
-                    self._failed(origin.error(f"({place}): {UnknownName('hook', hook.name, known)}"))
+                    self._failed(
+                        origin.error(f"({place}): {UnknownName('hook', hook.name, known)}")
+                    )
 
     def _forget(self, module: str, origin: Origin) -> None:
         sys.modules.pop(module, None)
         if self.manager.get_plugin(origin.name):
             self.manager.unregister(name=origin.name)
         self.registry.remove(origin.distribution)
-        self.config_packages = {name: by for name, by in self.config_packages.items() if by != origin.distribution}
+        self.config_packages = {
+            name: by for name, by in self.config_packages.items() if by != origin.distribution
+        }
 
     def _call_registering_hooks(self, origin: Origin) -> None:
-        """Call the hooks by which this one plugin brings options and YAML: a failure must not reach other plugins."""
+        """Call the hooks by which this one plugin brings options and YAML: a failure must not reach
+        other plugins.
+        """
         plugin = self.manager.get_plugin(origin.name)
         if plugin is None:
             return
 
-        def register(group: str, option: str, target: type[Stage] | str, /, **defaults: Any) -> None:
+        def register(
+            group: str, option: str, target: type[Stage] | str, /, **defaults: Any
+        ) -> None:
             try:
                 self.registry.add(Option(group, option, target, *origin, defaults))
             except PluginError as error:
@@ -147,7 +179,11 @@ class Plugins:
                 self._add_config_packages(packages, origin)
 
     def _add_config_packages(self, packages: Any, origin: Origin) -> None:
-        for name in [packages] if isinstance(packages, str) or not isinstance(packages, Iterable) else packages:
+        for name in (
+            [packages]
+            if isinstance(packages, str) or not isinstance(packages, Iterable)
+            else packages
+        ):
             spec = find_module(str(name))
             if spec is None or spec.submodule_search_locations is None or spec.origin is None:
                 problem = f"named {name!r}, which is no package: YAML lies in a folder with an __init__.py"
@@ -157,13 +193,19 @@ class Plugins:
 
     @contextmanager
     def _isolated(self, origin: Origin, package: str) -> Iterator[None]:
-        """Turn what the code of a plugin's package raises into a failure of that plugin; its prints are no output."""
+        """Turn what the code of a plugin's package raises into a failure of that plugin; its prints
+        are no output.
+        """
         try:
-            with redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext():
+            with (
+                redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext()
+            ):
                 yield
         except (Exception, SystemExit) as error:
             name, place = origin.distribution, locate_error(error, {package})
-            cause = f"{type(error).__name__}: {' '.join(str(error).split())}" + (f"; {place}" if place else "")
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())}" + (
+                f"; {place}" if place else ""
+            )
             cure = f"Repair or uninstall {name}, or leave it out: CONVRAG_DISABLE_PLUGINS={name}"
             self._failed(origin.error(f"could not be loaded ({cause}). {cure}"))
 
@@ -230,9 +272,13 @@ def _strict() -> bool:
 
 
 def module_of(path: Path) -> str:
-    """The name of a file's module: another one when the contents are others. Raises ConfigError for a missing file."""
+    """The name of a file's module: another one when the contents are others. Raises ConfigError for
+    a missing file.
+    """
     if path.suffix != ".py":
-        raise ConfigError(f"plugins: {path} is no Python file (*.py). An installed plugin need not be named.")
+        raise ConfigError(
+            f"plugins: {path} is no Python file (*.py). An installed plugin need not be named."
+        )
     try:
         contents = path.read_bytes()
     except OSError as error:

@@ -1,7 +1,8 @@
 """Classes as their source has them: found and read without importing their module.
 
-A plugin registers "acme.rewriter:TopicRewriter"; help, `requires` and parameters are read from the text of that class.
-Where the text does not say it plainly, the answer is None, and the caller imports the class.
+A plugin registers "acme.rewriter:TopicRewriter"; help, `requires` and parameters are read from the
+text of that class. Where the text does not say it plainly, the answer is None, and the caller
+imports the class.
 """
 
 from __future__ import annotations
@@ -31,20 +32,33 @@ _LONGEST_CHAIN = 8
 
 
 _SUMMARY = re.compile(r'^class (\w+)[^:]*:\n\s+r?"""(.*?)(?:"""|\n)', re.MULTILINE)
-_BODY = re.compile(r"^( *)((?:async )?def \w+\((?:.*|\n(?:\1    .*\n)+\1.*):)\n(?:(?:\1 +.*)?\n)+", re.MULTILINE)
-"""A function: its indentation, its head, and its body, which nobody here reads and which takes long to parse."""
+_BODY = re.compile(
+    r"^( *)((?:async )?def \w+\((?:.*|\n(?:\1    .*\n)+\1.*):)\n(?:(?:\1 +.*)?\n)+", re.MULTILINE
+)
+"""A function: its indentation, its head, and its body, which nobody here reads and which takes long
+to parse.
+"""
 _MADE_NAMES = re.compile(r"\b__getattr__\b|\bimport \*|\bglobals\(\)")
 """A module with one of these may have classes whose names do not stand in it."""
 
 
-_STAGES: Mapping[str, type[Stage]] = {"Stage": Stage} | {stage.__name__: stage for stage in GROUPS.values()}
+_STAGES: Mapping[str, type[Stage]] = {"Stage": Stage} | {
+    stage.__name__: stage for stage in GROUPS.values()
+}
 _KNOWN: dict[str, Any] = (
-    {cls.__name__: cls for cls in (bool, int, float, str, bytes, object, list, tuple, dict, set, frozenset, Path)}
+    {
+        cls.__name__: cls
+        for cls in (bool, int, float, str, bytes, object, list, tuple, dict, set, frozenset, Path)
+    }
     | {name: getattr(typing, name) for name in ("Any", "Literal", "Annotated", "Optional", "Union")}
     | {name: getattr(abc, name) for name in ("Sequence", "Iterable", "Collection", "Mapping")}
     | {"convrag": sys.modules["convrag"], "typing": typing, "operational": operational}
-    | {"Store": type("Store", (), {"__module__": "convrag.store.store"})}  # to import the store takes long
-    | dict.fromkeys(("Ge", "Gt", "Le", "Lt", "Interval"), lambda *_, **__: None)  # so do limits; no reader needs them
+    | {
+        "Store": type("Store", (), {"__module__": "convrag.store.store"})
+    }  # to import the store takes long
+    | dict.fromkeys(
+        ("Ge", "Gt", "Le", "Lt", "Interval"), lambda *_, **__: None
+    )  # so do limits; no reader needs them
     | {**_STAGES}
 )
 """What an annotation may consist of so that nobody need import it."""
@@ -65,7 +79,9 @@ def is_imported(path: str) -> bool:
 
 
 def find_module(name: str) -> ModuleSpec | None:
-    """Where a module lies; None where there is none. Of a dotted name nothing is imported, the packages included."""
+    """Where a module lies; None where there is none. Of a dotted name nothing is imported, the
+    packages included.
+    """
     top, *inner = name.split(".")
     if not all(part.isidentifier() for part in (top, *inner)):
         return None
@@ -78,13 +94,16 @@ def find_module(name: str) -> ModuleSpec | None:
             return None
         path, dotted = spec.submodule_search_locations, ".".join(name.split(".")[:depth])
         finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
-        spec = next((found for finder in finders if (found := finder.find_spec(dotted, path))), None)
+        spec = next(
+            (found for finder in finders if (found := finder.find_spec(dotted, path))), None
+        )
     return spec
 
 
 @cache
 def read_module(name: str) -> str | None:
-    """The text of a module; None where it has none (a compiled one, a package without `__init__.py`).
+    """The text of a module; None where it has none (a compiled one, a package without
+    `__init__.py`).
 
     Raises:
         WrongPath: there is no such module.
@@ -100,7 +119,8 @@ def read_module(name: str) -> str | None:
 
 
 def read_summary(target: str) -> str | None:
-    """The first line of a class's docstring, by "module:Class"; None where the module does not have the two.
+    """The first line of a class's docstring, by "module:Class"; None where the module does not have
+    the two.
 
     `--help` shows a hundred of them, so that parsing each module would take a third of its time.
     """
@@ -113,7 +133,9 @@ def read_summary(target: str) -> str | None:
 
 
 def check_path(target: str) -> None:
-    """Raise WrongPath where there is no such module, or the class's name does not occur in it. Nothing is parsed."""
+    """Raise WrongPath where there is no such module, or the class's name does not occur in it.
+    Nothing is parsed.
+    """
     module, _, name = target.partition(":")
     if not name.isidentifier():
         raise WrongPath('a path is written "package.module:Class"')
@@ -124,7 +146,8 @@ def check_path(target: str) -> None:
 
 @cache
 def find_class(target: str) -> ClassSource | None:
-    """The class that "package.module:Class" names; None where its text does not say where the class comes from.
+    """The class that "package.module:Class" names; None where its text does not say where the class
+    comes from.
 
     Raises:
         WrongPath: there is no such module, or the name does not occur in it.
@@ -143,12 +166,18 @@ def find_class(target: str) -> ClassSource | None:
 
 @cache
 def read_names(module: str) -> Mapping[str, ast.ClassDef | ast.expr | tuple[str, str]]:
-    """What names of a module stand for: a class, the value of a constant, or (module, name) of what is imported.
+    """What names of a module stand for: a class, the value of a constant, or (module, name) of what
+    is imported.
 
-    Raises WrongPath where there is no such module. One that is no Python has no names: who imports it hears of that.
+    Raises WrongPath where there is no such module. One that is no Python has no names: who imports
+    it hears of that.
     """
     spec = find_module(module)
-    package = module if spec and spec.submodule_search_locations is not None else module.rpartition(".")[0]
+    package = (
+        module
+        if spec and spec.submodule_search_locations is not None
+        else module.rpartition(".")[0]
+    )
     names: dict[str, ast.ClassDef | ast.expr | tuple[str, str]] = {}
     for text in (_BODY.sub(r"\1\2 ...\n", read_module(module) or ""), read_module(module) or ""):
         with suppress(SyntaxError):
@@ -160,7 +189,9 @@ def read_names(module: str) -> Mapping[str, ast.ClassDef | ast.expr | tuple[str,
         match statement:
             case ast.ClassDef(name):
                 names[name] = statement
-            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), value=ast.expr() as value):
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
+                ast.Name(name), value=ast.expr() as value
+            ):
                 names[name] = value
             case ast.ImportFrom():
                 origin = resolve_name("." * statement.level + (statement.module or ""), package)
@@ -196,12 +227,17 @@ class ClassSource:
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter] | None:
-        """The constructor's parameters by name, inherited ones too; None where the source does not say them plainly.
+        """The constructor's parameters by name, inherited ones too; None where the source does not
+        say them plainly.
 
         Those of a dataclass are its fields. A decorator of another name may change everything.
         """
         inherited = self.base.parameters if self.base else {} if self.plain else None
-        inits = [each for each in self.node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+        inits = [
+            each
+            for each in self.node.body
+            if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+        ]
         try:
             if inits and self._decorators in ([], ["dataclass"]):
                 return self._read(_list_arguments(inits[-1].args))
@@ -219,16 +255,22 @@ class ClassSource:
 
     @property
     def plain(self) -> bool:
-        """Whether it derives from stages of ours alone, which require nothing and have no constructor."""
+        """Whether it derives from stages of ours alone, which require nothing and have no
+        constructor.
+        """
         return bool(self.node.bases) and all(map(self._is_ours, self.node.bases))
 
     @cached_property
     def base(self) -> ClassSource | None:
-        """The one base class that is no stage of ours; None where there are more of them, or it is not found."""
+        """The one base class that is no stage of ours; None where there are more of them, or it is
+        not found.
+        """
         match [each for each in self.node.bases if not self._is_ours(each)]:
             case [ast.Name(name) | ast.Subscript(ast.Name(name))]:
                 with suppress(WrongPath):
-                    if (found := find_class(f"{self.module}:{name}")) and found.node is not self.node:
+                    if (
+                        found := find_class(f"{self.module}:{name}")
+                    ) and found.node is not self.node:
                         return found
         return None
 
@@ -244,7 +286,11 @@ class ClassSource:
                 return name in _STAGES
             case ast.Name(name):
                 origin = read_names(self.module).get(name)
-                return isinstance(origin, tuple) and origin[1] in _STAGES and origin[0].partition(".")[0] == "convrag"
+                return (
+                    isinstance(origin, tuple)
+                    and origin[1] in _STAGES
+                    and origin[0].partition(".")[0] == "convrag"
+                )
         return False
 
     def _read(self, written: Iterable[_Written]) -> dict[str, Parameter]:
@@ -257,16 +303,22 @@ class ClassSource:
             except (NameError, AttributeError, TypeError):
                 known = False
             value = self._read_default(default)
-            made = make_parameter(name, evaluated if known else Any, value, f"{self.node.name}.__init__")
+            made = make_parameter(
+                name, evaluated if known else Any, value, f"{self.node.name}.__init__"
+            )
             parameters[name] = made if known else replace(made, known=False)
         return parameters
 
     def _read_default(self, default: ast.expr | None) -> Any:
-        """A default's value; a name stands for the module's constant. Any other expression stays text."""
+        """A default's value; a name stands for the module's constant. Any other expression stays
+        text.
+        """
         match default:
             case None:
                 return inspect.Parameter.empty
-            case ast.Call(func=ast.Name("use") | ast.Attribute(attr="use"), args=[ast.Constant(str(option))]):
+            case ast.Call(
+                func=ast.Name("use") | ast.Attribute(attr="use"), args=[ast.Constant(str(option))]
+            ):
                 return Use(option)
             case ast.Call(func=ast.Name("Path"), args=[ast.Constant(str(path))]):
                 return Path(path)
@@ -282,8 +334,12 @@ class ClassSource:
 
 def _list_arguments(arguments: ast.arguments) -> list[_Written]:
     positional = [*arguments.posonlyargs, *arguments.args][1:]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults]
-    pairs = zip([*positional, *arguments.kwonlyargs], [*defaults, *arguments.kw_defaults], strict=True)
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + [
+        *arguments.defaults
+    ]
+    pairs = zip(
+        [*positional, *arguments.kwonlyargs], [*defaults, *arguments.kw_defaults], strict=True
+    )
     return [(argument.arg, argument.annotation, default) for argument, default in pairs]
 
 

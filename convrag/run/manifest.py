@@ -1,7 +1,8 @@
 """What a run's folder says of how it was made.
 
-run.json: what the results depend on, by which a finished run is known when the same one is asked for again; and what
-Hydra wrote, `.hydra/`, with references as they are: `${oc.env:KEY}` is no value.
+run.json: what the results depend on, by which a finished run is known when the same one is asked
+for again; and what Hydra wrote, `.hydra/`, with references as they are: `${oc.env:KEY}` is no
+value.
 """
 
 import json
@@ -16,9 +17,9 @@ from convrag import __version__
 from convrag.api.errors import DataError
 from convrag.api.records import Run, RunSummary
 from convrag.score.summary import read_summary
+from convrag.store.code_hash import hash_package
 from convrag.store.fingerprint import digest
 from convrag.store.folders import check_files
-from convrag.store.source import hash_package
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +33,19 @@ def format_manifest(run: Run, files: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def list_run_files(folder: Path) -> list[Path]:
-    """List the files of a finished run: run.json, and those that it names. The folder may hold others."""
+    """List the files of a finished run: run.json, and those that it names. The folder may hold
+    others.
+    """
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     return [folder / MANIFEST, *(folder / name for name in manifest["files"])]
 
 
 def read_finished_summary(run: Run) -> RunSummary | None:
-    """Read the summary in the run's folder, if a run with the same stages and settings has finished there.
+    """Read the summary in the run's folder, if a run with the same stages and settings has finished
+    there.
 
-    A partial or failed run (see RunSummary.state) has not: run again, it asks only for what is missing. Nor has one
-    whose files are damaged; a warning names them.
+    A partial or failed run (see RunSummary.state) has not: run again, it asks only for what is
+    missing. Nor has one whose files are damaged; a warning names them.
     """
     try:
         manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
@@ -62,7 +66,9 @@ def read_finished_summary(run: Run) -> RunSummary | None:
 
 
 def compute_identity(run: Run) -> str:
-    """Compute a hash of all that the results of a run depend on: convrag, the stages and some of the settings."""
+    """Compute a hash of all that the results of a run depend on: convrag, the stages and some of
+    the settings.
+    """
     settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
     return digest([__version__, hash_package(__name__), run.fingerprints, settings])
 
@@ -80,7 +86,12 @@ def read_overrides(folder: Path) -> list[str]:
 
 def read_choices(folder: Path) -> Mapping[str, str]:
     """Each config group of a run with the option that was chosen; empty where Hydra does not say."""
-    return dict(_read_mapping(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {}))
+    return dict(
+        _read_mapping(folder / ".hydra" / "hydra.yaml")
+        .get("hydra", {})
+        .get("runtime", {})
+        .get("choices", {})
+    )
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""The records of a run in memory and on disk, and its files: they take their places when the run has finished."""
+"""The records of a run in memory and on disk, and its files: they take their places when the run
+has finished.
+"""
 
 import shutil
 import struct
@@ -10,16 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from convrag.api.hookspecs import hookimpl
+from convrag.api.passages import Hit
 from convrag.api.records import Run, TurnRecord
 from convrag.api.rows import format_query
-from convrag.api.types import Hit
-from convrag.sdk.jsonl import read_lines
-from convrag.sdk.trec import encode_id
-from convrag.sdk.utterances import USER
-from convrag.store.cancellation import if_abandoned
+from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.locks import FolderInUse, hold_folder
+from convrag.sdk.data.jsonl import read_lines
+from convrag.sdk.data.trec import encode_id
+from convrag.sdk.data.utterances import USER
 from convrag.store.files import DiskError, encode_name, writing
 from convrag.store.json_text import format_json, parse_json
-from convrag.store.locks import FolderInUse, hold_folder
 
 
 class TurnRecords(Iterable[TurnRecord]):
@@ -28,8 +30,8 @@ class TurnRecords(Iterable[TurnRecord]):
     They come domain by domain, and within a domain in the order in which they were added.
 
     Args:
-        in_memory: the number of records to keep in memory (some 30 kB each). The others are written to temporary files,
-            one for each domain.
+        in_memory: the number of records to keep in memory (some 30 kB each). The others are written
+            to temporary files, one for each domain.
     """
 
     def __init__(self, in_memory: int = 5000) -> None:
@@ -46,7 +48,9 @@ class TurnRecords(Iterable[TurnRecord]):
             return
         if self._folder is None:
             self._folder = _make_temporary_folder()
-        path = self._on_disk.setdefault(record.domain, Path(self._folder.name, f"{len(self._on_disk)}.jsonl"))
+        path = self._on_disk.setdefault(
+            record.domain, Path(self._folder.name, f"{len(self._on_disk)}.jsonl")
+        )
         with writing(path), path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{to_json(record, replies=True)}\n")
 
@@ -67,7 +71,9 @@ def _make_temporary_folder() -> TemporaryDirectory[str]:
     try:
         return TemporaryDirectory(prefix="convrag-")
     except OSError as error:  # FileNotFoundError as well, which lists the folders that were tried
-        raise DiskError(f"there is no folder for temporary files: {error}. Name one in TMPDIR.") from error
+        raise DiskError(
+            f"there is no folder for temporary files: {error}. Name one in TMPDIR."
+        ) from error
 
 
 def to_json(record: TurnRecord, *, replies: bool = False, top_level: str = "") -> str:
@@ -76,15 +82,20 @@ def to_json(record: TurnRecord, *, replies: bool = False, top_level: str = "") -
     Args:
         record: the record of a turn.
         replies: whether to add the prompts and replies of language models, which are long.
-        top_level: a stage whose trace's entries stand at the top level too, beside the record's own; empty for none.
+        top_level: a stage whose trace's entries stand at the top level too, beside the record's
+            own; empty for none.
     """
     fields = record.to_dict(replies=replies)
     entries = record.trace.get(top_level, {})
-    return format_json(fields | {name: entry for name, entry in entries.items() if name not in fields})
+    return format_json(
+        fields | {name: entry for name, entry in entries.items() if name not in fields}
+    )
 
 
 def read_records(folder: Path) -> Iterator[TurnRecord]:
-    """Yield the records in a run's `intermediate` folder, file by file. Raises DataError for a broken line."""
+    """Yield the records in a run's `intermediate` folder, file by file. Raises DataError for a
+    broken line.
+    """
     for path in sorted(folder.glob("*.jsonl")):
         for line in read_lines(path):
             try:
@@ -102,7 +113,8 @@ UNFINISHED = ".unfinished"
 
 
 class RunFolder:
-    """The folder of a run. Files are written in a hidden subfolder, and all moved to their places when the run ends.
+    """The folder of a run. Files are written in a hidden subfolder, and all moved to their places
+    when the run ends.
 
     Get it with `open_run_folder`.
     """
@@ -134,7 +146,9 @@ class RunFolder:
     def _check_presence(self) -> None:
         """Raise DiskError where somebody has removed the folder: what was written before is lost."""
         if not self.unfinished.is_dir():
-            raise DiskError(f"{self.folder} was removed while this run wrote there. Run the same command again.")
+            raise DiskError(
+                f"{self.folder} was removed while this run wrote there. Run the same command again."
+            )
 
     def discard(self) -> None:
         """Remove every file that is not published."""
@@ -143,7 +157,8 @@ class RunFolder:
 
 @contextmanager
 def open_run_folder(folder: Path) -> Iterator[RunFolder]:
-    """Hold a folder while a run is written into it. Files that are not published by the end of the block are deleted.
+    """Hold a folder while a run is written into it. Files that are not published by the end of the
+    block are deleted.
 
     Raises:
         FolderInUse: another process writes there.
@@ -160,7 +175,9 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
 
 
 def discard_unfinished(folder: Path) -> None:
-    """Remove the files that a killed process did not publish; nothing where another process writes there."""
+    """Remove the files that a killed process did not publish; nothing where another process writes
+    there.
+    """
     files = RunFolder(folder)
     if files.unfinished.exists():
         with suppress(FolderInUse), hold_folder(folder):
@@ -168,11 +185,13 @@ def discard_unfinished(folder: Path) -> None:
 
 
 class Writers:
-    """An observer that writes the rewrite (BEIR), the record and the ranking (TREC run) of every turn.
+    """An observer that writes the rewrite (BEIR), the record and the ranking (TREC run) of every
+    turn.
 
     Args:
         folder: the folder of the run.
-        top_level: a stage whose trace's entries stand at the top level of a record's line too; empty for none.
+        top_level: a stage whose trace's entries stand at the top level of a record's line too;
+            empty for none.
     """
 
     def __init__(self, folder: RunFolder, top_level: str = "") -> None:
@@ -189,10 +208,11 @@ class Writers:
 
 
 def format_beir_line(record: TurnRecord) -> str:
-    """Format the first query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `.
+    """Format the first query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix
+    `|user|: `.
 
-    `queries` holds all queries with their weights, so that rewriter=replay can search for the same. `domain` is there
-    because the file's name may be a shortened one (see `encode_name`).
+    `queries` holds all queries with their weights, so that rewriter=replay can search for the same.
+    `domain` is there because the file's name may be a shortened one (see `encode_name`).
     """
     line = {
         "_id": record.turn_id,
@@ -205,7 +225,8 @@ def format_beir_line(record: TurnRecord) -> str:
 
 
 def format_trec_lines(record: TurnRecord, tag: str = "convrag") -> list[str]:
-    """Format a ranking as lines of a TREC run, which have six columns. White space in ids is percent-encoded.
+    """Format a ranking as lines of a TREC run, which have six columns. White space in ids is
+    percent-encoded.
 
     Args:
         record: of the turn.
@@ -214,12 +235,14 @@ def format_trec_lines(record: TurnRecord, tag: str = "convrag") -> list[str]:
     turn = encode_id(record.turn_id)
     ranked = zip(record.hits, break_ties(record.hits), strict=True)
     return [
-        f"{turn} Q0 {encode_id(hit.passage.id)} {rank} {score!r} {tag}" for rank, (hit, score) in enumerate(ranked, 1)
+        f"{turn} Q0 {encode_id(hit.passage.id)} {rank} {score!r} {tag}"
+        for rank, (hit, score) in enumerate(ranked, 1)
     ]
 
 
 def break_ties(hits: Iterable[Hit]) -> list[float]:
-    """Make the hits' scores strictly decreasing in single precision, with which trec_eval reads and sorts them.
+    """Make the hits' scores strictly decreasing in single precision, with which trec_eval reads and
+    sorts them.
 
     Otherwise trec_eval would sort hits with equal scores by their ids.
     """

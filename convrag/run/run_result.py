@@ -12,7 +12,7 @@ from convrag.api.printable import format_table, format_text
 from convrag.api.records import RunSummary, TurnRecord
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary
-from convrag.sdk.jsonl import read_lines
+from convrag.sdk.data.jsonl import read_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,9 @@ _TURN = ("turn_id", "conversation_id", "domain", "turn")
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run that has ended. Iterate over `records()` for its turns; `summary.overall` holds measure -> score."""
+    """A run that has ended. Iterate over `records()` for its turns; `summary.overall` holds measure
+    -> score.
+    """
 
     folder: Path
     summary: RunSummary
@@ -34,7 +36,8 @@ class RunResult:
         return read_records(self.folder / "intermediate")
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row for each scored turn: its id, conversation, domain and number, and a column for each measure.
+        """Return a row for each scored turn: its id, conversation, domain and number, and a column
+        for each measure.
 
         A measure that a turn lacks is NaN. Raises MissingExtra where pandas is not installed, and
         DataError for a broken line.
@@ -50,18 +53,25 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         summary = self.summary
-        counts = f"{self.folder.name}: {summary.turns} turns, {summary.failed} failed, {summary.state}"
+        counts = (
+            f"{self.folder.name}: {summary.turns} turns, {summary.failed} failed, {summary.state}"
+        )
         rows = []
         for measure, score in summary.overall.items():
             low, high = summary.intervals.get(measure, (score, score))
-            domains = [f"{scores[measure]:.4f}" if measure in scores else "" for scores in summary.domains.values()]
+            domains = [
+                f"{scores[measure]:.4f}" if measure in scores else ""
+                for scores in summary.domains.values()
+            ]
             rows.append((measure, f"{score:.4f}", f"{low:.4f} to {high:.4f}", *domains))
         head = ("Measure", "Overall", "95 % interval", *summary.domains)
         return f"<div><p>{format_text(counts)}</p>{format_table(head, rows)}</div>"
 
 
 def read_run(folder: Path | str) -> RunResult:
-    """Read a finished run from its folder. Raises DataError where it has no metrics.json, or a damaged one."""
+    """Read a finished run from its folder. Raises DataError where it has no metrics.json, or a
+    damaged one.
+    """
     path = Path(folder)
     if not (path / METRICS_FILE).is_file():
         raise DataError("this is no folder of a finished run: it has no metrics.json", path=path)

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from omegaconf import DictConfig
 
+from convrag.api.conversations import Conversation
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.groups import GROUPS
 from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
-from convrag.api.types import Conversation
+from convrag.concurrency.cancellation import if_abandoned
 from convrag.config.compose import settings_of
 from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
@@ -28,9 +29,8 @@ from convrag.score.measuring import check_measures_differ, join_reports, keep_so
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
-from convrag.sdk.played import count_turns
-from convrag.sdk.progress import show_step
-from convrag.store.cancellation import if_abandoned
+from convrag.sdk.data.simulated import count_turns
+from convrag.sdk.output.progress import show_step
 from convrag.store.files import write_atomically
 from convrag.store.folders import describe_files
 from convrag.turn.observers import Observers
@@ -62,12 +62,16 @@ def run_experiment(
     Args:
         config: the composed configuration.
         folder: the folder for the files of the run.
-        observers: further observers of this run (see convrag.api.hookspecs). An error in one of them ends the run.
+        observers: further observers of this run (see convrag.api.hookspecs). An error in one of
+            them ends the run.
         sweep: the id of the sweep that this run belongs to; empty for a single run.
-        reuse: whether to return the results that a finished run with the same stages and settings left in `folder`.
-        top_level: a stage whose trace's entries stand at the top level of the lines of intermediate/ too.
-        show: prints the results when the files are written, before the tracker logs them, which may take seconds; what
-            observers have to say of where the run is kept is then printed too. Not called for a reused run.
+        reuse: whether to return the results that a finished run with the same stages and settings
+            left in `folder`.
+        top_level: a stage whose trace's entries stand at the top level of the lines of
+            intermediate/ too.
+        show: prints the results when the files are written, before the tracker logs them, which may
+            take seconds; what observers have to say of where the run is kept is then printed too.
+            Not called for a reused run.
 
     Raises:
         ConvragError: the configuration or the data are not valid; raised before the first turn.
@@ -123,7 +127,11 @@ def evaluate_records(
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
     run = replace(
         _make_run(wiring, folder, conversations, len(records)),
-        config={name: node for name, node in wiring.logged_config.items() if name in used or name not in GROUPS},
+        config={
+            name: node
+            for name, node in wiring.logged_config.items()
+            if name in used or name not in GROUPS
+        },
         notes=(*notes, *wiring.collect_notes()),
     )
     source = _FinishedTurns(add_truths(records, dataset), stopped)
@@ -157,15 +165,24 @@ _Source = ConversationWorkers | _FinishedTurns
 
 
 def _execute_run(
-    run: Run, wiring: Wiring, source: _Source, *own_observers: object, top_level: str = "", show: Show | None = None
+    run: Run,
+    wiring: Wiring,
+    source: _Source,
+    *own_observers: object,
+    top_level: str = "",
+    show: Show | None = None,
 ) -> RunSummary:
-    """Collect the records, measure them and write the files, which take their places only if all has gone well."""
+    """Collect the records, measure them and write the files, which take their places only if all
+    has gone well.
+    """
     with open_run_folder(run.folder) as files:
         observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
 
         def tell_of_interruption() -> None:
             try:
-                observers.notify("convrag_run_failed", run=run, error="interrupted", interrupted=True)
+                observers.notify(
+                    "convrag_run_failed", run=run, error="interrupted", interrupted=True
+                )
             except Exception:  # of a library whose import was interrupted, say
                 log.info("the interruption was not noted everywhere", exc_info=True)
 
@@ -183,7 +200,9 @@ def _execute_run(
         return summary
 
 
-def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _Source, observers: Observers) -> RunSummary:
+def _write_run(
+    files: RunFolder, run: Run, wiring: Wiring, source: _Source, observers: Observers
+) -> RunSummary:
     records = TurnRecords()
     try:
         observers.notify("convrag_run_started", run=run)
@@ -193,7 +212,9 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _Source, obse
                 records.add(record)
                 observers.notify("convrag_turn_finished", run=run, record=record)
         metrics = wiring.get_all("metrics")
-        measured = measure(metrics, records, stand_in=STAND_IN if tuple(metrics) == DEFAULT_METRICS else "")
+        measured = measure(
+            metrics, records, stand_in=STAND_IN if tuple(metrics) == DEFAULT_METRICS else ""
+        )
         observers.notify("convrag_run_measured", run=run, replies=measured.replies)
         reports_of_observers = observers.collect("convrag_report", run=run, records=records)
         reports = [*wiring.collect_reports(records), *measured.reports, *reports_of_observers]
@@ -222,7 +243,9 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _Source, obse
             find_passages=PassageLookup(wiring.get("dataset"), wiring.store).find,
             folder=files.unfinished,
         )
-        (run.folder / MANIFEST).unlink(missing_ok=True)  # what is published in part is no finished run
+        (run.folder / MANIFEST).unlink(
+            missing_ok=True
+        )  # what is published in part is no finished run
         described = describe_files(files.unfinished)
         files.publish()
         write_atomically(run.folder / MANIFEST, f"{format_manifest(run, described)}\n")
@@ -238,10 +261,16 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _Source, obse
 
 
 def _read_conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:
-    """Read the conversations to run. Raises ConfigError if there are none, or no answers for `history=gold`."""
+    """Read the conversations to run. Raises ConfigError if there are none, or no answers for
+    `history=gold`.
+    """
     conversations = list(islice(dataset.conversations(), settings.limit))
     if not conversations:
         raise ConfigError(NO_CONVERSATIONS)
-    if settings.history == "gold" and not any(turn.answer for each in conversations for turn in each.turns):
-        raise ConfigError("history=gold needs reference answers, and the data set has none: use generated or none")
+    if settings.history == "gold" and not any(
+        turn.answer for each in conversations for turn in each.turns
+    ):
+        raise ConfigError(
+            "history=gold needs reference answers, and the data set has none: use generated or none"
+        )
     return conversations

@@ -7,16 +7,17 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from convrag.api.conversations import Conversation, Turn
 from convrag.api.errors import RunStopped
+from convrag.api.passages import Passage
 from convrag.api.records import TurnRecord
 from convrag.api.session import Session, to_turn
 from convrag.api.stages import Dataset, Retriever
-from convrag.api.types import Conversation, Passage, Turn
 from convrag.config.settings import Settings
-from convrag.sdk.corpus import Corpus, PassageSource
+from convrag.sdk.data.simulated import ask_turns, count_turns
+from convrag.sdk.output.progress import turn_progress
 from convrag.sdk.parallel import call_in_threads
-from convrag.sdk.played import ask_turns, count_turns
-from convrag.sdk.progress import turn_progress
+from convrag.sdk.search.corpus import Corpus, PassageSource
 from convrag.store.remember import kept
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
@@ -30,14 +31,20 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 
 def add_truth(record: TurnRecord, turn: Turn, qrels: Qrels) -> TurnRecord:
-    """Return the record with the labels, the reference answer and the relevant passages of its turn."""
-    return replace(record, labels=turn.labels, reference=turn.answer.strip(), gold=dict(qrels.get(turn.id, {})))
+    """Return the record with the labels, the reference answer and the relevant passages of its
+    turn.
+    """
+    return replace(
+        record, labels=turn.labels, reference=turn.answer.strip(), gold=dict(qrels.get(turn.id, {}))
+    )
 
 
 def rank_missed(record: TurnRecord, retriever: Retriever) -> TurnRecord:
-    """Return the record with the ranks of the relevant passages that the turn has missed, in the retriever's trace.
+    """Return the record with the ranks of the relevant passages that the turn has missed, in the
+    retriever's trace.
 
-    A rank is None where the passage is not among the first `MISSED_DEPTH` that the retriever has for these queries.
+    A rank is None where the passage is not among the first `MISSED_DEPTH` that the retriever has
+    for these queries.
     """
     retrieved = {hit.passage.id for hit in record.hits}
     missed = [name for name, grade in record.gold.items() if grade > 0 and name not in retrieved]
@@ -51,12 +58,16 @@ def rank_missed(record: TurnRecord, retriever: Retriever) -> TurnRecord:
     finally:
         kept.reset(token)
     ranks = {hit.passage.id: rank for rank, hit in enumerate(hits, start=1)}
-    told = {**record.trace.get("retriever", {}), "missed_ranks": {name: ranks.get(name) for name in missed}}
+    told = {
+        **record.trace.get("retriever", {}),
+        "missed_ranks": {name: ranks.get(name) for name in missed},
+    }
     return replace(record, trace={**record.trace, "retriever": told})
 
 
 def add_truths(records: Iterable[TurnRecord], dataset: Dataset) -> list[TurnRecord]:
-    """Return records of finished turns with the reference answers and relevant passages of their turns.
+    """Return records of finished turns with the reference answers and relevant passages of their
+    turns.
 
     They keep their labels. A turn that the data set does not have keeps all that its record says.
     """
@@ -71,7 +82,8 @@ def add_truths(records: Iterable[TurnRecord], dataset: Dataset) -> list[TurnReco
 
 
 class PassageLookup:
-    """Finds passages of a data set by their ids, in the copies of its corpora that the store has already.
+    """Finds passages of a data set by their ids, in the copies of its corpora that the store has
+    already.
 
     Args:
         dataset: has the corpora.
@@ -84,7 +96,9 @@ class PassageLookup:
         self._corpora: dict[str, PassageSource | None] = {}
 
     def find(self, domain: str, ids: Sequence[str]) -> list[Passage]:
-        """Find passages of a domain; those that the copy does not have are left out, all where there is no copy."""
+        """Find passages of a domain; those that the copy does not have are left out, all where
+        there is no copy.
+        """
         if domain not in self._dataset.domains():
             return []
         if domain not in self._corpora:
@@ -94,14 +108,20 @@ class PassageLookup:
 
 
 class ConversationWorkers:
-    """Asks a pipeline the questions of conversations; the setting `workers` says how many conversations at a time.
+    """Asks a pipeline the questions of conversations; the setting `workers` says how many
+    conversations at a time.
 
-    Records get what the data set says of their turns: labels, reference answers, and relevant passages by `qrels`.
-    `stopped` says why a stage stopped the run before the last question. The records until then are yielded.
+    Records get what the data set says of their turns: labels, reference answers, and relevant
+    passages by `qrels`. `stopped` says why a stage stopped the run before the last question. The
+    records until then are yielded.
     """
 
     def __init__(
-        self, pipeline: Pipeline, conversations: Sequence[Conversation], settings: Settings, qrels: Qrels | None = None
+        self,
+        pipeline: Pipeline,
+        conversations: Sequence[Conversation],
+        settings: Settings,
+        qrels: Qrels | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.conversations = conversations
@@ -122,15 +142,21 @@ class ConversationWorkers:
             def run(conversation: Conversation) -> list[TurnRecord]:
                 return self._run_conversation(conversation, advance)
 
-            with call_in_threads(run, self.conversations, self.settings.workers, "conversation") as results:
+            with call_in_threads(
+                run, self.conversations, self.settings.workers, "conversation"
+            ) as results:
                 try:
                     for records in results:
                         yield from records
                 finally:
                     self._stop.set()
 
-    def _run_conversation(self, conversation: Conversation, advance: Callable[[], None]) -> list[TurnRecord]:
-        """Ask the questions of one conversation in order, each with the history that the settings say."""
+    def _run_conversation(
+        self, conversation: Conversation, advance: Callable[[], None]
+    ) -> list[TurnRecord]:
+        """Ask the questions of one conversation in order, each with the history that the settings
+        say.
+        """
         session = Session(conversation.id, conversation.domain, profile=conversation.profile)
         for turn in conversation.history:
             session.add_turn(turn)
@@ -139,11 +165,17 @@ class ConversationWorkers:
             for turn in ask_turns(conversation, records):
                 if self._stop.is_set():
                     break
-                question = session.make_question(turn.question, turn.id, hide_history=self.settings.history == "none")
+                question = session.make_question(
+                    turn.question, turn.id, hide_history=self.settings.history == "none"
+                )
                 record = self.pipeline.answer(question)
                 session.add_turn(turn if self.settings.history == "gold" else to_turn(record))
                 known = add_truth(record, turn, self.qrels)
-                records.append(rank_missed(known, self.pipeline.stages.retriever) if self.settings.report else known)
+                records.append(
+                    rank_missed(known, self.pipeline.stages.retriever)
+                    if self.settings.report
+                    else known
+                )
                 advance()
         except RunStopped as error:
             self.stopped = str(error)

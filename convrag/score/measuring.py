@@ -1,4 +1,6 @@
-"""Metrics measure the turns of a run. If one of them fails, or a report is unusable, only that one is missing."""
+"""Metrics measure the turns of a run. If one of them fails, or a report is unusable, only that one
+is missing.
+"""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -7,11 +9,11 @@ from math import isfinite
 from numbers import Real
 from reprlib import repr as brief
 
+from convrag.api.completions import Completion, Prompt
 from convrag.api.errors import ConfigError, ConvragError, describe_fault
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.secrets import redact
 from convrag.api.stages import Metrics
-from convrag.api.types import Completion, Prompt
 from convrag.store.usage import UsageMeter
 
 log = logging.getLogger(__name__)
@@ -20,7 +22,10 @@ Values = Mapping[str, Mapping[str, float]]
 """Turn id -> measure -> value."""
 
 GROUP = "metrics"
-_NEEDED = {"ranking": "a ranking and qrels", "answer": "an answer and what it is compared with, such as a reference"}
+_NEEDED = {
+    "ranking": "a ranking and qrels",
+    "answer": "an answer and what it is compared with, such as a reference",
+}
 
 
 @dataclass
@@ -38,7 +43,9 @@ class MetricResults:
 
 
 def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
-    """Raise ConfigError where two metrics declare the same measure, so that one's values would hide the other's."""
+    """Raise ConfigError where two metrics declare the same measure, so that one's values would hide
+    the other's.
+    """
     owners: dict[str, str] = {}
     for name, metric in metrics.items():
         try:
@@ -54,7 +61,9 @@ def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
                 )
 
 
-def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, stand_in: str = "") -> MetricResults:
+def measure(
+    metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, stand_in: str = ""
+) -> MetricResults:
     """Measure the turns with each metric, in order.
 
     Values that are no numbers are left out; `failures` says so.
@@ -62,8 +71,8 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, st
     Args:
         metrics: the metrics by name.
         records: the records of the turns; they must allow several iterations.
-        stand_in: given where nobody chose the metrics: the one for data sets without truth. A metric that has nothing
-            to measure is then no news while one of the others has.
+        stand_in: given where nobody chose the metrics: the one for data sets without truth. A
+            metric that has nothing to measure is then no news while one of the others has.
     """
     silent: list[Report] = []
     meter = UsageMeter()
@@ -87,11 +96,18 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, st
         except Exception as error:
             problems.append(redact(describe_fault(error, type(metric), "measure")))
             log.warning(
-                "%s failed: %s", place, problems[-1], exc_info=None if isinstance(error, ConvragError) else error
+                "%s failed: %s",
+                place,
+                problems[-1],
+                exc_info=None if isinstance(error, ConvragError) else error,
             )
         if problems:
             results.failures[name] = "; ".join(problems)
-    compared = any(_is_compared(metrics[name], found) for name, found in results.values.items() if name != stand_in)
+    compared = any(
+        _is_compared(metrics[name], found)
+        for name, found in results.values.items()
+        if name != stand_in
+    )
     if not stand_in or not compared:
         results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
@@ -130,7 +146,9 @@ def _check_values(given: object, turn_ids: Set[str]) -> tuple[Values, list[str]]
 
 
 def _is_compared(metric: Metrics, values: Values) -> bool:
-    """Whether a turn was compared with the truth: it has the metric's main measure, where that is known."""
+    """Whether a turn was compared with the truth: it has the metric's main measure, where that is
+    known.
+    """
     main = next(iter(metric.list_measures()), None)
     return any(measures if main is None else main in measures for measures in values.values())
 
@@ -140,20 +158,29 @@ def _describe_silence(place: str, metric: Metrics) -> str:
     if gap := metric.explain_gap():
         measures = list(metric.list_measures())[:1] or ["its measure"]
         return f"{measures[0]} is not measured ({place}): {gap}."
-    needed = ", or ".join(_NEEDED[part] for part in metric.reads if part in _NEEDED) or "what it measures"
+    needed = (
+        ", or ".join(_NEEDED[part] for part in metric.reads if part in _NEEDED)
+        or "what it measures"
+    )
     return f"{place} had nothing to measure: no turn has {needed}."
 
 
 def check_report(report: object) -> Report:
-    """Return a report whose lines, numbers and files can be written. Raises ConvragError, which says what cannot."""
+    """Return a report whose lines, numbers and files can be written. Raises ConvragError, which
+    says what cannot.
+    """
     if not isinstance(report, Report):
         raise ConvragError(f"its report is {brief(report)}, and no convrag.Report")
     title = f"its report {brief(report.title)}"
     texts = [report.title, *report.lines, *report.files, *dict(report.files).values()]
     if isinstance(report.lines, str) or not all(isinstance(text, str) for text in texts):
-        raise ConvragError(f"{title}: title, lines and files must be texts, and lines a tuple of them")
+        raise ConvragError(
+            f"{title}: title, lines and files must be texts, and lines a tuple of them"
+        )
     if not isinstance(report.numbers, Mapping):
-        raise ConvragError(f"the numbers of {title} must be plain data by name, not {brief(report.numbers)}")
+        raise ConvragError(
+            f"the numbers of {title} must be plain data by name, not {brief(report.numbers)}"
+        )
     return report
 
 

@@ -9,7 +9,7 @@ from convrag.api.errors import DataError
 from convrag.api.records import Report, RunSummary, TurnRecord, Usage
 from convrag.api.rows import describe_first_problem
 from convrag.score.scoring import Scores
-from convrag.sdk.printable import count
+from convrag.sdk.output.printable import count
 from convrag.store.json_text import format_json, parse_json
 
 OVERALL = "overall"
@@ -29,7 +29,8 @@ def summarize(
 
     Args:
         records: the records of the run.
-        scores: the scores of its turns. Means are over turns, so a domain counts with the number of its turns.
+        scores: the scores of its turns. Means are over turns, so a domain counts with the number of
+            its turns.
         reports: the reports on the run.
         measuring: the metrics' calls of language models, by metric.
         seconds: the duration of the run.
@@ -76,9 +77,15 @@ def summarize(
 
 
 def format_score_lines(scores: Scores) -> Iterator[str]:
-    """Yield a line of JSON for each scored turn: its ids, domain and position, and its `scores` by measure."""
+    """Yield a line of JSON for each scored turn: its ids, domain and position, and its `scores` by
+    measure.
+    """
     for turn in scores.turns:
-        ids = {"turn_id": turn.turn_id, "conversation_id": turn.conversation_id, "domain": turn.domain}
+        ids = {
+            "turn_id": turn.turn_id,
+            "conversation_id": turn.conversation_id,
+            "domain": turn.domain,
+        }
         yield format_json({**ids, "turn": turn.number, "scores": turn.scores})
 
 
@@ -88,7 +95,9 @@ def format_summary(summary: RunSummary) -> str:
 
 
 def read_summary(path: Path) -> RunSummary:
-    """Read a run's metrics.json. Raises DataError, which names the field that is missing or has another form."""
+    """Read a run's metrics.json. Raises DataError, which names the field that is missing or has
+    another form.
+    """
     from pydantic import TypeAdapter, ValidationError
 
     try:
@@ -97,7 +106,9 @@ def read_summary(path: Path) -> RunSummary:
             row.pop("state", None)  # follows from the rest; early versions did not write it
         return TypeAdapter(RunSummary).validate_python(row)
     except ValidationError as error:
-        raise DataError(f"these are no metrics of a run ({describe_first_problem(error)})", path=path) from error
+        raise DataError(
+            f"these are no metrics of a run ({describe_first_problem(error)})", path=path
+        ) from error
     except (OSError, ValueError) as error:
         raise DataError(f"these are no metrics of a run ({error})", path=path) from error
 
@@ -105,8 +116,9 @@ def read_summary(path: Path) -> RunSummary:
 def _did_its_work(record: TurnRecord, stage: str) -> bool:
     """Whether a stage had something to do in a turn, and did it.
 
-    A rewriter that leaves the first question of a conversation as it is, without a call, had nothing to do; nor had a
-    memory in the first turn, or a reranker, selector or generator without passages.
+    A rewriter that leaves the first question of a conversation as it is, without a call, had
+    nothing to do; nor had a memory in the first turn, or a reranker, selector or generator without
+    passages.
     """
     if stage in record.fallbacks:
         return False
@@ -121,7 +133,9 @@ def _did_its_work(record: TurnRecord, stage: str) -> bool:
 
 
 def describe_gaps(summary: RunSummary) -> str:
-    """What a run lacks: "3 of 49 turns failed; metrics.judge: 2 of its 40 calls failed"; empty if nothing."""
+    """What a run lacks: "3 of 49 turns failed; metrics.judge: 2 of its 40 calls failed"; empty if
+    nothing.
+    """
     return "; ".join(_list_gaps(summary))
 
 

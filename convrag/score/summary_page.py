@@ -10,7 +10,7 @@ from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
 from convrag.score.scoring import TOO_FEW
 from convrag.score.summary import OVERALL, describe_ending
-from convrag.sdk.printable import count, format_line, format_table
+from convrag.sdk.output.printable import count, format_line, format_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,16 +23,20 @@ ADVICE = "The same command asks again only for what is missing."
 
 
 def make_score_rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
-    """Make the heading and the rows of the table of scores: a row for each measure, a column for each domain.
+    """Make the heading and the rows of the table of scores: a row for each measure, a column for
+    each domain.
 
-    A single domain's column is headed "score". Two more columns have the scores of all domains (if there are several)
-    and their 95 % intervals (if there are any).
+    A single domain's column is headed "score". Two more columns have the scores of all domains (if
+    there are several) and their 95 % intervals (if there are any).
     """
     several = len(summary.domains) > 1
     places = [*summary.domains, OVERALL] if several else list(summary.domains)
     scores = {**summary.domains, OVERALL: summary.overall}
     counts = ["scored turns", *(str(summary.scored[place]) for place in places)]
-    body = [[measure, *(_format_score(scores[place], measure) for place in places)] for measure in summary.overall]
+    body = [
+        [measure, *(_format_score(scores[place], measure) for place in places)]
+        for measure in summary.overall
+    ]
     heading = ["", *(places if several else ["score"] * len(places))]
     if summary.intervals:
         heading.append("95 % interval")
@@ -52,15 +56,27 @@ def make_slice_rows(slices: Mapping[str, Slice]) -> list[list[str]]:
 
 
 def list_remarks(run: Run, summary: RunSummary) -> list[str]:
-    """List what a reader of the scores must know, in sentences: counts, failures, usage, reports and notes."""
-    lines = ["An earlier run of this command left these results; its times and calls follow."] if run.reused else []
-    lines.append(f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s.")
+    """List what a reader of the scores must know, in sentences: counts, failures, usage, reports
+    and notes.
+    """
+    lines = (
+        ["An earlier run of this command left these results; its times and calls follow."]
+        if run.reused
+        else []
+    )
+    lines.append(
+        f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s."
+    )
     if summary.judged or summary.referenced:
         lines.append(_describe_truth(summary))
     if summary.stopped:
-        lines.append(f"The run stopped after {summary.turns} of {run.turns} turns: {summary.stopped}")
+        lines.append(
+            f"The run stopped after {summary.turns} of {run.turns} turns: {summary.stopped}"
+        )
     if summary.failed:
-        lines.append(f"{count(summary.failed, 'turn')} failed; each has its `error` in intermediate/.")
+        lines.append(
+            f"{count(summary.failed, 'turn')} failed; each has its `error` in intermediate/."
+        )
     if summary.fallbacks:
         counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
         lines.append(f"Turns in which a stage fell back: {counts}.")
@@ -75,7 +91,9 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
 
 
 def _describe_truth(summary: RunSummary) -> str:
-    """Describe what the turns are compared with: "45 of 49 turns have relevance judgements, 49 reference answers."."""
+    """Describe what the turns are compared with: "45 of 49 turns have relevance judgements, 49
+    reference answers.".
+    """
     judged, referenced = summary.judged or 0, summary.referenced or 0
     verb = "has" if judged == 1 else "have"
     answers = count(referenced, "reference answer")
@@ -100,34 +118,61 @@ def _describe_usage(total: Usage) -> str:
 
 
 def list_cut_replies(usage: Mapping[str, Usage]) -> list[str]:
-    """List, in sentences, how many replies were cut at max_tokens or by a content filter, and what to do."""
+    """List, in sentences, how many replies were cut at max_tokens or by a content filter, and what
+    to do.
+    """
     lines = []
     for counter, end, advice in (
         ("cut", "cut at max_tokens", "raise llm.max_tokens, or the stage's own"),
         ("filtered", "ended by the provider's content filter", "try another model"),
     ):
-        counts = {stage: number for stage, spent in usage.items() if (number := getattr(spent, counter))}
+        counts = {
+            stage: number for stage, spent in usage.items() if (number := getattr(spent, counter))
+        }
         if total := sum(counts.values()):
             stages = ", ".join(f"{stage} {number}" for stage, number in counts.items())
-            lines.append(f"{total} {'reply was' if total == 1 else 'replies were'} {end} ({stages}): {advice}.")
+            lines.append(
+                f"{total} {'reply was' if total == 1 else 'replies were'} {end} ({stages}): {advice}."
+            )
     return lines
 
 
 def make_usage_rows(summary: RunSummary) -> list[list[str]]:
-    """Make the table of LLM usage: a heading, then a row for each stage that called one; an unknown price is "?"."""
-    heading = ["stage", "calls", "reused", "prompt tokens", "cached", "completion tokens", "cost USD", "spent USD"]
+    """Make the table of LLM usage: a heading, then a row for each stage that called one; an unknown
+    price is "?".
+    """
+    heading = [
+        "stage",
+        "calls",
+        "reused",
+        "prompt tokens",
+        "cached",
+        "completion tokens",
+        "cost USD",
+        "spent USD",
+    ]
     body = []
     for stage, usage in summary.usage.items():
         if usage.prompt_tokens or usage.retries or usage.spent_usd:
-            costs = [_format_cost(value, usage.unpriced) for value in (usage.cost_usd, usage.spent_usd)]
-            counts = [usage.calls, usage.reused, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens]
+            costs = [
+                _format_cost(value, usage.unpriced) for value in (usage.cost_usd, usage.spent_usd)
+            ]
+            counts = [
+                usage.calls,
+                usage.reused,
+                usage.prompt_tokens,
+                usage.cached_tokens,
+                usage.completion_tokens,
+            ]
             times = [f"{usage.seconds:.1f}", str(usage.retries)]
             body.append([stage, *(f"{number:,}" for number in counts), *costs, *times])
     return [[*heading, "seconds", "retries"], *body] if body else []
 
 
 def format_markdown(run: Run, summary: RunSummary) -> str:
-    """Format the summary as a page: the scores, the remarks, the usage, the chosen stages with their times, slices."""
+    """Format the summary as a page: the scores, the remarks, the usage, the chosen stages with
+    their times, slices.
+    """
     heading, body = make_score_rows(summary)
     scores = format_table([heading, *body]) if body else []
     chosen = [
@@ -160,12 +205,18 @@ def _format_cost(value: float, unpriced: int) -> str:
 
 def _format_time(stage: str, summary: RunSummary) -> str:
     seconds = summary.timings.get(stage)
-    return f" ({1000 * seconds / max(summary.turns, 1):.1f} ms a turn)" if seconds is not None else ""
+    return (
+        f" ({1000 * seconds / max(summary.turns, 1):.1f} ms a turn)" if seconds is not None else ""
+    )
 
 
-def print_summary(run: Run, summary: RunSummary, *lines: str, table: bool = True, advice: str = "") -> None:
-    """Print the scores, the remarks, further lines, and at the end how the run ended if not well, with advice."""
-    from convrag.sdk.console import make_console
+def print_summary(
+    run: Run, summary: RunSummary, *lines: str, table: bool = True, advice: str = ""
+) -> None:
+    """Print the scores, the remarks, further lines, and at the end how the run ended if not well,
+    with advice.
+    """
+    from convrag.sdk.output.console import make_console
 
     console = make_console()
     if table and summary.overall:
@@ -177,7 +228,9 @@ def print_summary(run: Run, summary: RunSummary, *lines: str, table: bool = True
 
 
 def make_table(summary: RunSummary, meanings: Mapping[str, str] | None = None) -> Table:
-    """Make the table of scores for the terminal; with meanings of the measures, these are its last column."""
+    """Make the table of scores for the terminal; with meanings of the measures, these are its last
+    column.
+    """
     from rich.table import Table
 
     heading, body = make_score_rows(summary)

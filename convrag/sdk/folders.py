@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from convrag.api.errors import ConfigError
-from convrag.store.cancellation import if_abandoned
+from convrag.concurrency.cancellation import if_abandoned
 
 
 @contextmanager
 def write_folder(path: Path) -> Iterator[Path]:
-    """Give a new folder beside `path`, which is renamed to `path` at the end of the block, or removed where it fails.
+    """Give a new folder beside `path`, which is renamed to `path` at the end of the block, or
+    removed where it fails.
 
     Raises:
         ConfigError: the folder exists and is not empty, or cannot be written.

@@ -1,4 +1,6 @@
-"""Values that are made at the first call, once for all threads; and the errors of making them, for `check()`."""
+"""Values that are made at the first call, once for all threads; and the errors of making them, for
+`check()`.
+"""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +12,8 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that is made at the first call and then kept, for all threads. After an error, the next call tries again.
+    """A value that is made at the first call and then kept, for all threads. After an error, the
+    next call tries again.
 
         self._labels = Lazy(partial(read_labels, path))
 
@@ -32,7 +35,9 @@ class Lazy(Generic[T]):
 
 
 def collect_problems(*attempts: Callable[[], object]) -> list[str]:
-    """Call each of the functions, and return the messages of the ConvragErrors, each once, for a stage's `check()`."""
+    """Call each of the functions, and return the messages of the ConvragErrors, each once, for a
+    stage's `check()`.
+    """
     messages: dict[str, None] = {}
     for attempt in attempts:
         try:

@@ -1,7 +1,8 @@
-"""Calls a function for many items in parallel threads, for functions that wait for a server, as LLM calls do.
+"""Calls a function for many items in parallel threads, for functions that wait for a server, as LLM
+calls do.
 
-The threads are daemons, not those of `concurrent.futures`: the latter keep an interrupted process alive until every
-server has answered.
+The threads are daemons, not those of `concurrent.futures`: the latter keep an interrupted process
+alive until every server has answered.
 """
 
 import threading
@@ -14,8 +15,8 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-from convrag.sdk.progress import track
-from convrag.store.cancellation import Cancellation, Cancelled, waiting, when_cancelled
+from convrag.concurrency.cancellation import Cancellation, Cancelled, waiting, when_cancelled
+from convrag.sdk.output.progress import track
 from convrag.store.usage import UsageMeter, current_meter
 
 __all__ = ["WORKERS", "call_in_threads", "map_parallel"]
@@ -40,8 +41,9 @@ def map_parallel(
 ) -> Iterator[R]:
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
-    The usage of the calls counts for the stage that calls this function (see `convrag.store.usage`). Replies are added
-    in the order of the items, so that a recording is the same every time. How it ends early: see `call_in_threads`.
+    The usage of the calls counts for the stage that calls this function (see
+    `convrag.store.usage`). Replies are added in the order of the items, so that a recording is the
+    same every time. How it ends early: see `call_in_threads`.
 
     Args:
         call: the function, which is called from several threads.
@@ -78,12 +80,16 @@ def map_parallel(
 
 
 @contextmanager
-def call_in_threads(call: Callable[[T], R], items: Iterable[T], workers: int, name: str) -> Iterator[Iterator[R]]:
-    """Call a function for each item in threads; the block gets the results in the order of the items.
+def call_in_threads(
+    call: Callable[[T], R], items: Iterable[T], workers: int, name: str
+) -> Iterator[Iterator[R]]:
+    """Call a function for each item in threads; the block gets the results in the order of the
+    items.
 
-    Where the block ends early, no further call begins. After an error, of a call as well, those in progress go on to
-    their end first: what is paid for is kept. After an interruption, or where the block is a generator's that nobody
-    goes on with, they are cancelled (see `convrag.store.cancellation`), and left behind if they do not end.
+    Where the block ends early, no further call begins. After an error, of a call as well, those in
+    progress go on to their end first: what is paid for is kept. After an interruption, or where the
+    block is a generator's that nobody goes on with, they are cancelled (see
+    `convrag.concurrency.cancellation`), and left behind if they do not end.
 
     Args:
         call: the function; a context is copied for each of its calls.
@@ -124,7 +130,8 @@ def _wait_for(future: Future[R]) -> R:
 
 
 class _Threads(Generic[R]):
-    """Daemon threads, each started when there is a call for it. Calls that begin after `join` was called are not made.
+    """Daemon threads, each started when there is a call for it. Calls that begin after `join` was
+    called are not made.
 
     Args:
         workers: the number of threads.
@@ -151,7 +158,9 @@ class _Threads(Generic[R]):
         return future
 
     def join(self, seconds: float | None = None) -> None:
-        """Begin no further call, and wait until those in progress have ended, at most so many seconds."""
+        """Begin no further call, and wait until those in progress have ended, at most so many
+        seconds.
+        """
         self._closed = True
         for _ in self._threads:
             self._tasks.put(None)

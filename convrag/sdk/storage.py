@@ -1,4 +1,6 @@
-"""The store of results, its locks, and what calls cost; and what a plugin that opens databases implements."""
+"""The store of results, its locks, and what calls cost; and what a plugin that opens databases
+implements.
+"""
 
 from convrag.api.databases import (
     ConversationStore as ConversationStore,
@@ -8,6 +10,7 @@ from convrag.api.databases import (
     Statements as Statements,
     Transactions as Transactions,
 )
+from convrag.concurrency.locks import ForkAware as ForkAware, get_locks as get_locks
 from convrag.store.database import (
     StoreUnusable as StoreUnusable,
     compute_checksum as compute_checksum,
@@ -15,7 +18,10 @@ from convrag.store.database import (
     switch_to_wal as switch_to_wal,
 )
 from convrag.store.files import describe_disk_error as describe_disk_error
-from convrag.store.locks import ForkAware as ForkAware, get_locks as get_locks
 from convrag.store.remember import answer_again as answer_again
 from convrag.store.store import BATCH as BATCH, FILE as FILE, get_store as get_store
-from convrag.store.usage import UsageMeter as UsageMeter, add_usage as add_usage, current_meter as current_meter
+from convrag.store.usage import (
+    UsageMeter as UsageMeter,
+    add_usage as add_usage,
+    current_meter as current_meter,
+)

@@ -1,6 +1,8 @@
-"""The store's values in SQLite, in a file of the store's folder: one table of entries, each with a checksum.
+"""The store's values in SQLite, in a file of the store's folder: one table of entries, each with a
+checksum.
 
-A damaged file is renamed aside, and a new one is begun. `read_damaged` reads single entries of the old one.
+A damaged file is renamed aside, and a new one is begun. `read_damaged` reads single entries of the
+old one.
 """
 
 import logging
@@ -15,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import ConfigError, RunStopped
+from convrag.concurrency.locks import ForkAware, get_locks
 from convrag.store.files import describe_disk_error
-from convrag.store.locks import ForkAware, get_locks
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +38,9 @@ _TABLE = (
     "seconds REAL NOT NULL DEFAULT 0, checksum INTEGER)"
 )
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-"""What SQLite says of a damaged file, and of one with another table than this. A full disk is something else."""
+"""What SQLite says of a damaged file, and of one with another table than this. A full disk is
+something else.
+"""
 
 Row = tuple[Any, ...]
 
@@ -45,14 +49,16 @@ FileIdentity = tuple[int, int]
 
 
 class StoreUnusable(ConfigError, RunStopped):
-    """The store cannot be used. In mid-run that ends the run: no further turn could keep what it costs."""
+    """The store cannot be used. In mid-run that ends the run: no further turn could keep what it
+    costs.
+    """
 
 
 class SqliteEntries(ForkAware):
     """Keeps values in SQLite, in WAL mode (see `convrag.api.databases.Entries`).
 
-    One connection serves all threads, and a forked child opens its own. With a connection for each of 64 threads, a
-    tenth of the time was spent waiting for database locks.
+    One connection serves all threads, and a forked child opens its own. With a connection for each
+    of 64 threads, a tenth of the time was spent waiting for database locks.
 
     Args:
         path: the folder of the database. Both are made at the first use.
@@ -71,19 +77,24 @@ class SqliteEntries(ForkAware):
 
     def __del__(self) -> None:
         if self._connection is not None:
-            self._connection.close()  # and nothing else: at the end of a process, the names of modules are gone
+            # And nothing else: at the end of a process, the names of modules are gone
+            self._connection.close()
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist."""
         self._execute("SELECT 1")
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they are put anew."""
+        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they
+        are put anew.
+        """
         found: dict[str, tuple[bytes, float]] = {}
         wanted = list(keys)
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
-            for row in self._execute(f"SELECT {_FIELDS} FROM entries WHERE key IN ({_mark(batch)})", batch):
+            for row in self._execute(
+                f"SELECT {_FIELDS} FROM entries WHERE key IN ({_mark(batch)})", batch
+            ):
                 if is_damaged(*row) or row[0] not in batch:
                     self._warn()
                 else:
@@ -105,13 +116,17 @@ class SqliteEntries(ForkAware):
         return nullcontext()
 
     def _prepare_for_fork(self) -> None:
-        """Close the connection: SQLite allows no child to use or close an inherited one. The next use opens another."""
+        """Close the connection: SQLite allows no child to use or close an inherited one. The next
+        use opens another.
+        """
         self._disconnect()
 
     def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[Row]:
-        """Execute one statement as a transaction and return its rows, from a new database if this one is damaged.
+        """Execute one statement as a transaction and return its rows, from a new database if this
+        one is damaged.
 
-        Transactions of several statements would stay open while their thread waits for the interpreter.
+        Transactions of several statements would stay open while their thread waits for the
+        interpreter.
 
         Raises:
             StoreUnusable: the database cannot be used.
@@ -127,14 +142,20 @@ class SqliteEntries(ForkAware):
                     if self._connection is not None and self._opened == file:
                         return self._connection.execute(sql, values).fetchall()
                 self.path.mkdir(parents=True, exist_ok=True)
-                # SQLite opens the log by its name: while a file is renamed, that would be another file's.
+                # SQLite opens the log by its name: while a file is renamed, that would be another
+                # file's.
                 with self._locks.lock_keys([FILE]), self._guard:
                     file = identify(self._file)
                     return self._connect(file).execute(sql, values).fetchall()
             except (OSError, sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if damage or not _is_damage(error):
-                    reason = describe_disk_error(error, self._file) or f"{error}. Choose a folder to write to."
-                    raise StoreUnusable(f"store.path={self.path} cannot be used: {reason}") from damage or error
+                    reason = (
+                        describe_disk_error(error, self._file)
+                        or f"{error}. Choose a folder to write to."
+                    )
+                    raise StoreUnusable(f"store.path={self.path} cannot be used: {reason}") from (
+                        damage or error
+                    )
                 damage = error
 
     def _connect(self, file: FileIdentity | None) -> sqlite3.Connection:
@@ -155,26 +176,37 @@ class SqliteEntries(ForkAware):
             self._connection = None
 
     def _set_aside(self, file: FileIdentity | None, error: Exception) -> None:
-        """Rename the database, which was `file`, unless another thread or process has done so, and warn.
+        """Rename the database, which was `file`, unless another thread or process has done so, and
+        warn.
 
         Another process goes on with the old file until it notices that the name leads to a new one.
         """
         when = time.strftime("%Y%m%d-%H%M%S")
-        aside = self._file.with_name(f"{self._file.stem}.damaged-{when}-{secrets.token_hex(2)}{self._file.suffix}")
+        aside = self._file.with_name(
+            f"{self._file.stem}.damaged-{when}-{secrets.token_hex(2)}{self._file.suffix}"
+        )
         with self._locks.lock_keys([FILE]), self._guard:
             self._disconnect()
             if identify(self._file) != file:
                 return
-            for suffix in ("-wal", "-shm", ""):  # the log first: a new database would take it for its own
+            for suffix in (
+                "-wal",
+                "-shm",
+                "",
+            ):  # the log first: a new database would take it for its own
                 with suppress(FileNotFoundError):
-                    self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
+                    self._file.with_name(self._file.name + suffix).rename(
+                        aside.with_name(aside.name + suffix)
+                    )
         said = "%s was damaged (%s), and is begun anew. task=record task.damaged_store=%s takes over what can be read"
         log.warning(said, self._file, error, aside)
 
     def _warn(self) -> None:
         if not self._has_warned:
             self._has_warned = True
-            log.warning("%s: an entry is damaged; it is computed again, as are others like it", self._file)
+            log.warning(
+                "%s: an entry is damaged; it is computed again, as are others like it", self._file
+            )
 
 
 def identify(file: Path) -> FileIdentity | None:
@@ -195,27 +227,40 @@ def read_damaged(file: Path) -> Iterator[tuple[str, str, bytes, float]]:
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.text_factory = _decode
         ((last,),) = connection.execute("SELECT coalesce(max(rowid), 0) FROM entries").fetchall()
-        for number in range(1, min(last, file.stat().st_size) + 1):  # no byte has been more than one entry
+        for number in range(
+            1, min(last, file.stat().st_size) + 1
+        ):  # no byte has been more than one entry
             with suppress(sqlite3.Error):
-                for row in connection.execute(f"SELECT {_FIELDS} FROM entries WHERE rowid = ?", [number]):
+                for row in connection.execute(
+                    f"SELECT {_FIELDS} FROM entries WHERE rowid = ?", [number]
+                ):
                     if not is_damaged(*row):
                         yield row[:4]
 
 
 def compute_checksum(key: str, kind: str, value: bytes, seconds: float) -> int:
-    """Compute the checksum of an entry, key included: a value that is found under the wrong key is damage too."""
+    """Compute the checksum of an entry, key included: a value that is found under the wrong key is
+    damage too.
+    """
     return zlib.crc32(value, zlib.crc32(f"{key} {kind} {seconds!r}".encode()))
 
 
 def is_damaged(key: object, kind: object, value: object, seconds: object, checksum: object) -> bool:
     """Whether the fields of an entry do not fit its checksum."""
-    if not (isinstance(key, str) and isinstance(kind, str) and isinstance(value, bytes) and isinstance(seconds, float)):
+    if not (
+        isinstance(key, str)
+        and isinstance(kind, str)
+        and isinstance(value, bytes)
+        and isinstance(seconds, float)
+    ):
         return True
     return compute_checksum(key, kind, value, seconds) != checksum
 
 
 def switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode. SQLite does not wait here for another connection that does so too: try again meanwhile."""
+    """Switch to WAL mode. SQLite does not wait here for another connection that does so too: try
+    again meanwhile.
+    """
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:
@@ -229,7 +274,9 @@ def switch_to_wal(connection: sqlite3.Connection) -> None:
 
 def _open_database(file: Path) -> sqlite3.Connection:
     """Open the database, and create its table unless it exists. Raises sqlite3.Error."""
-    connection = sqlite3.connect(file, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        file, timeout=TIMEOUT, isolation_level=None, check_same_thread=False
+    )
     connection.text_factory = _decode
     try:
         switch_to_wal(connection)

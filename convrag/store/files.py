@@ -1,4 +1,5 @@
-"""Files that are written whole or not at all, names for them, and what is said where they cannot be written.
+"""Files that are written whole or not at all, names for them, and what is said where they cannot be
+written.
 
 encode_name("clapnq") == "clapnq"; encode_name("sales/eu") == "sales%2Feu"
 """
@@ -16,12 +17,15 @@ from urllib.parse import quote
 
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.records import EXIT_STATUS
-from convrag.store.cancellation import if_abandoned
+from convrag.concurrency.cancellation import if_abandoned
 
-_LONGEST = 120  # of the 255 bytes that file systems allow: leaves room for suffixes and for names made of several
+# Of the 255 bytes that file systems allow: leaves room for suffixes and for names made of several
+_LONGEST = 120
 _KEPT = 60  # characters of a name that is too long
 _CAPITALS, _HASHED = "%=", "%+"  # no percent-encoded text has these
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)  # devices of Windows, whatever follows
+_RESERVED = re.compile(
+    r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE
+)  # devices of Windows, whatever follows
 
 _ROOM = "Make room there, or choose another folder"
 _RIGHTS = "Choose a folder that you may write to"
@@ -47,7 +51,9 @@ _SQLITE = {
 
 
 class DiskError(RunStopped):
-    """A file cannot be written; the message names it, and says what to do. The command ends with `exit_status`."""
+    """A file cannot be written; the message names it, and says what to do. The command ends with
+    `exit_status`.
+    """
 
     exit_status = EXIT_STATUS["failed"]
 
@@ -66,13 +72,13 @@ def write_atomically(path: Path, text: str) -> None:
 def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
     r"""Open a new file beside `path` for writing; it is renamed to `path` at the end of the block.
 
-    If the block fails, the new file is removed. Each call writes a new file, so two processes may write the same path
-    at the same time: the last one to finish wins.
+    If the block fails, the new file is removed. Each call writes a new file, so two processes may
+    write the same path at the same time: the last one to finish wins.
 
     Args:
         path: the file to write; its folder must exist.
-        mode: "w" for text, in UTF-8 and with plain line feeds on every system, or "wb" for bytes. Half a surrogate pair
-            is written as JSON does it, \ud83d.
+        mode: "w" for text, in UTF-8 and with plain line feeds on every system, or "wb" for bytes.
+            Half a surrogate pair is written as JSON does it, \ud83d.
 
     Raises:
         OSError: the folder is missing, or cannot be written to; an existing file stays as it was.
@@ -101,7 +107,9 @@ _TEXT = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"}
 
 @contextmanager
 def writing(path: Path | str) -> Iterator[None]:
-    """Raise DiskError, which names this path, where the disk is why a file cannot be written in the block."""
+    """Raise DiskError, which names this path, where the disk is why a file cannot be written in the
+    block.
+    """
     try:
         yield
     except ConvragError:
@@ -113,7 +121,8 @@ def writing(path: Path | str) -> Iterator[None]:
 
 
 def describe_disk_error(error: BaseException | None, path: Path | str = "") -> str:
-    """Say which file cannot be written, why, and what to do; empty for an error that has another cause than the disk.
+    """Say which file cannot be written, why, and what to do; empty for an error that has another
+    cause than the disk.
 
     Args:
         error: the error; those that led to it are looked at, too.
@@ -122,8 +131,14 @@ def describe_disk_error(error: BaseException | None, path: Path | str = "") -> s
     while error is not None:
         if isinstance(error, DiskError):
             return str(error)
-        code = getattr(error, "sqlite_errorcode", 0)  # a library's own error may have something else there
-        number = error.errno if isinstance(error, OSError) else _SQLITE.get(code & 0xFF if type(code) is int else 0, 0)
+        code = getattr(
+            error, "sqlite_errorcode", 0
+        )  # a library's own error may have something else there
+        number = (
+            error.errno
+            if isinstance(error, OSError)
+            else _SQLITE.get(code & 0xFF if type(code) is int else 0, 0)
+        )
         if number in _REASONS:
             reason, advice = _REASONS[number]
             place = getattr(error, "filename", None) or path or "a file of this command"
@@ -133,12 +148,14 @@ def describe_disk_error(error: BaseException | None, path: Path | str = "") -> s
 
 
 def encode_name(name: str) -> str:
-    """Make the name of a file or a folder, without suffix, of any text: ASCII, at most 120 characters.
+    """Make the name of a file or a folder, without suffix, of any text: ASCII, at most 120
+    characters.
 
-    A user's name (of a domain, a conversation, a measure) never becomes a path. Letters, digits, inner dots and any of
-    "-_@=+," stay as they are, all else is percent-encoded. Different texts give names that differ even where the file
-    system ignores case: of "Sales", the number in "Sales%=1" says which letters are capitals. A name that would be too
-    long is cut, and ends with a hash of the text.
+    A user's name (of a domain, a conversation, a measure) never becomes a path. Letters, digits,
+    inner dots and any of "-_@=+," stay as they are, all else is percent-encoded. Different texts
+    give names that differ even where the file system ignores case: of "Sales", the number in
+    "Sales%=1" says which letters are capitals. A name that would be too long is cut, and ends with
+    a hash of the text.
     """
     encoded = quote(name, safe="@=+,", errors="surrogatepass").replace("~", "%7E")
     if encoded.startswith(".") or _RESERVED.match(encoded):
@@ -147,7 +164,9 @@ def encode_name(name: str) -> str:
         encoded = f"{encoded[:-1]}%2E"
     letters = [sign.isupper() for sign in name if sign.isascii() and sign.isalpha()]
     if any(letters) or not name:
-        encoded += f"{_CAPITALS}{sum(1 << place for place, capital in enumerate(letters) if capital):x}"
+        encoded += (
+            f"{_CAPITALS}{sum(1 << place for place, capital in enumerate(letters) if capital):x}"
+        )
     if len(encoded) <= _LONGEST:
         return encoded
     full = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

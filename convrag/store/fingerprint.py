@@ -1,4 +1,6 @@
-"""Fingerprints of stages: hashes of all that bears on their results. Stages with the same one give the same results."""
+"""Fingerprints of stages: hashes of all that bears on their results. Stages with the same one give
+the same results.
+"""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +18,7 @@ from uuid import UUID
 
 from convrag.api.errors import UnidentifiedValue
 from convrag.api.stage import Stage
-from convrag.store.source import read_source
+from convrag.store.code_hash import read_source
 
 _TOLD_BY_REPR = (bytes, date, time, timedelta, Decimal, Fraction, complex, range, UUID)
 
@@ -34,19 +36,24 @@ def digest(value: Any, place: str = "this value") -> str:
         UnidentifiedValue: the value holds an object that has no such hash.
     """
     try:
-        plain = json.dumps(value, sort_keys=True, default=_to_plain, ensure_ascii=False, separators=(",", ":"))
+        plain = json.dumps(
+            value, sort_keys=True, default=_to_plain, ensure_ascii=False, separators=(",", ":")
+        )
     except (TypeError, ValueError, RecursionError) as error:
         raise UnidentifiedValue(place, str(error)) from error
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
-def compute_fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any], *, with_files: bool = True) -> str:
+def compute_fingerprint(
+    stage: Stage, option: str, parameters: Mapping[str, Any], *, with_files: bool = True
+) -> str:
     """Compute the fingerprint of a stage from all that bears on its results.
 
     Args:
         stage: the stage object.
         option: the name under which it was registered.
-        parameters: the parameters that bear on results. Injected stages count with their fingerprints.
+        parameters: the parameters that bear on results. Injected stages count with their
+            fingerprints.
         with_files: whether `content_hash()` of the stage counts; not for `Stage.series`.
 
     Raises:
@@ -58,7 +65,9 @@ def compute_fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]
     parts = {
         "class": f"{cls.__module__}.{cls.__qualname__}",
         "option": option,
-        "parameters": {name: digest(value, f"{option}: parameter {name}") for name, value in parameters.items()},
+        "parameters": {
+            name: digest(value, f"{option}: parameter {name}") for name, value in parameters.items()
+        },
         "source": source.hash,
         "libraries": {name: find_version(name) for name in (*libraries, *source.libraries)},
         "files": stage.content_hash() if with_files else "",
@@ -70,17 +79,25 @@ def compute_fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]
 
 def collect_libraries(cls: type[Stage]) -> tuple[str, ...]:
     """Collect what a class and its base classes name in `requires` and `libraries`, sorted."""
-    named = (vars(base).get(attribute, ()) for base in cls.__mro__ for attribute in ("requires", "libraries"))
+    named = (
+        vars(base).get(attribute, ())
+        for base in cls.__mro__
+        for attribute in ("requires", "libraries")
+    )
     return tuple(sorted({str(name) for names in named for name in names}))
 
 
 @cache
 def find_version(name: str) -> str:
-    """Find the version of a distribution, or of the one that brings a module; empty if it is not installed."""
+    """Find the version of a distribution, or of the one that brings a module; empty if it is not
+    installed.
+    """
     try:
         return version(name)
     except PackageNotFoundError:
-        owners = sorted(set(packages_distributions().get(name, ())))  # reads all distributions: a third of a second
+        owners = sorted(
+            set(packages_distributions().get(name, ()))
+        )  # reads all distributions: a third of a second
         return ", ".join(f"{owner} {version(owner)}" for owner in owners)
 
 
@@ -98,7 +115,9 @@ def file_hash(path: Path) -> str:
 
 
 def _to_plain(value: Any) -> Any:
-    """Convert what `json` cannot write. Raises TypeError for what cannot be told from other objects in any process."""
+    """Convert what `json` cannot write. Raises TypeError for what cannot be told from other objects
+    in any process.
+    """
     if isinstance(value, Stage):
         if not value.fingerprint:
             raise TypeError(f"a {type(value).__name__} that was built by hand has no fingerprint")
@@ -118,4 +137,6 @@ def _to_plain(value: Any) -> Any:
         return {type(value).__name__: repr(value)}
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         return {"array": str(value.dtype), "values": value.tolist()}
-    raise TypeError(f"an object of the class {type(value).__module__}.{type(value).__qualname__} has no fixed form")
+    raise TypeError(
+        f"an object of the class {type(value).__module__}.{type(value).__qualname__} has no fixed form"
+    )

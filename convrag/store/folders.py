@@ -1,7 +1,8 @@
-"""Built folders (indexes, copies of corpora): each is built once, and removed when another one has taken its place.
+"""Built folders (indexes, copies of corpora): each is built once, and removed when another one has
+taken its place.
 
-A manifest says what a folder holds, so that damaged and missing files are found. A process holds the folders that it
-uses, so that no other process removes them meanwhile.
+A manifest says what a folder holds, so that damaged and missing files are found. A process holds
+the folders that it uses, so that no other process removes them meanwhile.
 """
 
 import json
@@ -16,9 +17,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from convrag.store.cancellation import if_abandoned
+from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.locks import ForkAware, KeyLocks
 from convrag.store.files import write_atomically, writing
-from convrag.store.locks import ForkAware, KeyLocks
 
 try:
     import fcntl
@@ -29,15 +30,18 @@ log = logging.getLogger(__name__)
 
 MANIFEST = ".manifest.json"
 TRUSTED = 24 * 3600
-"""Seconds for which a file counts as sound after its checksum was computed, if its size and time are the same."""
+"""Seconds for which a file counts as sound after its checksum was computed, if its size and time
+are the same.
+"""
 
 
 class BuiltFolders:
     """The folders below a path, by kind ("indexes") and key.
 
-    A series is what one data set's folders have in common before and after its files change: the newest supersedes
-    the others. A superseded folder is removed by the next command that finds it unused: no process holds it, and it is
-    not the newest of another series (two data sets with the same passages share an index).
+    A series is what one data set's folders have in common before and after its files change: the
+    newest supersedes the others. A superseded folder is removed by the next command that finds it
+    unused: no process holds it, and it is not the newest of another series (two data sets with the
+    same passages share an index).
 
     Args:
         path: the folder of the store.
@@ -50,7 +54,9 @@ class BuiltFolders:
         self._holds = FolderHolds()
 
     def get(self, kind: str, key: str, build: Callable[[Path], None], series: str) -> Path:
-        """Return a folder, built where it is missing or damaged, and held from now on; see `Store.folder`."""
+        """Return a folder, built where it is missing or damaged, and held from now on; see
+        `Store.folder`.
+        """
         folder = self._path / kind / key
         self._get_whole(kind, folder, build)
         while not self._holds.hold(folder):
@@ -60,7 +66,9 @@ class BuiltFolders:
         return folder
 
     def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
-        """Lock keys against other threads, and other processes that use this folder. Raises DiskError."""
+        """Lock keys against other threads, and other processes that use this folder. Raises
+        DiskError.
+        """
         with writing(self._path):
             self._path.mkdir(parents=True, exist_ok=True)
         return self._locks.lock_keys(keys)
@@ -72,7 +80,9 @@ class BuiltFolders:
 
     @contextmanager
     def reading(self, folder: Path) -> Iterator[bool]:
-        """Hold an earlier folder in a block, to take over what is in it; False where it is gone or damaged."""
+        """Hold an earlier folder in a block, to take over what is in it; False where it is gone or
+        damaged.
+        """
         holds = FolderHolds()
         try:
             yield holds.hold(folder) and not find_damage(folder)
@@ -90,7 +100,9 @@ class BuiltFolders:
             _build(folder, build)
 
     def _supersede(self, kind: str, series: str, key: str) -> None:
-        """Note that a folder is the newest of a series, and remove the others of the series that nobody uses."""
+        """Note that a folder is the newest of a series, and remove the others of the series that
+        nobody uses.
+        """
         with self.lock([f"{kind}.series"]):
             all_series = self._read_series(kind)
             known = all_series.get(series, [])
@@ -103,7 +115,9 @@ class BuiltFolders:
                     write_atomically(self._series_file(kind), json.dumps(all_series, indent=1))
 
     def _read_series(self, kind: str) -> dict[str, list[str]]:
-        """Series -> the keys of its folders, the newest first. What cannot be read is forgotten: nothing is removed."""
+        """Series -> the keys of its folders, the newest first. What cannot be read is forgotten:
+        nothing is removed.
+        """
         try:
             found = json.loads(self._series_file(kind).read_text(encoding="utf-8"))
             return {name: [key for key in keys if _is_name(key)] for name, keys in found.items()}
@@ -115,10 +129,12 @@ class BuiltFolders:
 
 
 class FolderHolds(ForkAware):
-    """The folders that this object holds until it is dropped, or its process ends; several processes may hold one.
+    """The folders that this object holds until it is dropped, or its process ends; several
+    processes may hold one.
 
-    A hold is a shared lock (flock) on the folder itself, which the system frees when a process is killed. Forked
-    children hold what their parent held. Where the system knows no such locks nothing is held, and nothing removed.
+    A hold is a shared lock (flock) on the folder itself, which the system frees when a process is
+    killed. Forked children hold what their parent held. Where the system knows no such locks
+    nothing is held, and nothing removed.
     """
 
     def __init__(self) -> None:
@@ -127,7 +143,9 @@ class FolderHolds(ForkAware):
         super().__init__()
 
     def hold(self, folder: Path) -> bool:
-        """Hold a folder; False where it is not there any more, because another process has just removed it."""
+        """Hold a folder; False where it is not there any more, because another process has just
+        removed it.
+        """
         try:
             file = os.open(folder, os.O_RDONLY)
         except OSError:
@@ -199,7 +217,9 @@ def _build(folder: Path, build: Callable[[Path], None]) -> None:
             with writing(folder):
                 unfinished.mkdir(parents=True)
                 build(unfinished)
-                write_atomically(unfinished / MANIFEST, json.dumps(describe_files(unfinished), indent=1))
+                write_atomically(
+                    unfinished / MANIFEST, json.dumps(describe_files(unfinished), indent=1)
+                )
         except BaseException:
             discard()
             raise
@@ -208,16 +228,19 @@ def _build(folder: Path, build: Callable[[Path], None]) -> None:
 
 
 def describe_files(folder: Path) -> dict[str, dict[str, int]]:
-    """Describe the files of a folder and its subfolders: path -> size, time of change (mtime_ns), checksum (crc32)."""
+    """Describe the files of a folder and its subfolders: path -> size, time of change (mtime_ns),
+    checksum (crc32).
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
     return {path.relative_to(folder).as_posix(): _describe_file(path) for path in files}
 
 
 def find_damage(folder: Path) -> str:
-    """Compare a folder with its manifest, and return what is wrong with it; empty if it is as it was built.
+    """Compare a folder with its manifest, and return what is wrong with it; empty if it is as it
+    was built.
 
-    A file whose size and time of change stand in the manifest is not read again for a day. Damage that changes
-    neither (a failing disk) is found on the next day.
+    A file whose size and time of change stand in the manifest is not read again for a day. Damage
+    that changes neither (a failing disk) is found on the next day.
     """
     manifest = folder / MANIFEST
     try:
@@ -227,7 +250,9 @@ def find_damage(folder: Path) -> str:
         return f"{MANIFEST} cannot be read ({error})"
     damage, was_read = check_files(folder, rows, read_all=is_old)
     if was_read and not damage:
-        with suppress(OSError):  # a store that cannot be written to: the next process reads the files again
+        with suppress(
+            OSError
+        ):  # a store that cannot be written to: the next process reads the files again
             write_atomically(manifest, json.dumps(rows, indent=1))
     return damage
 
@@ -237,7 +262,8 @@ def check_files(folder: Path, rows: Any, *, read_all: bool = False) -> tuple[str
 
     Args:
         folder: the folder.
-        rows: the description, perhaps damaged itself. That of a file that had to be read is updated.
+        rows: the description, perhaps damaged itself. That of a file that had to be read is
+            updated.
         read_all: whether to read files whose size and time of change are the same, too.
 
     Returns:
@@ -247,7 +273,10 @@ def check_files(folder: Path, rows: Any, *, read_all: bool = False) -> tuple[str
     try:
         for name, row in rows.items():
             status = (folder / name).stat()
-            if not read_all and (status.st_size, status.st_mtime_ns) == (row["size"], row["mtime_ns"]):
+            if not read_all and (status.st_size, status.st_mtime_ns) == (
+                row["size"],
+                row["mtime_ns"],
+            ):
                 continue
             was_read, described = True, _describe_file(folder / name)
             if described["crc32"] != row["crc32"]:

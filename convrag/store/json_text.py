@@ -1,14 +1,16 @@
 """JSON as its standard has it, and JSON with marks for what the standard cannot say.
 
-The standard (RFC 8259) has no NaN, no infinity, and here no number that is too large to be computed with:
+The standard (RFC 8259) has no NaN, no infinity, and here no number that is too large to be computed
+with:
 
     parse_json('{"score": NaN}')     raises ValueError: NaN is no number of JSON
     format_json({"score": nan})      gives '{"score": null}'
 
-With marks, `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again. Kept as they are: None, truth
-values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists, tuples, sets, dicts with any keys,
-paths of this system, numpy's numbers and arrays, and objects of known dataclasses, named tuples and enums. An object of
-another class that is derived from a plain type (an OrderedDict, say) comes back as one of the plain type.
+With marks, `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again. Kept as they
+are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists,
+tuples, sets, dicts with any keys, paths of this system, numpy's numbers and arrays, and objects of
+known dataclasses, named tuples and enums. An object of another class that is derived from a plain
+type (an OrderedDict, say) comes back as one of the plain type.
 """
 
 import json
@@ -27,7 +29,9 @@ from convrag.api.rows import MOST_DIGITS, convert_object, make_plain
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Raises ValueError; also for NaN, infinities, numbers beyond a float, and texts nested too deeply."""
+    """Parse JSON. Raises ValueError; also for NaN, infinities, numbers beyond a float, and texts
+    nested too deeply.
+    """
     try:
         return json.loads(text, **_RULES)
     except RecursionError as error:
@@ -37,11 +41,18 @@ def parse_json(text: str | bytes) -> Any:
 def format_json(value: Any, *, indent: int | None = None) -> str:
     """Format plain data as JSON, in which a number that is NaN or infinite is null.
 
-    Arrays, numbers of numpy, mappings, sets and dataclasses are written as plain data, anything else as text.
+    Arrays, numbers of numpy, mappings, sets and dataclasses are written as plain data, anything
+    else as text.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, default=convert_object)
-    except (ValueError, TypeError, RecursionError):  # NaN; keys that are no texts; data that contain themselves
+        return json.dumps(
+            value, ensure_ascii=False, allow_nan=False, indent=indent, default=convert_object
+        )
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ):  # NaN; keys that are no texts; data that contain themselves
         return json.dumps(make_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
 
 
@@ -78,7 +89,9 @@ _PLAIN: tuple[type, ...] = (str, int, float, list, tuple)
 
 
 class CannotBeKept(Exception):
-    """A value that cannot be written. `place` is where it stands in the result ("[0].passage.metadata.span")."""
+    """A value that cannot be written. `place` is where it stands in the result
+    ("[0].passage.metadata.span").
+    """
 
     def __init__(self, place: str, problem: str) -> None:
         self.place = place
@@ -90,12 +103,16 @@ class MarkedJson:
     """Writes and reads values as JSON with marks, as text or compressed.
 
     Args:
-        classes: name -> a dataclass, named tuple or enum whose objects may occur. An object is written with the name.
+        classes: name -> a dataclass, named tuple or enum whose objects may occur. An object is
+            written with the name.
     """
 
     def __init__(self, classes: Mapping[str, type]) -> None:
         self._names = {cls: name for name, cls in classes.items()}
-        self._readers = {**{_MARK + name: _make_reader(cls) for name, cls in classes.items()}, **_READERS}
+        self._readers = {
+            **{_MARK + name: _make_reader(cls) for name, cls in classes.items()},
+            **_READERS,
+        }
         self._decoder = json.JSONDecoder(object_hook=self._read_object)
 
     def write(self, value: Any) -> bytes:
@@ -106,7 +123,9 @@ class MarkedJson:
         except (RecursionError, ValueError) as error:
             problem = "a value that contains itself, or is nested too deeply, or too long a number"
             raise CannotBeKept(_format_place(converter.place[:3]), problem) from error
-        return text.encode("utf-8", "surrogatepass")  # as \ud83d\ude00, two halves would be read as one character
+        return text.encode(
+            "utf-8", "surrogatepass"
+        )  # as \ud83d\ude00, two halves would be read as one character
 
     def read(self, data: bytes) -> Any:
         """Read a value. Data that `write` has not made may raise any exception."""
@@ -171,7 +190,11 @@ class _Converter:
     def _convert_dict(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         if all(type(key) is str and not key.startswith(_MARK) for key in row):
             return {key: self._convert_at(key, value) for key, value in row.items()}
-        return {"~dict": [[self.convert(key), self._convert_at(key, value)] for key, value in row.items()]}
+        return {
+            "~dict": [
+                [self.convert(key), self._convert_at(key, value)] for key, value in row.items()
+            ]
+        }
 
     def _convert_object(self, value: Any) -> Any:
         """Convert an object of a known class."""
@@ -188,12 +211,16 @@ class _Converter:
         if isinstance(value, bytes):
             return {"~bytes": b64encode(value).decode()}
         if isinstance(value, set | frozenset):
-            items = sorted(self._convert_items(value), key=lambda item: json.dumps(item, sort_keys=True))
+            items = sorted(
+                self._convert_items(value), key=lambda item: json.dumps(item, sort_keys=True)
+            )
             return {"~set" if isinstance(value, set) else "~frozenset": items}
         if isinstance(value, PurePath):
             return {"~path": ["Path" if isinstance(value, Path) else "PurePosixPath", str(value)]}
         if isinstance(value, Enum) or is_dataclass(value) or hasattr(value, "_fields"):
-            self._refuse(f"an object of {type(value).__name__}, a class that the return annotation does not name")
+            self._refuse(
+                f"an object of {type(value).__name__}, a class that the return annotation does not name"
+            )
         for plain in _PLAIN:
             if isinstance(value, plain):
                 return self.convert(plain(value))
@@ -214,7 +241,9 @@ class _Converter:
 
 def _format_place(steps: Iterable[Any]) -> str:
     """Format the keys, fields and positions that lead to a value."""
-    return "".join(f".{step}" if isinstance(step, str) else f"[{step!r:.60}]" for step in steps).removeprefix(".")
+    return "".join(
+        f".{step}" if isinstance(step, str) else f"[{step!r:.60}]" for step in steps
+    ).removeprefix(".")
 
 
 def _read_array(row: tuple[str, list[int], str]) -> Any:
@@ -240,7 +269,9 @@ def _make_reader(cls: Any) -> Callable[[Any], Any]:
 
 
 def _make_dataclass(cls: type, row: Mapping[str, Any]) -> Any:
-    """Make an object of a dataclass. Fields that it had when the object was written, and has no more, are left out."""
+    """Make an object of a dataclass. Fields that it had when the object was written, and has no
+    more, are left out.
+    """
     known = [(name, init) for name, init in _list_fields(cls) if name in row]
     made = cls(**{name: row[name] for name, init in known if init})
     for name, init in known:

@@ -1,12 +1,14 @@
-"""Remembered methods: a stage method that is marked `@remembered` looks for its result in the store first.
+"""Remembered methods: a stage method that is marked `@remembered` looks for its result in the store
+first.
 
 Turns that are answered again use nothing that the store has of an earlier attempt.
 
     with answer_again(1):  # the second answer to a question
         llm.complete(prompt)  # is asked, though the store has a reply to this prompt
 
-The number is part of the key of each call that depends on a language model, so that the same attempt after a crash pays
-nothing twice. All other results (embeddings, scores of rankers) are used again.
+The number is part of the key of each call that depends on a language model, so that the same
+attempt after a crash pays nothing twice. All other results (embeddings, scores of rankers) are used
+again.
 """
 
 import inspect
@@ -21,15 +23,15 @@ from functools import cache, wraps
 from typing import Any
 from weakref import WeakSet
 
+from convrag.api.completions import Completion
 from convrag.api.errors import ConvragError, locate_function
 from convrag.api.records import Usage
 from convrag.api.stage import LLM, Stage
-from convrag.api.types import Completion
-from convrag.store.cancellation import check_cancelled, waiting
+from convrag.concurrency.cancellation import check_cancelled, waiting
+from convrag.concurrency.streaming import current_listener
 from convrag.store.fingerprint import digest
 from convrag.store.json_text import CannotBeKept
 from convrag.store.store import Store
-from convrag.store.streaming import current_listener
 from convrag.store.usage import add_reply, add_usage, count_failure
 from convrag.store.values import ArrayCodec, Codec, encode_reply, make_codec
 
@@ -37,7 +39,9 @@ log = logging.getLogger(__name__)
 
 _attempt: ContextVar[int] = ContextVar("convrag_attempt", default=0)
 kept: ContextVar[bool] = ContextVar("convrag_kept", default=True)
-"""Whether what is computed now is kept in the store. A search that is deeper than any turn's is not."""
+"""Whether what is computed now is kept in the store. A search that is deeper than any turn's is
+not.
+"""
 
 _asking: WeakSet[Stage] = WeakSet()
 """The stages that ask a language model, themselves or by a stage that was injected."""
@@ -51,18 +55,27 @@ _warned: set[str] = set()
 
 
 def remember(stage: Stage, store: Store) -> None:
-    """Replace the marked methods of a stage object by methods that use the store. Its fingerprint must be set."""
+    """Replace the marked methods of a stage object by methods that use the store. Its fingerprint
+    must be set.
+    """
     for name, (marked, each, array) in find_marked_methods(type(stage)).items():
         method = getattr(stage, name)
-        results = _Results(stage, method, store, make_codec(marked, getattr(type(stage), name), array))
-        wrapped = _remember_items(stage, method, results, each) if each else _remember_call(stage, method, results)
+        results = _Results(
+            stage, method, store, make_codec(marked, getattr(type(stage), name), array)
+        )
+        wrapped = (
+            _remember_items(stage, method, results, each)
+            if each
+            else _remember_call(stage, method, results)
+        )
         setattr(stage, name, wrapped)
 
 
 def load_libraries(stage: Stage) -> None:
     """Import what the calls of a stage import, unless that has been done.
 
-    One stage at a time: of threads that import parts of one library at once, some get modules that are half imported.
+    One stage at a time: of threads that import parts of one library at once, some get modules that
+    are half imported.
     """
     with _importing:
         if stage not in _loaded:
@@ -81,7 +94,9 @@ def answer_again(attempt: int) -> Iterator[None]:
 
 
 def note_injected(stage: Stage, injected: Iterable[Stage | None]) -> None:
-    """Remember whether a stage asks a language model: one of those that were injected into it is one, or asks one."""
+    """Remember whether a stage asks a language model: one of those that were injected into it is
+    one, or asks one.
+    """
     if any(isinstance(each, LLM) or each in _asking for each in injected if each is not None):
         _asking.add(stage)
 
@@ -92,7 +107,8 @@ def find_attempt(stage: Stage) -> int:
 
 
 def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) -> str:
-    """Compute the key of a call from an LLM's request and attempt, or from any other stage's fingerprint and inputs.
+    """Compute the key of a call from an LLM's request and attempt, or from any other stage's
+    fingerprint and inputs.
 
     The attempt of a turn that is answered again is part of the key, too.
     """
@@ -100,8 +116,13 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
     again = [f"attempt {attempt}"] if attempt else []
     if isinstance(stage, LLM):
         prompt = arguments["prompt"]
-        return digest([stage.request(prompt), prompt.attempt, *again], f"{type(stage).__name__}: the request")
-    return digest([stage.fingerprint, method, arguments, *again], f"{type(stage).__name__}.{method}: an argument")
+        return digest(
+            [stage.request(prompt), prompt.attempt, *again], f"{type(stage).__name__}: the request"
+        )
+    return digest(
+        [stage.fingerprint, method, arguments, *again],
+        f"{type(stage).__name__}.{method}: an argument",
+    )
 
 
 class _Results:
@@ -114,7 +135,9 @@ class _Results:
         codec: converts them.
     """
 
-    def __init__(self, stage: Stage, method: Callable[..., Any], store: Store, codec: Codec) -> None:
+    def __init__(
+        self, stage: Stage, method: Callable[..., Any], store: Store, codec: Codec
+    ) -> None:
         self.name = f"{type(stage).__name__}.{method.__name__}"
         """What the store lists and messages name, such as "LiteLLM.complete"."""
         self.store = store
@@ -126,14 +149,16 @@ class _Results:
     def fetch(
         self, items: Mapping[str, Any], compute: Callable[[list[Any]], list[Any]]
     ) -> tuple[dict[str, tuple[Any, float]], dict[str, Any]]:
-        """Look for results, compute those that are missing, and keep them; a call in flight elsewhere is waited for.
+        """Look for results, compute those that are missing, and keep them; a call in flight
+        elsewhere is waited for.
 
         Args:
             items: key -> what the result is computed of.
             compute: takes the items whose results are missing, and returns a result for each.
 
         Returns:
-            Key -> (result, seconds) of those that were found, and key -> result of those that were computed.
+            Key -> (result, seconds) of those that were found, and key -> result of those that were
+            computed.
         """
         found = self.find(items)
         if len(found) == len(items):
@@ -150,13 +175,17 @@ class _Results:
             start = time.perf_counter()
             with count_failure(len(missing)):
                 load_libraries(self._stage)
-                encoded = dict(zip(missing, map(self.encode, compute(list(missing.values()))), strict=True))
+                encoded = dict(
+                    zip(missing, map(self.encode, compute(list(missing.values()))), strict=True)
+                )
             seconds = (time.perf_counter() - start) / len(missing)
             self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
         return found, {key: result for key, (_, result) in encoded.items()}
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:
-        """Return key -> (result, seconds it took to compute). Entries that cannot be read count as absent."""
+        """Return key -> (result, seconds it took to compute). Entries that cannot be read count as
+        absent.
+        """
         found: dict[str, tuple[Any, float]] = {}
         for key, (data, seconds) in self.store.entries.find(keys).items():
             try:
@@ -173,21 +202,32 @@ class _Results:
         The reply of a language model, which was paid for, is made such that it can be kept.
 
         Raises:
-            ConvragError: the result cannot be kept, or is no reply of a language model; names the place in it.
+            ConvragError: the result cannot be kept, or is no reply of a language model; names the
+                place in it.
         """
         if self.is_paid and self.name.endswith(".complete") and not isinstance(result, Completion):
             kind = type(result).__name__
-            raise ConvragError(f"{self.name} returned a {kind}, which is no Completion ({self._place})")
+            raise ConvragError(
+                f"{self.name} returned a {kind}, which is no Completion ({self._place})"
+            )
         with self._explained():
             is_reply = self.is_paid and isinstance(result, Completion)
-            data = encode_reply(result, self.codec, self.name) if is_reply else self.codec.encode(result)
+            data = (
+                encode_reply(result, self.codec, self.name)
+                if is_reply
+                else self.codec.encode(result)
+            )
             try:
                 return data, self.codec.decode(data)
             except Exception as error:  # a dataclass whose constructor does not take its own fields
-                raise CannotBeKept("", f"what cannot be made again ({type(error).__name__}: {error})") from error
+                raise CannotBeKept(
+                    "", f"what cannot be made again ({type(error).__name__}: {error})"
+                ) from error
 
     def split(self, rows: Any, count: int, each: str) -> list[Any]:
-        """Split what a method returned for `count` items. Raises ConvragError unless there is a row for each."""
+        """Split what a method returned for `count` items. Raises ConvragError unless there is a row
+        for each.
+        """
         with self._explained():
             split = self.codec.split(rows)
         if len(split) != count:
@@ -221,7 +261,9 @@ class _Results:
             log.warning(said, self.store.name, self.name, error)
 
 
-def _remember_call(stage: Stage, method: Callable[..., Any], results: _Results) -> Callable[..., Any]:
+def _remember_call(
+    stage: Stage, method: Callable[..., Any], results: _Results
+) -> Callable[..., Any]:
     """Wrap a method: the result of each call has one key."""
     signature = inspect.signature(method)
     call_method = waiting()(method) if isinstance(stage, LLM) else method  # it waits for a server
@@ -238,8 +280,12 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: _Results) 
     return call
 
 
-def _remember_items(stage: Stage, method: Callable[..., Any], results: _Results, each: str) -> Callable[..., Any]:
-    """Wrap a method that returns a row for each item of the parameter `each`: each row has a key of its own."""
+def _remember_items(
+    stage: Stage, method: Callable[..., Any], results: _Results, each: str
+) -> Callable[..., Any]:
+    """Wrap a method that returns a row for each item of the parameter `each`: each row has a key of
+    its own.
+    """
     signature = inspect.signature(method)
 
     @wraps(method)
@@ -250,10 +296,14 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: _Results,
             none = method(*args, **kwargs)
             results.split(none, 0, each)
             return results.encode(none if isinstance(results.codec, ArrayCodec) else [])[1]
-        keys = [compute_call_key(stage, method.__name__, {**arguments, each: item}) for item in items]
+        keys = [
+            compute_call_key(stage, method.__name__, {**arguments, each: item}) for item in items
+        ]
         found, computed = results.fetch(
             dict(zip(keys, items, strict=True)),
-            lambda missing: results.split(method(**{**arguments, each: missing}), len(missing), each),
+            lambda missing: results.split(
+                method(**{**arguments, each: missing}), len(missing), each
+            ),
         )
         saved = sum(seconds for _, seconds in found.values())
         add_usage(Usage(calls=len(computed), reused=len(found), reused_seconds=saved))
@@ -262,26 +312,36 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: _Results,
     return call
 
 
-def _bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _bind_arguments(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
     """Return the arguments of a call by name, with defaults for those that are not given."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return dict(bound.arguments)
 
 
-def _count_call(stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool, seconds: float = 0.0) -> None:
-    """Count a call in the usage of the current turn. If a reply was not streamed, pass its text to the listener.
+def _count_call(
+    stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool, seconds: float = 0.0
+) -> None:
+    """Count a call in the usage of the current turn. If a reply was not streamed, pass its text to
+    the listener.
 
-    Tokens are counted for language models: replies of an llm that works by rules (`LLM.tasks`) count without any.
+    Tokens are counted for language models: replies of an llm that works by rules (`LLM.tasks`)
+    count without any.
     """
     if not isinstance(result, Completion):
         add_usage(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
         return
-    if isinstance(stage, LLM) and stage.tasks is not None:  # its tokens are words that rules have read
+    if (
+        isinstance(stage, LLM) and stage.tasks is not None
+    ):  # its tokens are words that rules have read
         result = replace(result, prompt_tokens=0, completion_tokens=0, cached_tokens=0)
     add_usage(_compute_usage(result, reused=reused))
     add_reply(arguments["prompt"], result)
-    if (listener := current_listener()) and (reused or not (isinstance(stage, LLM) and stage.streams)):
+    if (listener := current_listener()) and (
+        reused or not (isinstance(stage, LLM) and stage.streams)
+    ):
         listener(result.text)
 
 
@@ -306,7 +366,9 @@ def _compute_usage(reply: Completion, *, reused: bool) -> Usage:
 
 @cache
 def find_marked_methods(cls: type[Stage]) -> dict[str, tuple[Callable[..., Any], str, str]]:
-    """Find the methods of a class that are marked `@remembered`: name -> (the marked method, each, array)."""
+    """Find the methods of a class that are marked `@remembered`: name -> (the marked method, each,
+    array).
+    """
     marked: dict[str, tuple[Callable[..., Any], str, str]] = {}
     for base in reversed(cls.__mro__):
         for name, member in vars(base).items():

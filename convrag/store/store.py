@@ -8,26 +8,30 @@ from weakref import WeakValueDictionary
 
 from convrag.api.databases import Database, Entries
 from convrag.api.errors import ConfigError
+from convrag.concurrency.locks import get_locks, making
 from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
-from convrag.store.locks import get_locks, making
 
 __all__ = ["BATCH", "FILE", "OpenDatabase", "Store", "get_store"]
 
 OpenDatabase = Callable[[str, str], Database]
-"""Opens the database at an address; the second argument is the setting that names it, for messages ("store.url")."""
+"""Opens the database at an address; the second argument is the setting that names it, for messages
+("store.url").
+"""
 
 
 class Store:
-    """Keeps results in a database, and built folders (indexes) below `path`; safe across threads and processes.
+    """Keeps results in a database, and built folders (indexes) below `path`; safe across threads
+    and processes.
 
-    Files are created at the first use. Methods raise ConfigError where folder or database cannot be used. `get_store`
-    gives the store that the stages of this process use.
+    Files are created at the first use. Methods raise ConfigError where folder or database cannot be
+    used. `get_store` gives the store that the stages of this process use.
 
     Args:
         path: the folder.
-        url: the address of a database for the results ("postgresql+psycopg://user@host/database"), which many machines
-            share; each has its own folder. Empty: a SQLite database in the folder.
+        url: the address of a database for the results ("postgresql+psycopg://user@host/database"),
+            which many machines share; each has its own folder. Empty: a SQLite database in the
+            folder.
         open_database: opens the database at `url`; without `url` it is not called.
 
     Raises:
@@ -35,7 +39,9 @@ class Store:
         MissingExtra: the driver of the database is not installed.
     """
 
-    def __init__(self, path: Path | str, url: str = "", open_database: OpenDatabase | None = None) -> None:
+    def __init__(
+        self, path: Path | str, url: str = "", open_database: OpenDatabase | None = None
+    ) -> None:
         self.path = Path(path).absolute()
         self.url = url
         self.entries: Entries = SqliteEntries(self.path)
@@ -50,7 +56,9 @@ class Store:
         """The built folders; `folder` returns one."""
 
     def open(self) -> None:
-        """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
+        """Create the folder and the database, unless they exist. Raises ConfigError where they
+        cannot be used.
+        """
         self.entries.open()
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
@@ -58,7 +66,8 @@ class Store:
         return {key: value for key, (value, _) in self.entries.find(keys).items()}
 
     def take_over(self, damaged: Path) -> int:
-        """Keep the entries of a damaged database that can be read, and are missing here; return how many there are.
+        """Keep the entries of a damaged database that can be read, and are missing here; return how
+        many there are.
 
         Raises:
             ConfigError: it cannot be read.
@@ -70,7 +79,9 @@ class Store:
                     self.put(kind, {key: value}, seconds)
                     count += 1
         except (OSError, sqlite3.Error) as error:
-            raise ConfigError(f"{damaged} cannot be read ({error}): try sqlite3's own command .recover") from error
+            raise ConfigError(
+                f"{damaged} cannot be read ({error}): try sqlite3's own command .recover"
+            ) from error
         return count
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float = 0.0) -> None:
@@ -83,32 +94,40 @@ class Store:
         """
         self.entries.put(kind, entries, float(seconds))
 
-    def folder(self, kind: str, key: str, build: Callable[[Path], None], *, series: str = "") -> Path:
-        """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder.
+    def folder(
+        self, kind: str, key: str, build: Callable[[Path], None], *, series: str = ""
+    ) -> Path:
+        """Return the folder of a key; `build(empty folder)` fills it once. A build that fails
+        leaves no folder.
 
-        A folder whose files are not those that were built is built again (see `convrag.store.folders`). A process that
-        has opened the damaged files keeps them. The folder is held: no process removes it while this one runs.
+        A folder whose files are not those that were built is built again (see
+        `convrag.store.folders`). A process that has opened the damaged files keeps them. The folder
+        is held: no process removes it while this one runs.
 
         Args:
             kind: names the kind of folder, such as "indexes".
             key: a hash of all that determines what is in it.
             build: fills the empty folder that it is given.
-            series: what the folder has in common with those that it supersedes (see `BuiltFolders`): an index of a data
-                set supersedes the folder of the same data set before its files changed. Empty: it supersedes none.
+            series: what the folder has in common with those that it supersedes (see
+                `BuiltFolders`): an index of a data set supersedes the folder of the same data set
+                before its files changed. Empty: it supersedes none.
         """
         self.open()
         return self.folders.get(kind, key, build, series)
 
     @contextmanager
     def lock(self, keys: Iterable[str], *, on_all_machines: bool = False) -> Iterator[None]:
-        """Lock keys while their values are computed; waits while another thread or process has locked one of them.
+        """Lock keys while their values are computed; waits while another thread or process has
+        locked one of them.
 
-        Look into the store again in the block: another thread or process may have put the value there meanwhile.
+        Look into the store again in the block: another thread or process may have put the value
+        there meanwhile.
 
         Args:
             keys: of the values.
-            on_all_machines: whether processes of other machines wait, too. That takes a while, and so is for what costs
-                more: calls of models. A value that two machines compute is the same.
+            on_all_machines: whether processes of other machines wait, too. That takes a while, and
+                so is for what costs more: calls of models. A value that two machines compute is the
+                same.
         """
         wanted = sorted(set(keys))
         with self._locks.lock_keys(wanted), ExitStack() as locked:
@@ -120,8 +139,11 @@ class Store:
 _stores: WeakValueDictionary[tuple[Path, str], Store] = WeakValueDictionary()
 
 
-def get_store(path: Path | str, url: str | None = None, open_database: OpenDatabase | None = None) -> Store:
-    """Return the store of a folder, and an address, in this process: one object, for as long as anything refers to it.
+def get_store(
+    path: Path | str, url: str | None = None, open_database: OpenDatabase | None = None
+) -> Store:
+    """Return the store of a folder, and an address, in this process: one object, for as long as
+    anything refers to it.
 
     Args:
         path: the folder.

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from convrag.api.completions import Completion, Prompt
 from convrag.api.errors import RunStopped
 from convrag.api.records import Usage
-from convrag.api.types import Completion, Prompt
-from convrag.store.locks import ForkAware
+from convrag.concurrency.locks import ForkAware
 
 _current: ContextVar[tuple[UsageMeter, str] | None] = ContextVar("convrag_meter", default=None)
 
 
 class UsageMeter(ForkAware):
-    """Measures one turn. `timings` (seconds) and `usage` are keyed by stage; `replies` are prompts with LLM replies."""
+    """Measures one turn. `timings` (seconds) and `usage` are keyed by stage; `replies` are prompts
+    with LLM replies.
+    """
 
     def __init__(self) -> None:
         self.timings: dict[str, float] = {}
@@ -30,7 +32,9 @@ class UsageMeter(ForkAware):
             self.usage[name] = self.usage.get(name, Usage()) + usage
 
     def merge(self, name: str, other: UsageMeter) -> None:
-        """Add all usage and replies of another meter, which may still grow, to a stage; timings are not added."""
+        """Add all usage and replies of another meter, which may still grow, to a stage; timings are
+        not added.
+        """
         with other._guard:
             found = list(other.usage.values())
         for usage in found:
@@ -39,7 +43,9 @@ class UsageMeter(ForkAware):
 
     @contextmanager
     def measure_stage(self, name: str) -> Iterator[None]:
-        """Time a stage during the block; calls that this thread makes meanwhile count as the stage's usage."""
+        """Time a stage during the block; calls that this thread makes meanwhile count as the
+        stage's usage.
+        """
         token = _current.set((self, name))
         start = time.perf_counter()
         try:
@@ -63,7 +69,9 @@ def add_usage(usage: Usage) -> None:
 
 @contextmanager
 def count_failure(calls: int = 1) -> Iterator[None]:
-    """Count the calls of the block, as failed ones, if it raises an error; a call that stops the run was not made."""
+    """Count the calls of the block, as failed ones, if it raises an error; a call that stops the
+    run was not made.
+    """
     try:
         yield
     except RunStopped:

@@ -1,4 +1,5 @@
-"""What a remembered method may return, as bytes: arrays, replies of language models, and the classes of plain data.
+"""What a remembered method may return, as bytes: arrays, replies of language models, and the
+classes of plain data.
 
 Plain data and dataclasses are kept as `MarkedJson` writes them.
 """
@@ -15,8 +16,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from convrag.api import records, types
-from convrag.api.types import Completion
+from convrag.api import answers, completions, conversations, evidence, passages, queries, records
+from convrag.api.completions import Completion
 from convrag.store.json_text import CannotBeKept, MarkedJson
 
 if TYPE_CHECKING:
@@ -26,13 +27,16 @@ log = logging.getLogger(__name__)
 
 
 class ArrayCodec:
-    """Converts numpy arrays: their raw bytes in little-endian order, after the shape if the array is no vector.
+    """Converts numpy arrays: their raw bytes in little-endian order, after the shape if the array
+    is no vector.
 
-    A shape takes an odd number of bytes, so its presence shows in the length of the data: numbers take two, four or
-    eight bytes each. Vectors of one-byte numbers are therefore kept with their shape, too.
+    A shape takes an odd number of bytes, so its presence shows in the length of the data: numbers
+    take two, four or eight bytes each. Vectors of one-byte numbers are therefore kept with their
+    shape, too.
 
     Args:
-        dtype: of the decoded arrays. Lists and arrays of other numbers are converted, if no integer changes thereby.
+        dtype: of the decoded arrays. Lists and arrays of other numbers are converted, if no integer
+            changes thereby.
     """
 
     def __init__(self, dtype: str) -> None:
@@ -42,7 +46,9 @@ class ArrayCodec:
         """Convert an array to bytes. Raises CannotBeKept."""
         array = self._convert(value).astype(self._get_stored_dtype())
         is_plain_vector = array.ndim == 1 and array.itemsize > 1
-        return (b"" if is_plain_vector else struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)) + array.tobytes()
+        return (
+            b"" if is_plain_vector else struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
+        ) + array.tobytes()
 
     def decode(self, data: bytes) -> Any:
         """Convert bytes back to the array. Damaged data may raise any exception."""
@@ -52,7 +58,11 @@ class ArrayCodec:
         if stored.itemsize > 1 and len(data) % stored.itemsize == 0:
             return np.frombuffer(data, dtype=stored).astype(self.dtype)
         shape = struct.unpack_from(f"<{data[0]}I", data, offset=1)
-        return np.frombuffer(data, dtype=stored, offset=1 + 4 * data[0]).astype(self.dtype).reshape(shape)
+        return (
+            np.frombuffer(data, dtype=stored, offset=1 + 4 * data[0])
+            .astype(self.dtype)
+            .reshape(shape)
+        )
 
     def split(self, rows: Any) -> list[Any]:
         """Split an array into its rows. Raises CannotBeKept."""
@@ -66,7 +76,9 @@ class ArrayCodec:
         import numpy as np
 
         if len(shapes := sorted({str(row.shape) for row in rows})) > 1:
-            raise CannotBeKept("", f"rows of different shapes in different calls: {', '.join(shapes)}")
+            raise CannotBeKept(
+                "", f"rows of different shapes in different calls: {', '.join(shapes)}"
+            )
         return np.stack(rows)
 
     def _convert(self, value: Any) -> np.ndarray[Any, Any]:
@@ -92,7 +104,8 @@ class ArrayCodec:
 
 
 Codec = ArrayCodec | MarkedJson
-"""Converts results to bytes and back. Computing and reusing calls return `decode(encode(result))`."""
+"""Converts results to bytes and back. Computing and reusing calls return `decode(encode(result))`.
+"""
 
 
 def make_codec(marked: Callable[..., Any], override: Callable[..., Any], array: str) -> Codec:
@@ -107,7 +120,8 @@ def make_codec(marked: Callable[..., Any], override: Callable[..., Any], array: 
 
 
 def find_classes(*methods: Callable[..., Any]) -> dict[str, type]:
-    """Find the dataclasses, named tuples and enums of convrag.api, and those in the return annotations: name -> class.
+    """Find the dataclasses, named tuples and enums of convrag.api, and those in the return
+    annotations: name -> class.
 
     Classes that are the type of a field of another one are found too.
     """
@@ -139,28 +153,41 @@ def _evaluate(annotations: dict[str, Any], module: str) -> dict[str, Any]:
     evaluated: dict[str, Any] = {}
     for name, annotation in annotations.items():
         try:
-            evaluated |= get_type_hints(SimpleNamespace(__annotations__={name: annotation}), globalns=names)
+            evaluated |= get_type_hints(
+                SimpleNamespace(__annotations__={name: annotation}), globalns=names
+            )
         except (NameError, AttributeError):
             continue  # imported for type checkers only
     return evaluated
 
 
 def _is_kept(cls: type) -> bool:
-    return is_dataclass(cls) or issubclass(cls, Enum) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+    return (
+        is_dataclass(cls)
+        or issubclass(cls, Enum)
+        or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+    )
+
+
+_PLAIN_DATA = (answers, completions, conversations, evidence, passages, queries, records)
+"""The modules of plain data whose classes are kept."""
 
 
 @cache
 def _list_api_classes() -> tuple[tuple[str, type], ...]:
     return tuple(
         (name, member)
-        for module in (types, records)
+        for module in _PLAIN_DATA
         for name, member in vars(module).items()
-        if isinstance(member, type) and member.__module__.startswith("convrag.api.") and _is_kept(member)
+        if isinstance(member, type)
+        and member.__module__.startswith("convrag.api.")
+        and _is_kept(member)
     )
 
 
 def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
-    """Convert a reply of a language model to bytes, with a mended text; where it cannot be kept whole, its text.
+    """Convert a reply of a language model to bytes, with a mended text; where it cannot be kept
+    whole, its text.
 
     It is kept in any case, since it was paid for.
 
@@ -174,15 +201,21 @@ def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
     try:
         return codec.encode(reply)
     except CannotBeKept as error:
-        log.warning("%s returned %s at %s: of this reply, the text is kept", source, error.problem, error.place)
+        log.warning(
+            "%s returned %s at %s: of this reply, the text is kept",
+            source,
+            error.problem,
+            error.place,
+        )
         return codec.encode(Completion(str(reply.text)))
 
 
 def mend_surrogates(text: str) -> str:
-    """Join the two halves of surrogate pairs to characters, and replace single halves by U+FFFD, as Unicode says.
+    """Join the two halves of surrogate pairs to characters, and replace single halves by U+FFFD, as
+    Unicode says.
 
-    Half a pair is no character: UTF-8 has no form for it, so no file, terminal or server takes it. Models give halves
-    where a reply is cut within an emoji.
+    Half a pair is no character: UTF-8 has no form for it, so no file, terminal or server takes it.
+    Models give halves where a reply is cut within an emoji.
     """
     try:
         text.encode()

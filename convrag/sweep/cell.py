@@ -1,4 +1,6 @@
-"""One cell of a grid: it is run, the terminal and the log hear of it, and how it ended is noted in its folder."""
+"""One cell of a grid: it is run, the terminal and the log hear of it, and how it ended is noted in
+its folder.
+"""
 
 import logging
 import sys
@@ -12,12 +14,12 @@ from typing import Any
 from convrag.api.errors import ConvragError, DataError, JobLost
 from convrag.api.records import EXIT_STATUS, Cell
 from convrag.api.secrets import redact
+from convrag.concurrency.locks import hold_folder
 from convrag.run.manifest import MANIFEST
 from convrag.score.summary import describe_gaps, read_summary
-from convrag.sdk.printable import format_duration
-from convrag.sdk.progress import within_grid
+from convrag.sdk.output.printable import format_duration
+from convrag.sdk.output.progress import within_grid
 from convrag.store.files import DiskError, describe_disk_error
-from convrag.store.locks import hold_folder
 from convrag.sweep.sweep_file import (
     CELL_FILE,
     METRICS_FILE,
@@ -34,17 +36,21 @@ from convrag.sweep.sweep_file import (
 log = logging.getLogger(__name__)
 
 
-def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int], metrics: Sequence[str] = ()) -> float:
-    """Run a cell, in whatever process it was launched. One that fails must not end the others: nothing is raised.
+def run_cell(
+    overrides: Sequence[str], folder: Path, execute: Callable[[], int], metrics: Sequence[str] = ()
+) -> float:
+    """Run a cell, in whatever process it was launched. One that fails must not end the others:
+    nothing is raised.
 
-    Where a process of an earlier try still runs this cell (a job on a cluster outlives the command that sent it), it is
-    waited for.
+    Where a process of an earlier try still runs this cell (a job on a cluster outlives the command
+    that sent it), it is waited for.
 
     Args:
         overrides: of the cell.
         folder: of the cell.
         execute: runs it; returns an exit status, and may raise.
-        metrics: the measures to compare by (`sweep.metric`); with none, those that stand for the metrics of the run.
+        metrics: the measures to compare by (`sweep.metric`); with none, those that stand for the
+            metrics of the run.
 
     Returns:
         The value of the first of the measures; NaN where the cell failed, or did not measure it.
@@ -64,7 +70,10 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         _tell(f"{number} {launched[place]['name']}{left}")
     except (KeyError, ValueError) as error:
         raise DamagedSweep(folder.parent / SWEEP_FILE) from error
-    with hold_folder(folder, wait=True), within_grid(place, len(launched), alone=grid.get("process") == this_process()):
+    with (
+        hold_folder(folder, wait=True),
+        within_grid(place, len(launched), alone=grid.get("process") == this_process()),
+    ):
         begun = time.monotonic()
         ending = _execute(folder, execute)
         ending["seconds"] = round(time.monotonic() - begun, 3)
@@ -79,7 +88,8 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
 
 
 def note_lost(cell: Cell, started: float, error: JobLost) -> None:
-    """Note that a cell has failed whose process could not say so itself; without effect where another one has ended it.
+    """Note that a cell has failed whose process could not say so itself; without effect where
+    another one has ended it.
 
     Args:
         cell: whose job was lost.
@@ -91,14 +101,22 @@ def note_lost(cell: Cell, started: float, error: JobLost) -> None:
     cell.folder.mkdir(parents=True, exist_ok=True)
     write_json(
         cell.folder / CELL_FILE,
-        {"overrides": list(cell.overrides), "try": started, "state": "failed", "error": redact(str(error))},
+        {
+            "overrides": list(cell.overrides),
+            "try": started,
+            "state": "failed",
+            "error": redact(str(error)),
+        },
     )
     _tell(f"{cell.name}: this cell failed: {redact(str(error))}")
 
 
 def _describe_scores(scores: Mapping[str, float]) -> str:
     """`nDCG@5 0.495, ROUGE-L 0.166`; "done" for a task that measures nothing."""
-    parts = [f"{name} was not measured" if isnan(value) else f"{name} {value:.3f}" for name, value in scores.items()]
+    parts = [
+        f"{name} was not measured" if isnan(value) else f"{name} {value:.3f}"
+        for name, value in scores.items()
+    ]
     return ", ".join(parts) or "done"
 
 
@@ -113,7 +131,10 @@ def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
             raise DiskError(message) from error  # nor could it be noted in the folder
         known = isinstance(error, ConvragError)
         (folder / "error.txt").write_text(redact(traceback.format_exc()), encoding="utf-8")
-        return {"state": "failed", "error": redact(str(error) if known else f"{type(error).__name__}: {error}")}
+        return {
+            "state": "failed",
+            "error": redact(str(error) if known else f"{type(error).__name__}: {error}"),
+        }
     written = _written(folder) != before
     if status:
         state = "partial" if status == EXIT_STATUS["partial"] else "failed"
@@ -137,11 +158,16 @@ def _written(folder: Path) -> int:
 
 
 def _estimate_left(ended: Sequence[Mapping[str, Any]], cells: int, elapsed: float) -> str:
-    """How long so many more cells may take if they take as long as those that ran; empty while none has ended.
+    """How long so many more cells may take if they take as long as those that ran; empty while none
+    has ended.
 
     One that was reused or failed says nothing of others.
     """
-    seconds = [each["seconds"] for each in ended if each.get("state") in ("ok", "partial") and "seconds" in each]
+    seconds = [
+        each["seconds"]
+        for each in ended
+        if each.get("state") in ("ok", "partial") and "seconds" in each
+    ]
     if not seconds:
         return ""
     at_once = max(1.0, sum(seconds) / max(elapsed, 0.001))  # launchers may run several
@@ -149,6 +175,8 @@ def _estimate_left(ended: Sequence[Mapping[str, Any]], cells: int, elapsed: floa
 
 
 def _tell(line: str) -> None:
-    """Say it on the terminal, where Hydra's logging shows warnings only, and in the log of the cell."""
+    """Say it on the terminal, where Hydra's logging shows warnings only, and in the log of the
+    cell.
+    """
     sys.stderr.write(f"convrag: {line}\n")
     log.info(line)

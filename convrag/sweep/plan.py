@@ -1,4 +1,6 @@
-"""The plan of a grid: its cells, listed and checked before anything is written, and what can be said of them."""
+"""The plan of a grid: its cells, listed and checked before anything is written, and what can be
+said of them.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -22,7 +24,14 @@ from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
 from convrag.run.runner import NO_CONVERSATIONS
 from convrag.store.fingerprint import digest
-from convrag.sweep.cells import config_sources, draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
+from convrag.sweep.cells import (
+    config_sources,
+    draw_cells,
+    make_cells,
+    name_cells,
+    params_as_overrides,
+    sweep_id,
+)
 from convrag.turn.observers import Observers
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
@@ -34,11 +43,12 @@ _OPERATIONAL_SETTINGS = ("workers", "plugins", "store", "sweep")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a cell really runs: `identity` stands for its results, `groups` are the groups whose stage it uses.
+    """What a cell really runs: `identity` stands for its results, `groups` are the groups whose
+    stage it uses.
 
-    `measures` are all that its metrics may give; None where one of the metrics does not say. `gaps` says of those that
-    `sweep.metric` names, and that its data set cannot be measured by, why not: measure -> reason. `empty` says that
-    its data set has no conversations.
+    `measures` are all that its metrics may give; None where one of the metrics does not say. `gaps`
+    says of those that `sweep.metric` names, and that its data set cannot be measured by, why not:
+    measure -> reason. `empty` says that its data set has no conversations.
     """
 
     identity: str
@@ -52,7 +62,8 @@ def read_experiment(config: DictConfig) -> Experiment | None:
     """The experiment of a cell's configuration. Its stages are built, and not prepared.
 
     Returns:
-        None where nobody can say: the task is not task=run, or a stage cannot be built (running the cell says why).
+        None where nobody can say: the task is not task=run, or a stage cannot be built (running the
+        cell says why).
     """
     try:
         wiring = Wiring(config)
@@ -64,26 +75,39 @@ def read_experiment(config: DictConfig) -> Experiment | None:
         metrics = wiring.get_all("metrics").values()
         listed = [metric.list_measures() for metric in metrics]
         wanted = read_metric_names(wiring.config["sweep"]["metric"])
-        gaps = {name: metric.explain_gap() for metric in metrics for name in metric.list_measures() if name in wanted}
+        gaps = {
+            name: metric.explain_gap()
+            for metric in metrics
+            for name in metric.list_measures()
+            if name in wanted
+        }
     except Exception:  # of a plugin, which may raise anything; running the cell says it to the user
         log.info("the experiment of a cell cannot be told", exc_info=True)
         return None
     settings = {
-        key: value for key, value in wiring.config.items() if key not in GROUPS and key not in _OPERATIONAL_SETTINGS
+        key: value
+        for key, value in wiring.config.items()
+        if key not in GROUPS and key not in _OPERATIONAL_SETTINGS
     }
     groups = frozenset(place.partition(".")[0] for place in wiring.stages)
     measures = tuple(name for names in listed for name in names) if all(listed) else None
     identity = digest([wiring.collect_fingerprints(), settings])
-    return Experiment(identity, groups, measures, {name: gap for name, gap in gaps.items() if gap}, empty)
+    return Experiment(
+        identity, groups, measures, {name: gap for name, gap in gaps.items() if gap}, empty
+    )
 
 
 def mark_same(cells: Sequence[Cell], experiments: Sequence[Experiment | None]) -> list[Cell]:
-    """The cells, with `state` and `same_as` of those set that are the same experiment as an earlier one."""
+    """The cells, with `state` and `same_as` of those set that are the same experiment as an earlier
+    one.
+    """
     first: dict[str, str] = {}
     marked = []
     for cell, experiment in zip(cells, experiments, strict=True):
         original = first.setdefault(experiment.identity, cell.id) if experiment else cell.id
-        marked.append(cell if original == cell.id else replace(cell, state="same", same_as=original))
+        marked.append(
+            cell if original == cell.id else replace(cell, state="same", same_as=original)
+        )
     return marked
 
 
@@ -95,11 +119,16 @@ def explain_same(cells: Sequence[Cell], experiments: Sequence[Experiment | None]
         experiments: one for each cell.
     """
     choices = {cell.id: _choices(cell) for cell in cells}
-    used = {cell.id: each.groups if each else frozenset() for cell, each in zip(cells, experiments, strict=True)}
+    used = {
+        cell.id: each.groups if each else frozenset()
+        for cell, each in zip(cells, experiments, strict=True)
+    }
     equal: dict[str, list[str]] = {}
     for cell in cells:
         equal.setdefault(cell.same_as or cell.id, []).append(cell.id)
-    concerned: dict[tuple[str, ...], list[str]] = {}  # the factors that vary among equal cells -> all such cells
+    concerned: dict[
+        tuple[str, ...], list[str]
+    ] = {}  # the factors that vary among equal cells -> all such cells
     for ids in equal.values():
         if len(ids) > 1:
             concerned.setdefault(tuple(_varied([choices[id_] for id_ in ids])), []).extend(ids)
@@ -116,7 +145,9 @@ def _varied(choices: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _explain(factors: Sequence[str], ids: Sequence[str], used: Mapping[str, frozenset[str]]) -> str:
-    places = [factor.partition("@")[2] or factor for factor in factors]  # clusterer@rewriter.clusterer
+    places = [
+        factor.partition("@")[2] or factor for factor in factors
+    ]  # clusterer@rewriter.clusterer
     what, it = " and ".join(places), "it" if len(factors) == 1 else "them"
     said = f"{what} made no difference to {len(ids)} cells"
     groups = {place.partition(".")[0] for place in places}
@@ -126,7 +157,8 @@ def _explain(factors: Sequence[str], ids: Sequence[str], used: Mapping[str, froz
 
 
 class ComposedCells:
-    """Hydra's loader of configurations. One that was kept is handed out once: who asks for it changes it.
+    """Hydra's loader of configurations. One that was kept is handed out once: who asks for it
+    changes it.
 
     Processes of a launcher get none of those that are kept, and compose their own.
 
@@ -142,10 +174,14 @@ class ComposedCells:
         """Keep the configuration of a cell for the next `load_sweep_config` with these overrides."""
         self._kept[tuple(overrides)] = config
 
-    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+    def load_sweep_config(
+        self, master_config: DictConfig, sweep_overrides: list[str]
+    ) -> DictConfig:
         """Return the configuration of a cell: the one that was kept, or a new one."""
         kept = self._kept.pop(tuple(sweep_overrides), None)
-        return self._loader.load_sweep_config(master_config, sweep_overrides) if kept is None else kept
+        return (
+            self._loader.load_sweep_config(master_config, sweep_overrides) if kept is None else kept
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -176,7 +212,9 @@ class Grid:
 
 
 def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
-    """The cells of a grid, checked, and who watches them. Raises ConvragError and Hydra's errors; writes nothing."""
+    """The cells of a grid, checked, and who watches them. Raises ConvragError and Hydra's errors;
+    writes nothing.
+    """
     folder = Path(str(grid.config.hydra.sweep.dir)).absolute()
     parser = OverridesParser.create(grid.loader)  # type: ignore[arg-type]
     ready = translate_overrides(params_as_overrides(grid.params), plugins.load().registry)
@@ -194,11 +232,22 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     wiring.check()
     observers = Observers(tracker)
     for each in composed:
-        check_config(without_hydra(each), Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True))
+        check_config(
+            without_hydra(each),
+            Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True),
+        )
     experiments = [read_experiment(without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
-    identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
-    used = [(each, {*known.groups, "tracker"}) for each, known in zip(composed, experiments, strict=True) if known]
+    identifier = sweep_id(
+        grid.params,
+        grid.overrides,
+        config_sources(grid.config.hydra.job, grid.config.hydra.runtime),
+    )
+    used = [
+        (each, {*known.groups, "tracker"})
+        for each, known in zip(composed, experiments, strict=True)
+        if known
+    ]
     unused = find_unused_everywhere(used, grid.overrides, plugins.load().registry)
     notes = (*explain_same(cells, experiments), *unused)
     sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
@@ -207,7 +256,9 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     metrics = read_metric_names(settings.metric)
     if missing := find_missing_metrics(metrics, experiments):
         raise ConfigError(missing)
-    if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
+    if problems := [
+        each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found
+    ]:
         raise NotReady(problems)
     for cell, each in zip(cells, composed, strict=True):
         if not cell.same_as:
@@ -221,14 +272,24 @@ def without_hydra(config: DictConfig) -> DictConfig:
 
 
 def find_missing_metrics(metrics: Sequence[str], experiments: Sequence[Experiment | None]) -> str:
-    """What is wrong with `sweep.metric`, in words, before any cell runs: some cell cannot have it. Empty if nothing."""
+    """What is wrong with `sweep.metric`, in words, before any cell runs: some cell cannot have it.
+    Empty if nothing.
+    """
     listed = [each.measures for each in experiments if each and each.measures is not None]
     for metric in metrics:
-        if gap := next((each.gaps[metric] for each in experiments if each and metric in each.gaps), ""):
+        if gap := next(
+            (each.gaps[metric] for each in experiments if each and metric in each.gaps), ""
+        ):
             return f"sweep.metric={metric}: {gap}"
         if without := sum(metric not in measures for measures in listed):
-            there = [name for name in dict.fromkeys(listed[0]) if all(name in measures for measures in listed)]
-            in_cells = "" if without == len(experiments) else f" in {without} of {len(experiments)} cells"
+            there = [
+                name
+                for name in dict.fromkeys(listed[0])
+                if all(name in measures for measures in listed)
+            ]
+            in_cells = (
+                "" if without == len(experiments) else f" in {without} of {len(experiments)} cells"
+            )
             names = ", ".join(there) or "none"
             return f"sweep.metric={metric}: no metric gives it{in_cells}. There are {names}"
     return ""

@@ -1,6 +1,8 @@
-"""The folder of a grid: `sweep.json` lists its cells, and `cell.json` in each cell's own folder says how it ended.
+"""The folder of a grid: `sweep.json` lists its cells, and `cell.json` in each cell's own folder
+says how it ended.
 
-`read_grid` reads a grid from there: its cells with their scores, as a table for pandas and for notebooks.
+`read_grid` reads a grid from there: its cells with their scores, as a table for pandas and for
+notebooks.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ class DamagedSweep(DataError):
     """The sweep.json of a grid is damaged."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("this is no list of the cells of a grid; start the grid again, which writes it", path=path)
+        super().__init__(
+            "this is no list of the cells of a grid; start the grid again, which writes it",
+            path=path,
+        )
 
 
 def write_sweep(sweep: Sweep, started: float) -> None:
@@ -48,18 +53,28 @@ def write_sweep(sweep: Sweep, started: float) -> None:
         | ({"state": cell.state, "error": cell.error} if cell.state else {})
         for cell in sweep.cells
     ]
-    row = {"id": sweep.id, "started": started, "process": this_process(), "cells": cells, "notes": list(sweep.notes)}
+    row = {
+        "id": sweep.id,
+        "started": started,
+        "process": this_process(),
+        "cells": cells,
+        "notes": list(sweep.notes),
+    }
     write_json(sweep.folder / SWEEP_FILE, row)
 
 
 def read_sweep(folder: Path) -> dict[str, Any]:
-    """What `sweep.json` in a grid's folder says; empty where there is none. Raises DataError where it is damaged."""
+    """What `sweep.json` in a grid's folder says; empty where there is none. Raises DataError where
+    it is damaged.
+    """
     path = folder / SWEEP_FILE
     if not path.exists():
         return {}
     row = read_json(path)
     cells = row.get("cells")
-    if not isinstance(cells, list) or not all(isinstance(cell, dict) and "id" in cell for cell in cells):
+    if not isinstance(cells, list) or not all(
+        isinstance(cell, dict) and "id" in cell for cell in cells
+    ):
         raise DamagedSweep(path)
     return row
 
@@ -70,7 +85,9 @@ def find_sweep_id(folder: Path) -> str:
 
 
 def find_cell_name(folder: Path) -> str:
-    """What people call the cell in this folder: the overrides in which it differs from others; of other runs, empty."""
+    """What people call the cell in this folder: the overrides in which it differs from others; of
+    other runs, empty.
+    """
     return str(_find_cell(folder).get("name", ""))
 
 
@@ -88,7 +105,8 @@ def read_ending(cell: Cell, started: float) -> Cell:
 
 
 def read_scores(folder: Path, measures: Sequence[str] = ()) -> dict[str, float]:
-    """Measures of the run in a folder, over all its turns; NaN for those that it was not measured by.
+    """Measures of the run in a folder, over all its turns; NaN for those that it was not measured
+    by.
 
     Args:
         folder: of a run.
@@ -101,7 +119,9 @@ def read_scores(folder: Path, measures: Sequence[str] = ()) -> dict[str, float]:
 
 
 def read_all_scores(folder: Path) -> dict[str, float]:
-    """Every measure of the run in a folder, over all its turns; empty where there is none, or the file is damaged."""
+    """Every measure of the run in a folder, over all its turns; empty where there is none, or the
+    file is damaged.
+    """
     overall = read_json(folder / METRICS_FILE).get("overall")
     values = overall.items() if isinstance(overall, dict) else ()
     return {name: float(value) for name, value in values if isinstance(value, int | float)}
@@ -138,9 +158,9 @@ _SHOWN = ("name", "state", "same_as")
 class CellResult:
     """A cell of a grid.
 
-    `choices` are its overrides (place -> value: "rewriter" -> "mmr"), `scores` its measures over all turns. A cell that
-    is the same experiment as another, `same_as`, has the scores of that one. `state` is a
-    `Cell`'s (convrag.sdk.types).
+    `choices` are its overrides (place -> value: "rewriter" -> "mmr"), `scores` its measures over
+    all turns. A cell that is the same experiment as another, `same_as`, has the scores of that one.
+    `state` is a `Cell`'s (convrag.sdk.types).
     """
 
     id: str
@@ -161,9 +181,11 @@ class GridResult:
     cells: tuple[CellResult, ...]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row for each cell: its id, name and state, a column for each choice and for each measure.
+        """Return a row for each cell: its id, name and state, a column for each choice and for each
+        measure.
 
-        A measure that a cell lacks is NaN, a choice None. Raises MissingExtra where pandas is not installed.
+        A measure that a cell lacks is NaN, a choice None. Raises MissingExtra where pandas is not
+        installed.
         """
         try:
             import pandas as pd
@@ -190,7 +212,11 @@ class GridResult:
     def _repr_html_(self) -> str:
         measures = self._list_measures()
         rows = [
-            (cell.name, cell.state, *(f"{cell.scores[each]:.4f}" if each in cell.scores else "" for each in measures))
+            (
+                cell.name,
+                cell.state,
+                *(f"{cell.scores[each]:.4f}" if each in cell.scores else "" for each in measures),
+            )
             for cell in self.cells
             if not cell.same_as
         ]
@@ -212,7 +238,9 @@ def read_grid(folder: Path | str) -> GridResult:
         raise DataError("this is no folder of a grid: it has no sweep.json", path=path)
     cells = {str(cell["id"]): _read_cell(path, cell) for cell in row["cells"]}
     same = {
-        cell.id: replace(cell, scores=cells[cell.same_as].scores) for cell in cells.values() if cell.same_as in cells
+        cell.id: replace(cell, scores=cells[cell.same_as].scores)
+        for cell in cells.values()
+        if cell.same_as in cells
     }
     return GridResult(path, str(row.get("id", "")), tuple((cells | same).values()))
 

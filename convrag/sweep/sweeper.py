@@ -14,14 +14,14 @@ from omegaconf import OmegaConf
 
 from convrag.api.errors import ConvragError, JobLost, LauncherFailed
 from convrag.api.records import EXIT_STATUS, Cell, Report, Sweep
+from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.locks import hold_folder
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings
 from convrag.run.records import discard_unfinished
-from convrag.sdk.printable import count
-from convrag.store.cancellation import if_abandoned
+from convrag.sdk.output.printable import count
 from convrag.store.files import write_atomically
-from convrag.store.locks import hold_folder
 from convrag.sweep.cell import note_lost
 from convrag.sweep.cells import CellsFailed, order_for_host
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra
@@ -41,7 +41,8 @@ def run_grid(grid: Grid) -> list[float]:
         The value of `sweep.metric` of each cell that was launched, in their order.
 
     Raises:
-        ConvragError: before the first cell, for whatever is wrong with the grid; nothing is written then.
+        ConvragError: before the first cell, for whatever is wrong with the grid; nothing is written
+            then.
         FolderInUse: another process runs it.
         CellsFailed: after the reports, where a cell failed or is partial.
     """
@@ -59,7 +60,9 @@ def run_grid(grid: Grid) -> list[float]:
         with if_abandoned(close_interrupted, slow=True):
             try:
                 observers.notify("convrag_sweep_started", sweep=sweep)
-                values = launch_cells(grid, _order_cells(sweep, settings_of(without_hydra(grid.config))), started)
+                values = launch_cells(
+                    grid, _order_cells(sweep, settings_of(without_hydra(grid.config))), started
+                )
             except BaseException:
                 try:
                     close_interrupted()
@@ -74,15 +77,20 @@ def run_grid(grid: Grid) -> list[float]:
 def _raise_what_went_wrong(sweep: Sweep, launched: int) -> None:
     states = [cell.state for cell in sweep.cells]
     if wrong := [state for state in ("failed", "partial") if state in states]:
-        said = ", ".join(f"{states.count(state)} of {count(launched, 'cell')} {state}" for state in wrong)
+        said = ", ".join(
+            f"{states.count(state)} of {count(launched, 'cell')} {state}" for state in wrong
+        )
         again = "The same command runs them again, and asks only for what is missing."
         raise CellsFailed(
-            f"{said}: see {sweep.folder}. {again}", EXIT_STATUS["failed" if "failed" in wrong else "partial"]
+            f"{said}: see {sweep.folder}. {again}",
+            EXIT_STATUS["failed" if "failed" in wrong else "partial"],
         )
 
 
 def _order_cells(sweep: Sweep, settings: Settings) -> list[Cell]:
-    """The cells to run: as they were given, or with a store for many hosts, in an order of this host's own."""
+    """The cells to run: as they were given, or with a store for many hosts, in an order of this
+    host's own.
+    """
     cells = [cell for cell in sweep.cells if not cell.same_as]
     return order_for_host(cells, platform.node()) if settings.store.url else cells
 
@@ -99,7 +107,8 @@ def launch_cells(grid: Grid, cells: Sequence[Cell], started: float) -> list[floa
         Their values of `sweep.metric`; NaN where a job was lost.
 
     Raises:
-        LauncherFailed: the launcher raised an error of its own, as submitit's does where a job was cancelled.
+        LauncherFailed: the launcher raised an error of its own, as submitit's does where a job was
+            cancelled.
         Exception: what a job raised.
     """
     values: list[float] = []
@@ -133,7 +142,9 @@ def _read_value(job: JobReturn, cell: Cell, started: float) -> float:
 
 
 def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
-    """Gather how the cells ended, report on them unless the grid was interrupted, and tell the observers."""
+    """Gather how the cells ended, report on them unless the grid was interrupted, and tell the
+    observers.
+    """
     sweep = replace(sweep, cells=tuple(read_ending(cell, started) for cell in sweep.cells))
     for cell in sweep.cells:
         if sweep.interrupted and not cell.state:

@@ -1,11 +1,17 @@
-"""Contracts of the stages that make an answer: LLMs, contexts, generators, detectors and summarizers."""
+"""Contracts of the stages that make an answer: LLMs, contexts, generators, detectors and
+summarizers.
+"""
 
 import json
 from math import inf, nan
 from typing import Any
 
-from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Nugget, Passage, Prompt, Question
-from convrag.store.streaming import listen_with
+from convrag.api.answers import Answer
+from convrag.api.completions import Completion, Message, Prompt
+from convrag.api.conversations import Question
+from convrag.api.evidence import Evidence
+from convrag.api.passages import Hit, Nugget, Passage
+from convrag.concurrency.streaming import listen_with
 from convrag.testing.calls import CallContract
 from convrag.testing.samples import (
     BLANK_TEXTS,
@@ -22,7 +28,9 @@ from convrag.testing.samples import (
 
 
 class LLMContract(CallContract):
-    """An LLM replies to prompts. To refuse one is to raise LLMError, which stages that call an LLM handle."""
+    """An LLM replies to prompts. To refuse one is to raise LLMError, which stages that call an LLM
+    handle.
+    """
 
     group = "llm"
     method = "complete"
@@ -80,7 +88,11 @@ class ContextContract(CallContract):
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
         said = [(turn.question, turn.answer) for turn in asked.history]
-        messages = [each for text, answer in said for each in (Message("user", text), Message("assistant", answer))]
+        messages = [
+            each
+            for text, answer in said
+            for each in (Message("user", text), Message("assistant", answer))
+        ]
         return {"question": asked, "hits": make_hits(steps), "messages": messages}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
@@ -89,13 +101,17 @@ class ContextContract(CallContract):
         return [{"question": question(), "hits": each, "messages": []} for each in hits]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Items with numbers of their own, of passages that were found; a hint needs a message with the full text."""
+        """Items with numbers of their own, of passages that were found; a hint needs a message with
+        the full text.
+        """
         numbers = [item.number for item in result.items]
         assert len(numbers) == len(set(numbers)), "two passages have the same number"
         assert all(number > 0 for number in numbers)
         found = {hit.passage.id for hit in arguments["hits"]}
         assert {item.passage.id for item in result.items} <= found, "only what was found is shown"
-        assert arguments["messages"] or not any(item.hint for item in result.items), "a hint to a text nobody has seen"
+        assert arguments["messages"] or not any(item.hint for item in result.items), (
+            "a hint to a text nobody has seen"
+        )
 
 
 class GeneratorContract(CallContract):
@@ -108,7 +124,10 @@ class GeneratorContract(CallContract):
         return {"question": asked, "evidence": make_evidence(*rotate_passages(steps))}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        odd = [{"question": question(each.text, turns=0), "evidence": make_evidence(each)} for each in odd_passages()]
+        odd = [
+            {"question": question(each.text, turns=0), "evidence": make_evidence(each)}
+            for each in odd_passages()
+        ]
         return [*odd, {"question": question(turns=0), "evidence": Evidence()}]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
@@ -135,16 +154,26 @@ class DetectorContract(CallContract):
         return {"query": f"kettle? {asked.text}", "passage": rotate_passages(steps)[0]}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        numbers = Passage("numbers", "A kettle.", metadata={"most": inf, "none": nan, "tags": ("tea", ("hot",))})
+        numbers = Passage(
+            "numbers", "A kettle.", metadata={"most": inf, "none": nan, "tags": ("tea", ("hot",))}
+        )
         lines = Passage("lines", "One kettle.\n\nAnother\tkettle.")
-        odd = [{"query": "kettle", "passage": passage} for passage in [*odd_passages(), *passages(), numbers, lines]]
-        return [*odd, *({"query": passage.text, "passage": passages()[0]} for passage in odd_passages())]
+        odd = [
+            {"query": "kettle", "passage": passage}
+            for passage in [*odd_passages(), *passages(), numbers, lines]
+        ]
+        return [
+            *odd,
+            *({"query": passage.text, "passage": passages()[0]} for passage in odd_passages()),
+        ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """Spans of the passage with its text, in its order."""
         passage = arguments["passage"]
         for nugget in result:
-            assert nugget.text == passage.text[nugget.start : nugget.end] != "", "a nugget is a span of the passage"
+            assert nugget.text == passage.text[nugget.start : nugget.end] != "", (
+                "a nugget is a span of the passage"
+            )
             assert nugget.passage_id == passage.id
         starts = [nugget.start for nugget in result]
         assert starts == sorted(starts), "nuggets come in the order of the passage"
@@ -157,19 +186,30 @@ class SummarizerContract(CallContract):
     method = "summarize"
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
-        found = [*self.nuggets(), *(Nugget(p.text, p.id, 0, len(p.text)) for p in rotate_passages(steps)[:1])]
+        found = [
+            *self.nuggets(),
+            *(Nugget(p.text, p.id, 0, len(p.text)) for p in rotate_passages(steps)[:1]),
+        ]
         first = steps % len(found)
         return {"query": asked.text, "nuggets": found[first:] + found[:first], "words": 20 + steps}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        odd = [{"query": text, "nuggets": [Nugget(text, "odd", 0, len(text))] * 2, "words": 35} for text in ODD_TEXTS]
-        return [*odd, {"query": "Why does a kettle whistle?", "nuggets": self.nuggets()[:1], "words": 35}]
+        odd = [
+            {"query": text, "nuggets": [Nugget(text, "odd", 0, len(text))] * 2, "words": 35}
+            for text in ODD_TEXTS
+        ]
+        return [
+            *odd,
+            {"query": "Why does a kettle whistle?", "nuggets": self.nuggets()[:1], "words": 35},
+        ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """A text with words, as many as are wanted at most."""
         assert isinstance(result, str)
         assert result.strip(), "one nugget is enough for a sentence"
-        assert len(result.split()) <= arguments["words"], "the sentence has more words than are wanted"
+        assert len(result.split()) <= arguments["words"], (
+            "the sentence has more words than are wanted"
+        )
 
     def nuggets(self) -> list[Nugget]:
         """Make two nuggets about kettles."""

@@ -1,4 +1,6 @@
-"""Finds the libraries that a module imports and that take long, and the hosts that a stage tries to reach."""
+"""Finds the libraries that a module imports and that take long, and the hosts that a stage tries to
+reach.
+"""
 
 import os
 import re
@@ -16,12 +18,16 @@ _HEAVY = re.compile(
     "bertopic|elasticsearch|faiss|hdbscan|ir_measures|jax|jinja2|litellm|matplotlib|mlflow|nltk|numpy|openai|pandas|"
     "pydantic|rich|rouge_score|sacrebleu|scipy|sentence_transformers|sklearn|spacy|tensorflow|torch|transformers|umap"
 )
-"""Libraries that take long to import. Modules of plugins import them inside functions, not at the top."""
+"""Libraries that take long to import. Modules of plugins import them inside functions, not at the
+top.
+"""
 
 
 @cache
 def find_heavy_imports(module: str) -> tuple[str, ...]:
-    """Find the libraries that are imported with a module and take long. Raises ImportError if the import fails."""
+    """Find the libraries that are imported with a module and take long. Raises ImportError if the
+    import fails.
+    """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     code = f"import sys; import {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
     command = [sys.executable, "-c", code]
@@ -36,7 +42,8 @@ _PATCHED = ((socket.socket, "connect"), (socket.socket, "connect_ex"), (socket, 
 
 @contextmanager
 def block_network(*, allow_loopback: bool = False) -> Iterator[list[str]]:
-    """Let every attempt to reach a server fail, in all threads; yields the list of the hosts that were tried.
+    """Let every attempt to reach a server fail, in all threads; yields the list of the hosts that
+    were tried.
 
     Args:
         allow_loopback: whether servers on this machine can be reached.
@@ -59,7 +66,9 @@ def block_network(*, allow_loopback: bool = False) -> Iterator[list[str]]:
 
 
 def _find_host(arguments: tuple[Any, ...]) -> str | None:
-    """Find the host in connect(socket, (host, port)) or getaddrinfo(host, port); None for Unix sockets."""
+    """Find the host in connect(socket, (host, port)) or getaddrinfo(host, port); None for Unix
+    sockets.
+    """
     first = arguments[0] if arguments else None
     if isinstance(first, socket.socket):
         address = arguments[1] if len(arguments) > 1 else None

@@ -1,4 +1,6 @@
-"""Asks a stage in a new Python process, where strings have other hashes and nothing was computed before."""
+"""Asks a stage in a new Python process, where strings have other hashes and nothing was computed
+before.
+"""
 
 import io
 import os
@@ -21,7 +23,9 @@ _CODE = "from convrag.testing.new_process import answer_request; answer_request(
 
 
 def start_python(code: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start Python with some code, a pipe for each standard stream, and nothing of the working folder on its path."""
+    """Start Python with some code, a pipe for each standard stream, and nothing of the working
+    folder on its path.
+    """
     pipe = subprocess.PIPE
     command = [sys.executable, "-P", "-c", code]
     return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -31,7 +35,8 @@ start = start_python  # convrag's own tests fork instead
 
 
 def ask_new_process(contract: Any) -> list[list[Frozen]]:
-    """Let a new process make the stage of a test class as `make` does, and ask it conversation by conversation.
+    """Let a new process make the stage of a test class as `make` does, and ask it conversation by
+    conversation.
 
     It imports the module of the test class, and sets the attributes that fixtures have set.
 
@@ -39,10 +44,12 @@ def ask_new_process(contract: Any) -> list[list[Frozen]]:
         contract: an object of the test class, a `CallContract`.
 
     Returns:
-        The answers to the first conversations: to as many as the process had time for, at least one.
+        The answers to the first conversations: to as many as the process had time for, at least
+        one.
 
     Raises:
-        SkipTest: the class cannot be made there, because it is local to a function, or has what cannot be pickled.
+        SkipTest: the class cannot be made there, because it is local to a function, or has what
+            cannot be pickled.
         AssertionError: the stage cannot be made there; with what the process has said.
     """
     test_module = sys.modules[type(contract).__module__]

@@ -12,8 +12,9 @@ from unittest import SkipTest
 import pluggy
 
 from convrag.api import hookspecs
+from convrag.api.conversations import Question
+from convrag.api.passages import Hit, Passage
 from convrag.api.records import Run, RunSummary, TurnRecord
-from convrag.api.types import Hit, Passage, Question
 from convrag.testing.calls import CallContract
 from convrag.testing.samples import ODD_TEXTS, passages, vary_records
 from convrag.testing.stage import StageContract
@@ -40,18 +41,26 @@ class DatasetContract(CallContract):
     def test_ids_are_unique_and_no_conversation_is_empty(self) -> None:
         conversations = list(self.make().conversations())
         turns = [turn for conversation in conversations for turn in conversation.turns]
-        assert len({each.id for each in conversations}) == len(conversations), "two conversations have the same id"
+        assert len({each.id for each in conversations}) == len(conversations), (
+            "two conversations have the same id"
+        )
         assert len({turn.id for turn in turns}) == len(turns), "two turns have the same id"
-        assert all(conversation.turns for conversation in conversations), "a conversation has no turn"
+        assert all(conversation.turns for conversation in conversations), (
+            "a conversation has no turn"
+        )
         assert all(turn.question.strip() for turn in turns), "a question is empty"
 
     def test_domains_and_judgements_name_what_is_there(self) -> None:
         stage = self.make()
         conversations = list(stage.conversations())
         corpus = chain.from_iterable(stage.corpus(domain) for domain in stage.domains())
-        assert conversations or any(True for _ in corpus), "there is neither a conversation nor a passage"
+        assert conversations or any(True for _ in corpus), (
+            "there is neither a conversation nor a passage"
+        )
         assert {conversation.domain for conversation in conversations} <= set(stage.domains())
-        assert set(stage.qrels()) <= {turn.id for conversation in conversations for turn in conversation.turns}
+        assert set(stage.qrels()) <= {
+            turn.id for conversation in conversations for turn in conversation.turns
+        }
 
     def test_rewrites_are_of_turns_that_are_asked(self) -> None:
         stage = self.make()
@@ -67,7 +76,9 @@ class DatasetContract(CallContract):
             assert all(isinstance(passage, Passage) for passage in found)
             ids = [passage.id for passage in found]
             assert len(ids) == len(set(ids))
-            assert [passage.id for passage in stage.corpus(domain)] == ids, "a corpus is read more than once"
+            assert [passage.id for passage in stage.corpus(domain)] == ids, (
+                "a corpus is read more than once"
+            )
 
     def test_a_corpus_has_a_stable_fingerprint(self) -> None:
         for domain in self.make().domains():
@@ -89,8 +100,14 @@ class MetricsContract(CallContract):
         return {"records": self.records() if first else vary_records(self.records(), steps)}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        odd = [TurnRecord("odd", f"odd<::>{n}", "default", n, text) for n, text in enumerate(ODD_TEXTS, 1)]
-        return [{"records": records} for records in ([], *([record] for record in [*self.records(), *odd]))]
+        odd = [
+            TurnRecord("odd", f"odd<::>{n}", "default", n, text)
+            for n, text in enumerate(ODD_TEXTS, 1)
+        ]
+        return [
+            {"records": records}
+            for records in ([], *([record] for record in [*self.records(), *odd]))
+        ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """Finite numbers of turns that are there."""
@@ -110,8 +127,12 @@ class MetricsContract(CallContract):
         for measure, value in (item for turn in turns for item in turn.items()):
             sums.setdefault(measure, []).append(value)
         if (declared := set(metric.list_measures())) and sums:
-            scores = metric.conclude({measure: sum(values) / len(values) for measure, values in sums.items()})
-            assert set(scores) <= declared, f"list_measures() lacks {', '.join(sorted(set(scores) - declared))}"
+            scores = metric.conclude(
+                {measure: sum(values) / len(values) for measure, values in sums.items()}
+            )
+            assert set(scores) <= declared, (
+                f"list_measures() lacks {', '.join(sorted(set(scores) - declared))}"
+            )
 
 
 class TrackerContract(StageContract):
@@ -125,13 +146,20 @@ class TrackerContract(StageContract):
         hooks = self._make_manager(stage).get_hookcallers(stage) or []
         unknown = [hook.name for hook in hooks if not hook.has_spec()]
         assert not unknown, f"{', '.join(unknown)} is no hook of convrag.api.hookspecs"
-        named = {name for name in dir(stage) if name.startswith("convrag_") and callable(getattr(stage, name))}
+        named = {
+            name
+            for name in dir(stage)
+            if name.startswith("convrag_") and callable(getattr(stage, name))
+        }
         unmarked = sorted(named - {hook.name for hook in hooks})
         assert not unmarked, f"mark {', '.join(unmarked)} with @convrag.hookimpl"
 
     def test_it_follows_a_run_to_its_end(self) -> None:
         with make_run_folder() as folder:
-            run, hook = Run(folder, {"rewriter": {"_option_": "none"}}, 1, 2), self._make_manager(self.make()).hook
+            run, hook = (
+                Run(folder, {"rewriter": {"_option_": "none"}}, 1, 2),
+                self._make_manager(self.make()).hook,
+            )
             hook.convrag_run_started(run=run)
             for record in make_records():
                 hook.convrag_turn_finished(run=run, record=record)
@@ -171,7 +199,9 @@ class TaskContract(StageContract):
 
 @contextmanager
 def make_run_folder() -> Iterator[Path]:
-    """Make an empty folder for a run, in a temporary folder that is the working folder during the block."""
+    """Make an empty folder for a run, in a temporary folder that is the working folder during the
+    block.
+    """
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         (Path(folder) / "run").mkdir()
         yield Path(folder) / "run"

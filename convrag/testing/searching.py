@@ -1,9 +1,13 @@
-"""Contracts of the stages that search and choose: memories, rewriters, searches, retrievers, rankers and selectors."""
+"""Contracts of the stages that search and choose: memories, rewriters, searches, retrievers,
+rankers and selectors.
+"""
 
 from dataclasses import replace
 from typing import Any
 
-from convrag.api.types import Hit, MemoryView, Query, Question, Rewrite, SearchStep, Selection, Turn
+from convrag.api.conversations import MemoryView, Question, Turn
+from convrag.api.passages import Hit, Selection
+from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.testing.calls import CallContract
 from convrag.testing.samples import (
     BLANK_TEXTS,
@@ -34,7 +38,9 @@ class _QuestionContract(CallContract):
         kept: dict[object, dict[str, Any]] = {}
         stage = self.make()
         for turns in range(3):
-            incremental = self.ask(stage, {"question": replace(question(turns=turns), stage_state=kept)})
+            incremental = self.ask(
+                stage, {"question": replace(question(turns=turns), stage_state=kept)}
+            )
         from_the_start = self.ask(stage, {"question": question(turns=2)})
         assert getattr(incremental, self.shown) == getattr(from_the_start, self.shown)
 
@@ -47,10 +53,11 @@ class MemoryContract(_QuestionContract):
     shown = "history"
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """The turns stand once and in order; one that the memory made has an id, a question and an answer of its own.
+        """The turns stand once and in order; one that the memory made has an id, a question and an
+        answer of its own.
 
-        A turn that keeps its id keeps its contents, too: stages know turns by their ids. Providers refuse empty
-        messages.
+        A turn that keeps its id keeps its contents, too: stages know turns by their ids. Providers
+        refuse empty messages.
         """
         history = arguments["question"].history
         assert isinstance(result, MemoryView)
@@ -62,7 +69,9 @@ class MemoryContract(_QuestionContract):
         assert seen == sorted(set(seen)), "each turn stands once, in the order of the conversation"
         for turn in result.history:
             if turn.id in places:
-                assert turn == history[places[turn.id]], "a turn with another text needs an id of its own"
+                assert turn == history[places[turn.id]], (
+                    "a turn with another text needs an id of its own"
+                )
             else:
                 assert turn.question.strip(), "what the memory makes has a question"
                 assert turn.answer.strip(), "what the memory makes has an answer"
@@ -92,7 +101,11 @@ class SearchContract(CallContract):
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
         queries = (Query(asked.text, turn_id=asked.turn_id),)
         asked = replace(asked, standalone=asked.text, queries=queries)
-        return {"question": asked, "steps": [SearchStep(queries, hits=tuple(make_hits(0)))] * (steps % 2), "seconds": 0}
+        return {
+            "question": asked,
+            "steps": [SearchStep(queries, hits=tuple(make_hits(0)))] * (steps % 2),
+            "seconds": 0,
+        }
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         return [self.make_input(asked, step) for asked in odd_questions() for step in range(2)]
@@ -106,7 +119,9 @@ class SearchContract(CallContract):
     def test_it_ends_and_joins_what_was_found(self) -> None:
         stage, arguments, steps = self.make(), self.make_input(question(), 0), list[SearchStep]()
         while (step := stage.plan(**{**arguments, "steps": steps})).queries:
-            if any(step.queries == made.queries for made in steps):  # the pipeline makes no search twice
+            if any(
+                step.queries == made.queries for made in steps
+            ):  # the pipeline makes no search twice
                 break
             steps.append(replace(step, hits=tuple(make_hits(len(steps)))))
             assert len(steps) < 50, "it never ends"
@@ -116,7 +131,9 @@ class SearchContract(CallContract):
 
 
 class RetrieverContract(CallContract):
-    """A retriever finds at most k passages for queries, best first. Let `make` index convrag.testing.passages()."""
+    """A retriever finds at most k passages for queries, best first. Let `make` index
+    convrag.testing.passages().
+    """
 
     group = "retriever"
     method = "retrieve"
@@ -124,14 +141,18 @@ class RetrieverContract(CallContract):
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
         texts = [asked.text, *(turn.question for turn in asked.history)]
-        queries = [Query(text, 1.0 / n, asked.turn_id, self.domain) for n, text in enumerate(texts, 1)]
+        queries = [
+            Query(text, 1.0 / n, asked.turn_id, self.domain) for n, text in enumerate(texts, 1)
+        ]
         return {"queries": queries, "k": 2 + steps % 3}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         texts = (*ODD_TEXTS, *BLANK_TEXTS, "zzzxxy", "kettle " * 500)
         kettle = [Query("kettle", domain=self.domain), Query("tea", domain=self.domain)]
         few_or_none = [{"queries": kettle, "k": k} for k in (0, 1, 100)] + [{"queries": [], "k": 3}]
-        return [{"queries": [Query(text, domain=self.domain)], "k": 3} for text in texts] + few_or_none
+        return [
+            {"queries": [Query(text, domain=self.domain)], "k": 3} for text in texts
+        ] + few_or_none
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """At most k different passages, the best first; no queries find nothing."""
@@ -152,7 +173,9 @@ class RankerContract(CallContract):
         return {"query": asked.text, "texts": [passage.text for passage in rotate_passages(steps)]}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        odd = [{"query": query, "texts": [*ODD_TEXTS, *BLANK_TEXTS]} for query in (*ODD_TEXTS[:2], "")]
+        odd = [
+            {"query": query, "texts": [*ODD_TEXTS, *BLANK_TEXTS]} for query in (*ODD_TEXTS[:2], "")
+        ]
         return [*odd, *({"query": "copper kettle", "texts": list(TEXTS[:n])} for n in (0, 1, 2))]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
@@ -179,18 +202,31 @@ class SelectorContract(CallContract):
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [Hit(passage, 1.0) for passage in odd_passages()]
-        few: list[list[Hit]] = [[Hit(hit.passage, 0.0) for hit in make_hits(0)], make_hits(0)[:1], []]
+        few: list[list[Hit]] = [
+            [Hit(hit.passage, 0.0) for hit in make_hits(0)],
+            make_hits(0)[:1],
+            [],
+        ]
         return [
-            *({"question": question(text), "hits": odd, "n": 2} for text in (*ODD_TEXTS, *BLANK_TEXTS)),
+            *(
+                {"question": question(text), "hits": odd, "n": 2}
+                for text in (*ODD_TEXTS, *BLANK_TEXTS)
+            ),
             *({"question": question(), "hits": hits, "n": 2} for hits in few),
         ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Some of the passages that were found, unchanged and each once: the scores are those that ranked them."""
+        """Some of the passages that were found, unchanged and each once: the scores are those that
+        ranked them.
+        """
         assert isinstance(result, Selection)
         assert isinstance(result.hits, tuple)
-        assert all(hit in arguments["hits"] for hit in result.hits), "only what was found is selected"
-        assert len({hit.passage.id for hit in result.hits}) == len(result.hits), "a passage is selected twice"
+        assert all(hit in arguments["hits"] for hit in result.hits), (
+            "only what was found is selected"
+        )
+        assert len({hit.passage.id for hit in result.hits}) == len(result.hits), (
+            "a passage is selected twice"
+        )
 
     def test_it_selects(self) -> None:
         stage = self.make()

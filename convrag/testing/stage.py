@@ -18,7 +18,7 @@ from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, read_argument_texts
-from convrag.sdk.prompts import PromptTemplate
+from convrag.sdk.llm.prompts import PromptTemplate
 from convrag.testing.libraries import block_network, find_heavy_imports
 from convrag.turn.stage_pool import fingerprint_stage
 
@@ -34,7 +34,9 @@ class StageContract:
 
     group: str
     network = False
-    """Whether the stage needs a server. Its tests may then reach servers on this machine, and no others."""
+    """Whether the stage needs a server. Its tests may then reach servers on this machine, and no
+    others.
+    """
 
     def make(self) -> Any:
         """Make a new stage to test by calling its class."""
@@ -53,7 +55,9 @@ class StageContract:
         own = doc != "" and doc != inspect.getdoc(GROUPS[self.group])
         assert own, "give the class a docstring of its own"
         rest = doc.partition("\n")[2]
-        assert not rest.strip() or rest.startswith("\n"), "leave a blank line after the docstring's first line"
+        assert not rest.strip() or rest.startswith("\n"), (
+            "leave a blank line after the docstring's first line"
+        )
 
     def test_it_explains_its_parameters(self) -> None:
         """Each has a line under `Args:`, which task=plugins shows."""
@@ -69,8 +73,14 @@ class StageContract:
         untyped = [name for name, parameter in option.parameters.items() if parameter.type is Any]
         assert not untyped, f"annotate {', '.join(untyped)}"
         kinds = {parameter.kind for parameter in inspect.signature(option.cls).parameters.values()}
-        unnamed = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-        assert not kinds & unnamed, "let the constructor take named parameters only: no *args, no **kwargs"
+        unnamed = {
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.VAR_KEYWORD,
+        }
+        assert not kinds & unnamed, (
+            "let the constructor take named parameters only: no *args, no **kwargs"
+        )
 
     def test_its_module_is_light(self) -> None:
         """Every start of the command may import it, so it must not import heavy libraries."""
@@ -90,13 +100,19 @@ class StageContract:
         assert not hosts, f"it tried to reach {', '.join(hosts)}"
 
     def test_its_fingerprint_follows_its_parameters(self) -> None:
-        """Results are kept under the fingerprint: all that they depend on must be in it, and be the same each time."""
+        """Results are kept under the fingerprint: all that they depend on must be in it, and be the
+        same each time.
+        """
         variants = StageVariants(self.make, self.option())
         fingerprint = variants.compute_fingerprint()
-        assert variants.compute_fingerprint() == fingerprint, "content_hash() returns something else each time"
+        assert variants.compute_fingerprint() == fingerprint, (
+            "content_hash() returns something else each time"
+        )
         for name, changed in variants.find_changes():
             if not variants.parameters[name].operational:
-                assert variants.compute_fingerprint(**changed) != fingerprint, f"{name} is not in the fingerprint"
+                assert variants.compute_fingerprint(**changed) != fingerprint, (
+                    f"{name} is not in the fingerprint"
+                )
 
     def test_its_fingerprint_follows_its_files(self) -> None:
         """The contents of a file that a parameter names may change, and its name may stay."""
@@ -111,7 +127,10 @@ class StageContract:
                 (shutil.copytree if Path(value).is_dir() else shutil.copyfile)(value, copy)
                 changed = {name: type(value)(copy)}
                 before = variants.compute_fingerprint(**changed)
-                after = [variants.compute_fingerprint(**changed) for _ in _try_edits(variants, changed, copy)]
+                after = [
+                    variants.compute_fingerprint(**changed)
+                    for _ in _try_edits(variants, changed, copy)
+                ]
             assert not after or set(after) != {before}, (
                 f"the contents of the file that {name} names are not in the fingerprint: let the parameter be a Path, "
                 f"or return a hash of the contents in content_hash()"
@@ -133,20 +152,27 @@ class StageContract:
         """The templates of prompts are part of the fingerprint if `prompt_templates` names them."""
         stage = self.make()
         named = [(each.task, each.source) for each in stage.prompt_templates]
-        held = {name: value for name, value in vars(stage).items() if isinstance(value, PromptTemplate)}
+        held = {
+            name: value for name, value in vars(stage).items() if isinstance(value, PromptTemplate)
+        }
         unnamed = [name for name, value in held.items() if (value.task, value.source) not in named]
-        assert not unnamed, f"name self.{', self.'.join(unnamed)} in self.prompt_templates, in the constructor"
+        assert not unnamed, (
+            f"name self.{', self.'.join(unnamed)} in self.prompt_templates, in the constructor"
+        )
 
     def option(self) -> Option:
         """Make an option of the stage's class."""
         cls: type[Stage] = type(self.make())
         option = Option(options_group(self.group), "under_test", cls, "plugin", "distribution")
-        vars(option)["cls"] = cls  # unchecked: whether the group would refuse it is a test of its own
+        vars(option)["cls"] = (
+            cls  # unchecked: whether the group would refuse it is a test of its own
+        )
         return option
 
 
 class StageVariants:
-    """Makes variants of a stage: it calls the stage's class as `make` does, but with some arguments changed.
+    """Makes variants of a stage: it calls the stage's class as `make` does, but with some arguments
+    changed.
 
     Args:
         make: makes the stage by calling its class.
@@ -177,7 +203,9 @@ class StageVariants:
         return fingerprint_stage(self._option, plain, injected, self.build(**changed))
 
     def find_changes(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield (name, {name: another value}) for each plain parameter for which the class accepts another value."""
+        """Yield (name, {name: another value}) for each plain parameter for which the class accepts
+        another value.
+        """
         for name in self._option.configurable:
             parameter = self.parameters[name]
             current = self.get_value(name)
@@ -198,7 +226,9 @@ class StageVariants:
 
         def record_call(stage: Any, /, *arguments: Any, **named: Any) -> None:
             if type(stage) is cls:
-                calls.append(dict(inspect.signature(constructor).bind(stage, *arguments, **named).arguments))
+                calls.append(
+                    dict(inspect.signature(constructor).bind(stage, *arguments, **named).arguments)
+                )
             constructor(stage, *arguments, **named)
 
         with mock.patch.object(cls, "__init__", record_call):
@@ -206,11 +236,16 @@ class StageVariants:
         assert calls, (
             f"make() must call {cls.__name__}(...) each time, and must not return a stage that it made earlier"
         )
-        return {name: calls[-1].get(name, each.default) for name, each in self._option.parameters.items()}
+        return {
+            name: calls[-1].get(name, each.default)
+            for name, each in self._option.parameters.items()
+        }
 
 
 def _list_small_files(value: Any) -> list[Path]:
-    """List the files that a value names; none for large ones, and for a word without a dot or slash: no path."""
+    """List the files that a value names; none for large ones, and for a word without a dot or
+    slash: no path.
+    """
     if not isinstance(value, Path) and not (isinstance(value, str) and re.search(r"[./\\]", value)):
         return []
     path = Path(value)
@@ -221,7 +256,9 @@ def _list_small_files(value: Any) -> list[Path]:
 
 
 def _try_edits(variants: StageVariants, changed: dict[str, Any], path: Path) -> Iterator[None]:
-    """Change the contents of files in ways that leave most formats valid; go on after each that the class accepts."""
+    """Change the contents of files in ways that leave most formats valid; go on after each that the
+    class accepts.
+    """
     last_letter = re.compile(rb"[a-z](?=[^a-z]*\Z)")
     for file in _list_small_files(path):
         contents = file.read_bytes()
@@ -235,15 +272,21 @@ def _try_edits(variants: StageVariants, changed: dict[str, Any], path: Path) -> 
 
 
 def _identify(value: Any) -> Any:
-    """Give a stage that was built by hand a fingerprint, as a run would have done; other values are returned as are."""
+    """Give a stage that was built by hand a fingerprint, as a run would have done; other values are
+    returned as are.
+    """
     if isinstance(value, Stage) and not value.fingerprint:
         value.fingerprint = type(value).__qualname__
     return value
 
 
 def _propose_values(parameter: Parameter, current: Any) -> Iterator[Any]:
-    """Yield values of a parameter's type that differ from the current one, the most likely to be valid first."""
-    members = get_args(parameter.type) if type(None) in get_args(parameter.type) else (parameter.type,)
+    """Yield values of a parameter's type that differ from the current one, the most likely to be
+    valid first.
+    """
+    members = (
+        get_args(parameter.type) if type(None) in get_args(parameter.type) else (parameter.type,)
+    )
     for member in members:
         if get_origin(member) is Literal:
             yield from (choice for choice in get_args(member) if choice != current)
@@ -254,7 +297,11 @@ def _propose_values(parameter: Parameter, current: Any) -> Iterator[Any]:
         elif member is int:
             yield from (current + 1, current - 1) if isinstance(current, int) else (1, 2, 8)
         elif member is float:
-            numbers = (current * 0.9, current * 1.1, current + 0.5) if isinstance(current, (int, float)) else (0.5, 1.0)
+            numbers = (
+                (current * 0.9, current * 1.1, current + 0.5)
+                if isinstance(current, (int, float))
+                else (0.5, 1.0)
+            )
             yield from (number for number in numbers if number != current)
         elif member is str:
             yield f"{current or ''}x"

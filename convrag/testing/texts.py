@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from convrag.api.conversations import Question
 from convrag.api.documents import Document, Heading
 from convrag.api.stage import Embedder
-from convrag.api.types import Question
 from convrag.testing.calls import CallContract
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, rotate_passages
 
@@ -19,20 +19,36 @@ class ChunkerContract(CallContract):
         return {"document": _make_document(steps - 1)}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        long = ["é" * 5_000, "茶は八十度で入れる。" * 300, "👩‍👩‍👧 " * 500, "\n" * 2_000 + "tea", "one. " * 2_000]
+        long = [
+            "é" * 5_000,
+            "茶は八十度で入れる。" * 300,
+            "👩‍👩‍👧 " * 500,
+            "\n" * 2_000 + "tea",
+            "one. " * 2_000,
+        ]
         odd = tuple(Heading(place, 6 - place, "") for place in (0, 0, 1, 2))
         texts = enumerate([*ODD_TEXTS, *BLANK_TEXTS, *long])
-        documents = [Document(f"odd-{n}.txt", text, headings=used) for n, text in texts for used in ((), odd)]
+        documents = [
+            Document(f"odd-{n}.txt", text, headings=used) for n, text in texts for used in ((), odd)
+        ]
         return [{"document": document} for document in documents]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Each passage is a span of the document with a text, in the order of the document; blank ones have none."""
+        """Each passage is a span of the document with a text, in the order of the document; blank
+        ones have none.
+        """
         document = arguments["document"]
-        assert result or not any(map(str.isalpha, document.text)), "a document with words has passages"
+        assert result or not any(map(str.isalpha, document.text)), (
+            "a document with words has passages"
+        )
         for passage in result:
             of, start, end = (passage.metadata.get(key) for key in ("document", "start", "end"))
-            assert of == document.id, "metadata['document'] is its id: use convrag.sdk.document_passages"
-            assert passage.text == document.text[start:end], "metadata says where the text stands in the document"
+            assert of == document.id, (
+                "metadata['document'] is its id: use convrag.sdk.data.document_passages"
+            )
+            assert passage.text == document.text[start:end], (
+                "metadata says where the text stands in the document"
+            )
             assert passage.text.strip(), "a passage has a text"
         starts = [passage.metadata["start"] for passage in result]
         assert starts == sorted(starts), "passages come in the order of the document"
@@ -40,7 +56,9 @@ class ChunkerContract(CallContract):
     def test_passages_have_ids_of_their_own(self) -> None:
         documents = [_make_document(0), _make_document(1)]
         ids = [passage.id for document in documents for passage in self.make().chunk(document)]
-        assert len(ids) == len(set(ids)), "two documents of a corpus need passages with different ids"
+        assert len(ids) == len(set(ids)), (
+            "two documents of a corpus need passages with different ids"
+        )
 
 
 class EmbedderContract(CallContract):
@@ -53,7 +71,11 @@ class EmbedderContract(CallContract):
         return {"texts": _list_texts(asked, steps), "query": asked.number == 2}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS]}, {"texts": []}, {"texts": [TEXTS[0]]}]
+        return [
+            {"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS]},
+            {"texts": []},
+            {"texts": [TEXTS[0]]},
+        ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """One row for each text, of unit length or zero."""
@@ -116,7 +138,9 @@ class LetterEmbedder(Embedder):
 
 
 def _list_texts(asked: Question, steps: int) -> list[str]:
-    """List a question, the earlier questions and answers, and the sample texts in an order of their own."""
+    """List a question, the earlier questions and answers, and the sample texts in an order of their
+    own.
+    """
     said = [text for turn in asked.history for text in (turn.question, turn.answer)]
     return [asked.text, *said, *(passage.text for passage in rotate_passages(steps))]
 
@@ -127,6 +151,12 @@ def _make_document(number: int) -> Document:
     text, headings, pages = "", [], [0]
     for place, paragraph in enumerate([*TEXTS[steps:], *TEXTS[:steps]]):
         headings.append(Heading(len(text), 1 + min(place, 2), f"Part {number + place}"))
-        text += f"# Part {number + place}\n\n{paragraph} " + "It is said of tea. " * (number * place) + "\n\n"
+        text += (
+            f"# Part {number + place}\n\n{paragraph} "
+            + "It is said of tea. " * (number * place)
+            + "\n\n"
+        )
         pages.append(len(text))
-    return Document(f"tea/{number}.md", text, "Tea", headings=tuple(headings), pages=tuple(pages[:-1]))
+    return Document(
+        f"tea/{number}.md", text, "Tea", headings=tuple(headings), pages=tuple(pages[:-1])
+    )

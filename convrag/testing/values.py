@@ -14,7 +14,9 @@ _LONGEST = 200
 
 
 class Frozen(dict[str, str]):
-    """A copy of a value: the place of each of its parts ("[0].passage.id") -> its text, which tells types apart."""
+    """A copy of a value: the place of each of its parts ("[0].passage.id") -> its text, which tells
+    types apart.
+    """
 
     @property
     def error(self) -> str:
@@ -23,7 +25,8 @@ class Frozen(dict[str, str]):
 
 
 def freeze(value: Any) -> Frozen:
-    """Copy a value with all its parts. Iterators are read to their end; a stage is copied as its class's name.
+    """Copy a value with all its parts. Iterators are read to their end; a stage is copied as its
+    class's name.
 
     Fields that do not count in a comparison (`Question.stage_state`) are left out.
     """
@@ -31,7 +34,9 @@ def freeze(value: Any) -> Frozen:
 
 
 def freeze_error(error: Exception) -> Frozen:
-    """Copy an exception: its type, and its message unless that is written for users and may name places and times."""
+    """Copy an exception: its type, and its message unless that is written for users and may name
+    places and times.
+    """
     name = type(error).__name__
     return Frozen({_RAISED: name if isinstance(error, ConvragError) else f"{name}: {error}"})
 
@@ -45,7 +50,9 @@ def _list_parts(value: Any, place: str) -> Iterator[tuple[str, str]]:
         name = f"{name} of {value.dtype} {value.shape}"
         inner = [(f"[{n}]", each) for n, each in enumerate(value.reshape(-1).tolist())]
     elif is_dataclass(value) and not isinstance(value, type):
-        inner = [(f".{each.name}", getattr(value, each.name)) for each in fields(value) if each.compare]
+        inner = [
+            (f".{each.name}", getattr(value, each.name)) for each in fields(value) if each.compare
+        ]
     elif isinstance(value, Mapping):
         inner = [(f"[{key!r}]", each) for key, each in value.items()]
     elif isinstance(value, Set | Sequence | Iterator):
@@ -62,7 +69,8 @@ def _list_parts(value: Any, place: str) -> Iterator[tuple[str, str]]:
 def describe_difference(
     first: Frozen, second: Frozen, name: str, labels: tuple[str, str], tolerance: float = 0.0
 ) -> str:
-    """Say where two copies first differ, in type or in value: "texts[0]: 'b' before, 'a' after". Empty if nowhere.
+    """Say where two copies first differ, in type or in value: "texts[0]: 'b' before, 'a' after".
+    Empty if nowhere.
 
     Args:
         first: one copy.
@@ -85,7 +93,9 @@ def find_difference(
     labels: tuple[str, str],
     tolerance: float = 0.0,
 ) -> str:
-    """Say where the answers of conversations first differ, as far as there are answers of both; empty if nowhere."""
+    """Say where the answers of conversations first differ, as far as there are answers of both;
+    empty if nowhere.
+    """
     for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
         for turn, pair in enumerate(zip(one, other, strict=True), 1):
             if difference := describe_difference(*pair, "result", labels, tolerance):

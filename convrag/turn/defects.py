@@ -1,19 +1,26 @@
 """Defects of plugins' stages in words: the stage, its plugin, the file and the line.
 
-What the stages of a turn return is checked where it arrives: else it would fail later, in somebody else's code.
+What the stages of a turn return is checked where it arrives: else it would fail later, in somebody
+else's code.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from convrag.api import types
+from convrag.api.answers import Answer, PassageSpan, Support
+from convrag.api.conversations import MemoryView, Turn
 from convrag.api.errors import ConvragError, StageFault, find_package, locate_error, locate_function
+from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.passages import Hit, Passage, Selection
+from convrag.api.queries import Query, Rewrite, SearchStep
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
 
 _origins: WeakKeyDictionary[Stage, tuple[str, Option]] = WeakKeyDictionary()
-"""A stage that was built from an option -> where it was first chosen ("rewriter.embedder"), and the option."""
+"""A stage that was built from an option -> where it was first chosen ("rewriter.embedder"), and the
+option.
+"""
 
 
 def note_origin(stage: Stage, place: str, option: Option) -> None:
@@ -22,14 +29,17 @@ def note_origin(stage: Stage, place: str, option: Option) -> None:
 
 
 def explain_error(error: BaseException, stage: Stage) -> str:
-    """Describe an error of a stage's own: what it is, the stage with its plugin, and where it was raised.
+    """Describe an error of a stage's own: what it is, the stage with its plugin, and where it was
+    raised.
 
     A ConvragError explains itself.
     """
     if isinstance(error, ConvragError):
         return str(error)
     place = locate_error(error, {find_package(type(stage)), *list_stage_packages()})
-    return f"{type(error).__name__}: {error} ({describe_stage(stage)}{f': {place}' if place else ''})"
+    return (
+        f"{type(error).__name__}: {error} ({describe_stage(stage)}{f': {place}' if place else ''})"
+    )
 
 
 def explain_build_error(error: BaseException, option: Option) -> str:
@@ -40,7 +50,9 @@ def explain_build_error(error: BaseException, option: Option) -> str:
 
 
 def describe_stage(stage: Stage) -> str:
-    """Name a stage with its plugin: "rewriter=mine, plugin 'acme' of acme-dist"; one built by hand by its class."""
+    """Name a stage with its plugin: "rewriter=mine, plugin 'acme' of acme-dist"; one built by hand
+    by its class.
+    """
     if stage not in _origins:
         return f"{type(stage).__module__}.{type(stage).__qualname__}"
     place, option = _origins[stage]
@@ -70,19 +82,19 @@ def _make_type_error(stage: Stage, method: str, result: Any, wanted: str) -> Sta
 _NOTES = {"fallback": str, "trace": Mapping}
 
 _FIELDS: dict[type, dict[str, Any]] = {
-    types.MemoryView: {"history": [types.Turn], **_NOTES},
-    types.Turn: dict.fromkeys(("id", "question", "answer"), str),
-    types.Rewrite: {"queries": [types.Query], **_NOTES},
-    types.Query: {"text": str},
-    types.SearchStep: {"queries": [types.Query], **_NOTES},
-    types.Hit: {"passage": types.Passage, "score": float},
-    types.Passage: dict.fromkeys(("id", "text", "title", "url"), str),
-    types.Selection: {"hits": [types.Hit], **_NOTES},
-    types.Evidence: {"items": [types.EvidenceItem], "trace": Mapping},
-    types.EvidenceItem: {"passage": types.Passage, "text": str},
-    types.Answer: {"text": str, "citations": [str], "trace": Mapping, "support": [types.Support]},
-    types.Support: {"start": int, "end": int, "spans": [types.PassageSpan]},
-    types.PassageSpan: {"passage_id": str, "start": int, "end": int},
+    MemoryView: {"history": [Turn], **_NOTES},
+    Turn: dict.fromkeys(("id", "question", "answer"), str),
+    Rewrite: {"queries": [Query], **_NOTES},
+    Query: {"text": str},
+    SearchStep: {"queries": [Query], **_NOTES},
+    Hit: {"passage": Passage, "score": float},
+    Passage: dict.fromkeys(("id", "text", "title", "url"), str),
+    Selection: {"hits": [Hit], **_NOTES},
+    Evidence: {"items": [EvidenceItem], "trace": Mapping},
+    EvidenceItem: {"passage": Passage, "text": str},
+    Answer: {"text": str, "citations": [str], "trace": Mapping, "support": [Support]},
+    Support: {"start": int, "end": int, "spans": [PassageSpan]},
+    PassageSpan: {"passage_id": str, "start": int, "end": int},
 }
 """The fields of what stages return whose types are checked; a list holds the type of its items."""
 
@@ -94,8 +106,8 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
         stage: whose method it is.
         method: its name.
         result: what it returned.
-        wanted: the type that it should have; float for a score, which is returned as one; [type] for a collection: its
-            items are returned as a tuple.
+        wanted: the type that it should have; float for a score, which is returned as one; [type]
+            for a collection: its items are returned as a tuple.
 
     Raises:
         StageFault: something in it is of another type.
@@ -117,9 +129,15 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
 
 def check_scores(stage: Stage, result: Any) -> list[float]:
     """Return a ranker's scores as numbers. Raises StageFault."""
-    return list(check_result(stage, "score", result.tolist() if hasattr(result, "tolist") else result, [float]))
+    return list(
+        check_result(
+            stage, "score", result.tolist() if hasattr(result, "tolist") else result, [float]
+        )
+    )
 
 
 def list_stage_packages() -> set[str]:
-    """List the packages of all stages that were built: one that was injected may have raised an error."""
+    """List the packages of all stages that were built: one that was injected may have raised an
+    error.
+    """
     return {find_package(type(stage)) for stage in list(_origins)}

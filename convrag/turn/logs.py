@@ -10,11 +10,15 @@ from convrag.api.secrets import redact
 log = logging.getLogger(__name__)
 
 MAX_REASONS = 1000
-"""How many reasons of failures are remembered, since a reason may name the turn or the text that failed."""
+"""How many reasons of failures are remembered, since a reason may name the turn or the text that
+failed.
+"""
 
 
 class TerminalFormatter(logging.Formatter):
-    """Formats a log record as one line, with a traceback for critical records only; the log file has all tracebacks."""
+    """Formats a log record as one line, with a traceback for critical records only; the log file
+    has all tracebacks.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Format the message, after the prefix "convrag: "."""
@@ -25,7 +29,9 @@ class TerminalFormatter(logging.Formatter):
 
 
 class FileFormatter(logging.Formatter):
-    """Formats a log record for convrag.log, with its traceback; `cat convrag.log` is safe whatever it quotes."""
+    """Formats a log record for convrag.log, with its traceback; `cat convrag.log` is safe whatever
+    it quotes.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -36,7 +42,9 @@ class FileFormatter(logging.Formatter):
 
 
 class LogFile(logging.FileHandler):
-    """convrag.log. A line that does not fit on the disk is left out; the run says by itself that the disk is full."""
+    """convrag.log. A line that does not fit on the disk is left out; the run says by itself that
+    the disk is full.
+    """
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Show a malformed call of the logger with its traceback, as logging does."""
@@ -45,7 +53,8 @@ class LogFile(logging.FileHandler):
 
 
 class FailureLog:
-    """Logs failures: a warning for the first one with a reason, and INFO records, for the log file, for repetitions.
+    """Logs failures: a warning for the first one with a reason, and INFO records, for the log file,
+    for repetitions.
 
     After `MAX_REASONS` reasons it knows none of them any more: each is a warning again.
     """
@@ -54,9 +63,13 @@ class FailureLog:
         self._seen: set[str] = set()
 
     def log_failure(self, reason: str, message: str, *arguments: object, error: Exception) -> None:
-        """Log a failure; the traceback is added unless the error is a ConvragError, which explains itself."""
+        """Log a failure; the traceback is added unless the error is a ConvragError, which explains
+        itself.
+        """
         level = logging.INFO if reason in self._seen else logging.WARNING
         if len(self._seen) >= MAX_REASONS:
             self._seen.clear()
         self._seen.add(reason)
-        log.log(level, message, *arguments, exc_info=None if isinstance(error, ConvragError) else error)
+        log.log(
+            level, message, *arguments, exc_info=None if isinstance(error, ConvragError) else error
+        )

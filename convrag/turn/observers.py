@@ -1,4 +1,6 @@
-"""Who watches: a run's or a pipeline's own observers (files, tracker), and every plugin with an observing hook."""
+"""Who watches: a run's or a pipeline's own observers (files, tracker), and every plugin with an
+observing hook.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +21,8 @@ INTERRUPTED_SECONDS = 1.5
 class Observers:
     """Calls the observing hooks of one run or pipeline.
 
-    Its own observers come first and may stop it (a full disk must); a plugin that raises costs one warning.
+    Its own observers come first and may stop it (a full disk must); a plugin that raises costs one
+    warning.
 
     Args:
         own: objects with methods that `@hookimpl` marks.
@@ -41,14 +44,20 @@ class Observers:
             self.collect(hook, **arguments)
 
     def collect(self, hook: str, **arguments: Any) -> list[Any]:
-        """Call a hook of every observer, and gather what they give that is not None; wrappers of plugins see it all."""
+        """Call a hook of every observer, and gather what they give that is not None; wrappers of
+        plugins see it all.
+        """
         own: list[Any] = getattr(self._own.hook, hook)(**arguments)
         given = [lambda result=result: result for result in reversed(own)]
         theirs = getattr(self._plugins.hook, hook)
         try:
             found: list[Any] = theirs.call_extra(given, arguments)
         except Exception as error:  # of a wrapper: the others are guarded
-            wrappers = [each.plugin_name for each in theirs.get_hookimpls() if each.wrapper or each.hookwrapper]
+            wrappers = [
+                each.plugin_name
+                for each in theirs.get_hookimpls()
+                if each.wrapper or each.hookwrapper
+            ]
             named, place = f"{' or '.join(wrappers)}, a wrapper", locate_error(error, ())
             warn_of_hook(named, hook, error, place, again=hook in self._failed)
             self._failed.add(hook)
@@ -57,8 +66,12 @@ class Observers:
 
 
 @contextmanager
-def ending_conversations(observers: Iterable[Observers], show: Callable[[str], object]) -> Iterator[None]:
-    """Tell observers that the conversations of the block have ended, and show each line that they return once."""
+def ending_conversations(
+    observers: Iterable[Observers], show: Callable[[str], object]
+) -> Iterator[None]:
+    """Tell observers that the conversations of the block have ended, and show each line that they
+    return once.
+    """
     seconds = INTERRUPTED_SECONDS
     try:
         yield
@@ -68,7 +81,9 @@ def ending_conversations(observers: Iterable[Observers], show: Callable[[str], o
         said = [
             line
             for each in observers
-            for line in each.collect("convrag_conversations_ended", seconds=max(0.0, until - time.monotonic()))
+            for line in each.collect(
+                "convrag_conversations_ended", seconds=max(0.0, until - time.monotonic())
+            )
         ]
         for line in dict.fromkeys(said):
             show(line)

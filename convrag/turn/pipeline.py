@@ -7,15 +7,27 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from convrag.api.conversations import Conversation, Question
 from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
+from convrag.api.passages import Passage
+from convrag.api.queries import Rewrite
 from convrag.api.records import TurnRecord
 from convrag.api.session import Session
-from convrag.api.stages import Context, Dataset, Generator, Memory, Ranker, Retriever, Rewriter, Search, Selector
-from convrag.api.types import Conversation, Passage, Question, Rewrite
+from convrag.api.stages import (
+    Context,
+    Dataset,
+    Generator,
+    Memory,
+    Ranker,
+    Retriever,
+    Rewriter,
+    Search,
+    Selector,
+)
+from convrag.concurrency.cancellation import check_cancelled, hold
+from convrag.concurrency.streaming import Stream
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
-from convrag.store.cancellation import check_cancelled, hold
-from convrag.store.streaming import Stream
 from convrag.turn.conversations import RESULT_SETTINGS, SETTINGS, Conversations, check_configuration
 from convrag.turn.logs import FailureLog
 from convrag.turn.observers import Observers
@@ -24,7 +36,8 @@ from convrag.turn.wiring import Wiring
 
 
 class Pipeline:
-    """Answers questions, one turn at a time; conversations may go on side by side, from several threads.
+    """Answers questions, one turn at a time; conversations may go on side by side, from several
+    threads.
 
         chat = Pipeline.compose("rewriter=full_history", "llm=extractive")
         record = chat.turn("my-conversation", "What is BERT?")
@@ -35,14 +48,15 @@ class Pipeline:
         search: decides for what is searched; by default, once for these queries.
         retriever: finds passages for them.
         reranker: reorders the passages.
-        selector: chooses the passages that the model sees; by default the first ones, `settings.top_n`.
+        selector: chooses the passages that the model sees; by default the first ones,
+            `settings.top_n`.
         context: decides in which form the model sees them.
         generator: answers the question.
         settings: how many passages to retrieve and to show, and which history to use.
         domains: the corpora that a conversation can be about.
         conversations: keeps the conversations; by default all of them in memory.
-        configuration: what the stages were built from (place -> option and parameters), as `compose` knows it. A
-            conversation that was begun with another one is refused.
+        configuration: what the stages were built from (place -> option and parameters), as
+            `compose` knows it. A conversation that was begun with another one is refused.
     """
 
     def __init__(
@@ -61,14 +75,20 @@ class Pipeline:
         conversations: Conversations | None = None,
         configuration: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self.stages = Stages(memory, rewriter, search, retriever, reranker, selector, context, generator)
+        self.stages = Stages(
+            memory, rewriter, search, retriever, reranker, selector, context, generator
+        )
         self.settings = settings or Settings()
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations
         self.configuration: Mapping[str, Mapping[str, Any]] = configuration or {}
-        """Place ("rewriter", "rewriter.embedder", "settings") -> option and the parameters that bear on results."""
+        """Place ("rewriter", "rewriter.embedder", "settings") -> option and the parameters that
+        bear on results.
+        """
         self.watch = Watch(Observers())
-        """Who is told of each turn; see the hooks `convrag_turn_started`, `_stage_finished` and `_turn_ended`."""
+        """Who is told of each turn; see the hooks `convrag_turn_started`, `_stage_finished` and
+        `_turn_ended`.
+        """
         self._failures = FailureLog()
 
     @classmethod
@@ -77,7 +97,8 @@ class Pipeline:
 
         Args:
             overrides: overrides as on the command line.
-            conversations: keeps the conversations; `Conversations("conversations.db")` keeps them on disk.
+            conversations: keeps the conversations; `Conversations("conversations.db")` keeps them
+                on disk.
 
         Raises:
             ConfigError: an override is not valid.
@@ -86,19 +107,27 @@ class Pipeline:
         return cls._compose(overrides, conversations)
 
     @classmethod
-    def over(cls, passages: Iterable[Passage], *overrides: str, conversations: Conversations | None = None) -> Pipeline:
+    def over(
+        cls,
+        passages: Iterable[Passage],
+        *overrides: str,
+        conversations: Conversations | None = None,
+    ) -> Pipeline:
         """Make a pipeline like `compose`, whose corpus are these passages; they stay in memory.
 
             chat = Pipeline.over([Passage("p1", "The Moon is 384,400 km away.")], "llm=extractive")
 
         Raises:
-            ConfigError: there is no passage, two have the same id, or an override is not valid or chooses a data set.
+            ConfigError: there is no passage, two have the same id, or an override is not valid or
+                chooses a data set.
             NotReady: a key, a file or an extra is missing.
         """
         return cls._compose(overrides, conversations, PassagesDataset(passages))
 
     @classmethod
-    def from_wiring(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None) -> Pipeline:
+    def from_wiring(
+        cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None
+    ) -> Pipeline:
         """Make the pipeline of a wiring, not yet checked."""
         stages = {group: wiring.get(group) for group in Stages._fields}
         domains = wiring.get("dataset").domains()
@@ -109,12 +138,18 @@ class Pipeline:
 
     @classmethod
     def for_conversations(
-        cls, wiring: Wiring, settings: Settings, conversations: Conversations | None, model: str = ""
+        cls,
+        wiring: Wiring,
+        settings: Settings,
+        conversations: Conversations | None,
+        model: str = "",
     ) -> Pipeline:
-        """Make the pipeline of a wiring, not yet checked, whose turns belong to no run, and tell the observers.
+        """Make the pipeline of a wiring, not yet checked, whose turns belong to no run, and tell
+        the observers.
 
-        The tracker is one of them where it logs such turns (`tracker.traces=true`). `model` is the name that a server
-        gives to the pipeline. Raises ConfigError where an observer cannot be built, or refuses.
+        The tracker is one of them where it logs such turns (`tracker.traces=true`). `model` is the
+        name that a server gives to the pipeline. Raises ConfigError where an observer cannot be
+        built, or refuses.
         """
         pipeline = cls.from_wiring(wiring, settings, conversations)
         watched = wiring.config.get("tracker", {}).get("traces") is True
@@ -125,7 +160,10 @@ class Pipeline:
 
     @classmethod
     def _compose(
-        cls, overrides: Sequence[str], conversations: Conversations | None, dataset: Dataset | None = None
+        cls,
+        overrides: Sequence[str],
+        conversations: Conversations | None,
+        dataset: Dataset | None = None,
     ) -> Pipeline:
         config, command = compose_command(*overrides)
         wiring = Wiring(config, command)
@@ -151,30 +189,36 @@ class Pipeline:
     ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
-        A turn that fails gives a record with an `error`; the conversation goes on. One that is cancelled or interrupted
-        is not kept.
+        A turn that fails gives a record with an `error`; the conversation goes on. One that is
+        cancelled or interrupted is not kept.
 
         Args:
             conversation_id: any name; the same name continues the same conversation.
             text: the user's utterance.
             domain: the corpus that a new conversation is about; needed if there is more than one.
             query: a search query to use instead of a rewrite of `text`.
-            top_k: the number of passages to retrieve and to show in this turn; by default as in the settings.
+            top_k: the number of passages to retrieve and to show in this turn; by default as in the
+                settings.
             generate: whether to generate an answer; if not, the turn ends with its evidence.
-            profile: personal statements of the user ("I'm vegetarian."), which the stages see in this turn.
+            profile: personal statements of the user ("I'm vegetarian."), which the stages see in
+                this turn.
             listener: is called with each piece of the answer as soon as it is there.
-            stages: whether the listener is called after each stage, too, with a StageFinished: its group ("rewriter",
-                "retriever", ...) and the record so far.
+            stages: whether the listener is called after each stage, too, with a StageFinished: its
+                group ("rewriter", "retriever", ...) and the record so far.
 
         Raises:
             ConfigError: `text` is empty, or `top_k` is below 1.
             UnknownName: there is no such domain, or several and none is given.
-            OtherConfiguration: the conversation was begun with another configuration, or about another domain.
-            ConversationChanged: another process continued the conversation meanwhile; the turn is not kept.
+            OtherConfiguration: the conversation was begun with another configuration, or about
+                another domain.
+            ConversationChanged: another process continued the conversation meanwhile; the turn is
+                not kept.
             ConversationsUnusable: the database of conversations cannot be used.
         """
         _check_question(text)
-        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, stages=stages)
+        options = TurnOptions(
+            query=query, top_k=top_k, generate=generate, listener=listener, stages=stages
+        )
         with self._hold(conversation_id, domain) as conversation:
             record = self.answer(self._make_question(conversation, text, profile), options)
             check_cancelled()
@@ -193,8 +237,8 @@ class Pipeline:
     ) -> TurnRecord:
         """Answer the last question of a conversation again; the new turn replaces the last one.
 
-        Language models are asked again, even where the store has their replies. Where no answer comes (the record has
-        an `error`), the last turn stays.
+        Language models are asked again, even where the store has their replies. Where no answer
+        comes (the record has an `error`), the last turn stays.
 
         Args:
             conversation_id: of a conversation that has a turn.
@@ -210,10 +254,14 @@ class Pipeline:
         """
         options = TurnOptions(query=query, top_k=top_k, listener=listener, stages=stages)
         if self.conversations.get(conversation_id) is None:
-            raise ConfigError(f"there is no conversation {conversation_id!r}: ask its first question")
+            raise ConfigError(
+                f"there is no conversation {conversation_id!r}: ask its first question"
+            )
         with self._hold(conversation_id, None) as conversation:
             if not conversation.history:
-                raise ConfigError(f"conversation {conversation_id!r} has no turn yet: ask its first question")
+                raise ConfigError(
+                    f"conversation {conversation_id!r} has no turn yet: ask its first question"
+                )
             question = conversation.make_last_question(hide_history=self.settings.history == "none")
             question = replace(question, profile=_check_profile(profile))
             record = self.answer(question, replace(options, attempt=conversation.attempt + 1))
@@ -229,12 +277,15 @@ class Pipeline:
         return stream
 
     def astream(self, conversation_id: str, text: str, **options: Any) -> Stream[str, TurnRecord]:
-        """Ask like `turn`, in a thread, and stream the answer: `async for` its pieces, then read the `record`.
+        """Ask like `turn`, in a thread, and stream the answer: `async for` its pieces, then read
+        the `record`.
 
-        The turn begins with the iteration. Leaving the loop, or cancelling its task, cancels the turn, which is not
-        kept.
+        The turn begins with the iteration. Leaving the loop, or cancelling its task, cancels the
+        turn, which is not kept.
         """
-        return Stream(lambda tell: self.turn(conversation_id, text, **{"listener": tell, **options}))
+        return Stream(
+            lambda tell: self.turn(conversation_id, text, **{"listener": tell, **options})
+        )
 
     async def aturn(self, conversation_id: str, text: str, **options: Any) -> TurnRecord:
         """Ask like `turn`, in a thread. Cancelling the task cancels the turn, which is not kept."""
@@ -244,15 +295,23 @@ class Pipeline:
         return stream.record
 
     def rewrite(
-        self, conversation_id: str, text: str, *, domain: str | None = None, profile: Sequence[str] = ()
+        self,
+        conversation_id: str,
+        text: str,
+        *,
+        domain: str | None = None,
+        profile: Sequence[str] = (),
     ) -> Rewrite:
-        """Rewrite a question as the next turn of a conversation would. The conversation does not change.
+        """Rewrite a question as the next turn of a conversation would. The conversation does not
+        change.
 
         Raises as `turn` does.
         """
         _check_question(text)
         with self._hold(conversation_id, domain) as conversation:
-            return self._start_turn(self._make_question(conversation, text, profile), TurnOptions()).rewrite()
+            return self._start_turn(
+                self._make_question(conversation, text, profile), TurnOptions()
+            ).rewrite()
 
     def reset(self, conversation_id: str) -> None:
         """Remove the turns of a conversation, which begins anew; an unknown id has no effect."""
@@ -263,27 +322,34 @@ class Pipeline:
 
         Raises:
             RunStopped: the run must stop.
-            Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
+            Cancelled: the turn was cancelled (see `convrag.concurrency.cancellation`).
         """
         return self._start_turn(question, options or TurnOptions()).run()
 
     def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
-        return TurnInProgress(question, self.stages, self.settings, self._failures, self.watch, options)
+        return TurnInProgress(
+            question, self.stages, self.settings, self._failures, self.watch, options
+        )
 
     @contextmanager
     def _hold(self, conversation_id: str, domain: str | None) -> Iterator[Session]:
-        """Hold the lock of a conversation, since its turns must not overlap; an unknown id begins one.
+        """Hold the lock of a conversation, since its turns must not overlap; an unknown id begins
+        one.
 
         It has all turns that other processes have added to it. Raises as `turn` does.
         """
         while True:
-            conversation = self.conversations.find(conversation_id) or self._begin(conversation_id, domain)
+            conversation = self.conversations.find(conversation_id) or self._begin(
+                conversation_id, domain
+            )
             with hold(conversation.lock):
                 if conversation.dropped:  # by another thread, while this one waited
                     continue
                 self.conversations.refresh(conversation)
                 if domain not in (None, conversation.domain):
-                    raise OtherConfiguration(conversation_id, [(f"domain={conversation.domain}", f"domain={domain}")])
+                    raise OtherConfiguration(
+                        conversation_id, [(f"domain={conversation.domain}", f"domain={domain}")]
+                    )
                 check_configuration(conversation, self.configuration)
                 yield conversation
                 return
@@ -307,9 +373,13 @@ def _check_question(text: str) -> None:
 
 
 def _check_profile(profile: Sequence[str]) -> tuple[str, ...]:
-    """Return the statements. Raises ConfigError where they are no texts, or one text in place of a list of texts."""
+    """Return the statements. Raises ConfigError where they are no texts, or one text in place of a
+    list of texts.
+    """
     if isinstance(profile, str) or not all(isinstance(statement, str) for statement in profile):
-        raise ConfigError(f"the profile is {profile!r}: it must be a list of statements, each a text")
+        raise ConfigError(
+            f"the profile is {profile!r}: it must be a list of statements, each a text"
+        )
     return tuple(profile)
 
 
@@ -329,12 +399,16 @@ class PassagesDataset(Dataset):
         for number, passage in enumerate(self._passages, start=1):
             fields = [getattr(passage, name, None) for name in ("id", "text", "title", "url")]
             if not all(isinstance(field, str) for field in fields):
-                raise ConfigError(f"passage {number} is {passage!r:.200}: give convrag.Passage(id, text), all texts")
+                raise ConfigError(
+                    f"passage {number} is {passage!r:.200}: give convrag.Passage(id, text), all texts"
+                )
             if passage.id in known:
                 raise ConfigError(f"passage {number}: an earlier passage has its id {passage.id!r}")
             known.add(passage.id)
         if not known:
-            raise ConfigError("there are no passages to search: give at least one convrag.Passage(id, text)")
+            raise ConfigError(
+                "there are no passages to search: give at least one convrag.Passage(id, text)"
+            )
         self._hash = super().corpus_fingerprint("default")
 
     def conversations(self) -> Iterator[Conversation]:

@@ -1,6 +1,7 @@
 """The stages of this process. Equal stages are one object, which all runs share.
 
-A stage has a fingerprint, which is part of the keys of its results, and a description, which a conversation keeps.
+A stage has a fingerprint, which is part of the keys of its results, and a description, which a
+conversation keeps.
 """
 
 import logging
@@ -16,12 +17,12 @@ from convrag.api.errors import ConfigError, ConvragError, StageFault
 from convrag.api.groups import OPTION_KEY
 from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
 from convrag.api.stage import Stage
+from convrag.concurrency.cancellation import hold
+from convrag.concurrency.locks import ForkAware
 from convrag.registry.option import Option
 from convrag.registry.schema import plain_value
-from convrag.store.cancellation import hold
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.json_text import format_json, parse_json
-from convrag.store.locks import ForkAware
 from convrag.store.remember import find_marked_methods, load_libraries, note_injected, remember
 from convrag.store.store import Store
 from convrag.turn.defects import explain_build_error, explain_error, note_origin
@@ -29,11 +30,15 @@ from convrag.turn.defects import explain_build_error, explain_error, note_origin
 log = logging.getLogger(__name__)
 
 LIMIT = 64
-"""The number of stages that are kept after their run: enough for the runs of a grid to share, few enough for memory."""
+"""The number of stages that are kept after their run: enough for the runs of a grid to share, few
+enough for memory.
+"""
 
 
 class StagePool(ForkAware):
-    """The stages of this process. Two stages are the same object if their class, configuration and files are equal."""
+    """The stages of this process. Two stages are the same object if their class, configuration and
+    files are equal.
+    """
 
     def __init__(self) -> None:
         self._stages: OrderedDict[str, Stage] = OrderedDict()
@@ -42,9 +47,15 @@ class StagePool(ForkAware):
         self._reset_in_child()
 
     def get(
-        self, option: Option, values: dict[str, Any], injected: Mapping[str, Stage | None], store: Store, place: str
+        self,
+        option: Option,
+        values: dict[str, Any],
+        injected: Mapping[str, Stage | None],
+        store: Store,
+        place: str,
     ) -> Stage:
-        """Return the stage of an option with these parameters and injected stages; build it unless the pool has it.
+        """Return the stage of an option with these parameters and injected stages; build it unless
+        the pool has it.
 
         Args:
             option: the option to build.
@@ -58,15 +69,26 @@ class StagePool(ForkAware):
             ConfigError: it cannot be built.
             StageFault: its constructor raised what no constructor should raise, such as a KeyError.
         """
-        if missing := option.missing_extra(place):  # first: a fingerprint may ask one of the libraries
+        if missing := option.missing_extra(
+            place
+        ):  # first: a fingerprint may ask one of the libraries
             raise missing
-        stores = {parameter.name: store for parameter in option.parameters.values() if parameter.injects_store}
+        stores = {
+            parameter.name: store
+            for parameter in option.parameters.values()
+            if parameter.injects_store
+        }
         with self._building:
             what = f"{place}={option.name} cannot be built"
-            with _explained(what, lambda error: explain_build_error(error, option), refusals=_REFUSALS):
+            with _explained(
+                what, lambda error: explain_build_error(error, option), refusals=_REFUSALS
+            ):
                 stage = option.cls(**values, **injected, **stores)
             note_origin(stage, place, option)
-            with _explained(f"{place}={option.name} cannot be identified", lambda error: explain_error(error, stage)):
+            with _explained(
+                f"{place}={option.name} cannot be identified",
+                lambda error: explain_error(error, stage),
+            ):
                 stage.fingerprint = fingerprint_stage(option, values, injected, stage)
                 stage.series = _compute_series(option, values, injected, stage)
             others = [(name, id(other)) for name, other in injected.items()]
@@ -80,19 +102,28 @@ class StagePool(ForkAware):
                 self._stages.popitem(last=False)
             return self._stages[key]
 
-    def uses_stage(self, option: Option, name: str, parameters: Mapping[str, Any], place: str) -> bool:
+    def uses_stage(
+        self, option: Option, name: str, parameters: Mapping[str, Any], place: str
+    ) -> bool:
         """Whether an option with these parameters uses the stage of another one. Raises StageFault."""
-        with _explained(f"{place}={option.name} cannot be built", lambda error: explain_build_error(error, option)):
+        with _explained(
+            f"{place}={option.name} cannot be built",
+            lambda error: explain_build_error(error, option),
+        ):
             return option.cls.uses_stage(name, parameters)
 
     def prepare(self, stage: Stage, *, for_new_questions: bool = False) -> None:
         """Prepare a stage, unless that has been done; an unrelated one does not wait for it.
 
-        Its libraries are imported where it will be called: nothing of it is remembered, or new questions come.
+        Its libraries are imported where it will be called: nothing of it is remembered, or new
+        questions come.
         """
         with self._guard:
             preparing = self._preparing.setdefault(stage, threading.Lock())
-        with hold(preparing), _explained("prepare failed", lambda error: explain_error(error, stage)):
+        with (
+            hold(preparing),
+            _explained("prepare failed", lambda error: explain_error(error, stage)),
+        ):
             if for_new_questions or not find_marked_methods(type(stage)):
                 load_libraries(stage)
             if stage not in self._prepared:
@@ -115,7 +146,8 @@ _REFUSALS = (ImportError, TypeError, ValueError)
 def _explained(
     what: str, explain: Callable[[Exception], str], *, refusals: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Turn an error of a plugin's into one that says where it was raised; the log has the traceback.
+    """Turn an error of a plugin's into one that says where it was raised; the log has the
+    traceback.
 
     Raises:
         ConfigError: the error is one of the refusals.
@@ -131,7 +163,9 @@ def _explained(
         raise (ConfigError if isinstance(error, refusals) else StageFault)(message) from error
 
 
-def fingerprint_stage(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
+def fingerprint_stage(
+    option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage
+) -> str:
     """Compute the fingerprint of a stage that was built from an option.
 
     Args:
@@ -140,22 +174,37 @@ def fingerprint_stage(option: Option, values: Mapping[str, Any], injected: Mappi
         injected: the stages that were given for the other parameters, by name.
         stage: the stage.
     """
-    return compute_fingerprint(stage, option.name, {**_select_result_parameters(option, values, stage), **injected})
+    return compute_fingerprint(
+        stage, option.name, {**_select_result_parameters(option, values, stage), **injected}
+    )
 
 
-def _compute_series(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
+def _compute_series(
+    option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage
+) -> str:
     """Compute `Stage.series`: a path counts by its name, an injected stage by its own series."""
-    others = {name: other.series if isinstance(other, Stage) else other for name, other in injected.items()}
+    others = {
+        name: other.series if isinstance(other, Stage) else other
+        for name, other in injected.items()
+    }
     if "" in others.values():
         return ""  # a stage that was built by hand
-    chosen = {name: value for name, value in values.items() if not option.parameters[name].operational}
+    chosen = {
+        name: value for name, value in values.items() if not option.parameters[name].operational
+    }
     named = replace_paths(chosen, Path.absolute)
     return compute_fingerprint(stage, option.name, {**named, **others}, with_files=False)
 
 
-def _select_result_parameters(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
-    """Select the parameters that bear on results. A file counts with the hash of its contents, not with its path."""
-    selected = {name: value for name, value in values.items() if not option.parameters[name].operational}
+def _select_result_parameters(
+    option: Option, values: Mapping[str, Any], stage: Stage
+) -> dict[str, Any]:
+    """Select the parameters that bear on results. A file counts with the hash of its contents, not
+    with its path.
+    """
+    selected = {
+        name: value for name, value in values.items() if not option.parameters[name].operational
+    }
     if stage.content_hash():
         return {name: value for name, value in selected.items() if not _holds_paths(value)}
     return {name: replace_paths(value, _hash_contents) for name, value in selected.items()}
@@ -175,13 +224,18 @@ def _hash_contents(path: Path) -> Any:
 def _list_folder(folder: Path) -> list[list[Any]]:
     """List the files below a folder with their sizes and the times of their last changes."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [[str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+    return [
+        [str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns]
+        for path in files
+    ]
 
 
 def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> dict[str, Any]:
-    """Describe a stage: its option and those parameters that bear on results, as plain data without secrets.
+    """Describe a stage: its option and those parameters that bear on results, as plain data without
+    secrets.
 
-    Paths are absolute. A reference such as ${oc.env:KEY} stays one: nobody can tell whether it is secret.
+    Paths are absolute. A reference such as ${oc.env:KEY} stays one: nobody can tell whether it is
+    secret.
 
     Args:
         option: the option.
@@ -201,7 +255,9 @@ def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> d
 
 def _describe_value(name: str, value: Any, written: Any, held: Mapping[str, str]) -> Any:
     absolute = replace_paths(value, lambda path: str(path.expanduser().absolute()))
-    plain = written if "${" in str(written) and not isinstance(value, Path) else plain_value(absolute)
+    plain = (
+        written if "${" in str(written) and not isinstance(value, Path) else plain_value(absolute)
+    )
     named_so = is_secret_name(name) and isinstance(plain, str) and "${" not in plain
     return MASK if plain and (named_so or describe_secret(str(plain), held)) else plain
 
@@ -212,4 +268,8 @@ def replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
         return replace(value)
     if isinstance(value, Mapping):
         return {key: replace_paths(item, replace) for key, item in value.items()}
-    return [replace_paths(item, replace) for item in value] if isinstance(value, list | tuple) else value
+    return (
+        [replace_paths(item, replace) for item in value]
+        if isinstance(value, list | tuple)
+        else value
+    )

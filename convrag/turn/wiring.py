@@ -1,4 +1,6 @@
-"""Builds the stages of a configuration, and injects into each stage the other stages that its constructor asks for."""
+"""Builds the stages of a configuration, and injects into each stage the other stages that its
+constructor asks for.
+"""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +31,8 @@ log = logging.getLogger(__name__)
 
 
 class Wiring:
-    """The stages of one configuration. Equal stages are shared by all configurations of this process.
+    """The stages of one configuration. Equal stages are shared by all configurations of this
+    process.
 
     Args:
         config: the configuration (see convrag.config.compose).
@@ -43,11 +46,15 @@ class Wiring:
         self.command = command or Command.read()
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
         self.logged_config: dict[str, Any] = keep_references(config, self.config)
-        """The configuration for observers, who write it down: references to the environment are not resolved."""
+        """The configuration for observers, who write it down: references to the environment are not
+        resolved.
+        """
         self.registry = plugins.load().registry
         self.store = get_store(**self.config["store"], open_database=plugins.open_database)
         self.stages: dict[str, Stage] = {}
-        """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
+        """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected
+        stages come first.
+        """
         self._options: dict[str, str] = {}
         self._descriptions: dict[str, dict[str, Any]] = {}
         self._injected: dict[str, list[str]] = {}
@@ -60,16 +67,24 @@ class Wiring:
             ConfigError: the command chooses a data set, too.
         """
         if self.command.sets("dataset"):
-            raise ConfigError("dataset: the passages are given as objects, so no data set can be chosen")
-        option = Option("dataset", "passages", type(dataset), plugins.FIRST_PARTY, plugins.FIRST_PARTY)
+            raise ConfigError(
+                "dataset: the passages are given as objects, so no data set can be chosen"
+            )
+        option = Option(
+            "dataset", "passages", type(dataset), plugins.FIRST_PARTY, plugins.FIRST_PARTY
+        )
         dataset.fingerprint = compute_fingerprint(dataset, option.name, {})
         note_origin(dataset, "dataset", option)
         self.stages["dataset"] = dataset
         self._options["dataset"] = option.name
-        self._descriptions["dataset"] = {OPTION_KEY: option.name, "contents": dataset.content_hash()}
+        self._descriptions["dataset"] = {
+            OPTION_KEY: option.name,
+            "contents": dataset.content_hash(),
+        }
 
     def get(self, group: str) -> Any:
-        """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the first call.
+        """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the
+        first call.
 
         Raises:
             ConfigError: no option is chosen, or the stage cannot be built.
@@ -86,9 +101,14 @@ class Wiring:
         """Return the stages of a group that allows several options, by name. Raises ConfigError."""
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
-            raise ConfigError(f"{group}.{unplaced[0]}: a YAML file of {group} begins with '# @package {group}.<name>'")
+            raise ConfigError(
+                f"{group}.{unplaced[0]}: a YAML file of {group} begins with '# @package {group}.<name>'"
+            )
         places = {name: f"{group}.{name}" for name in chosen}
-        return {name: self.stages.get(at) or self._build(chosen[name], group, at) for name, at in places.items()}
+        return {
+            name: self.stages.get(at) or self._build(chosen[name], group, at)
+            for name, at in places.items()
+        }
 
     def check(self) -> None:
         """Open the store, check every built stage, and say which typed choices none of them uses.
@@ -98,30 +118,51 @@ class Wiring:
             ConfigError: the store cannot be opened.
         """
         self.store.open()
-        problems = [(place, problem) for place, _ in self._list_distinct() for problem in self.find_problems(place)]
+        problems = [
+            (place, problem)
+            for place, _ in self._list_distinct()
+            for problem in self.find_problems(place)
+        ]
         if problems:
-            first = {problem: place for place, problem in reversed(problems)}  # the same message appears once
-            raise NotReady([f"{self.describe_choice(place)}: {problem}" for problem, place in reversed(first.items())])
+            first = {
+                problem: place for place, problem in reversed(problems)
+            }  # the same message appears once
+            raise NotReady(
+                [
+                    f"{self.describe_choice(place)}: {problem}"
+                    for problem, place in reversed(first.items())
+                ]
+            )
         if not self.command.in_grid:
             used = {place.partition(".")[0] for place in self.stages}
             for sentence in find_unused(self.config, self.command, used, self.registry):
                 log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
-        """Return messages about the stage at a place, from its own check; a check that fails is a problem, too."""
+        """Return messages about the stage at a place, from its own check; a check that fails is a
+        problem, too.
+        """
         stage = self.stages[place]
         try:
-            return [each.replace("{place}", place) for each in check_result(stage, "check", stage.check(), [str])]
+            return [
+                each.replace("{place}", place)
+                for each in check_result(stage, "check", stage.check(), [str])
+            ]
         except Exception as error:  # a plugin's own, which is told with the other problems
             return [f"check failed: {explain_error(error, stage)}"]
 
     def prepare(
-        self, watch: Callable[[str], AbstractContextManager[None]] | None = None, *, for_new_questions: bool = False
+        self,
+        watch: Callable[[str], AbstractContextManager[None]] | None = None,
+        *,
+        for_new_questions: bool = False,
     ) -> None:
-        """Prepare every built stage: load models, build indexes, and import libraries that the turns will need.
+        """Prepare every built stage: load models, build indexes, and import libraries that the
+        turns will need.
 
         Args:
-            watch: a context that is entered while a stage is prepared, with what is done: "Preparing embedder=lsa".
+            watch: a context that is entered while a stage is prepared, with what is done:
+                "Preparing embedder=lsa".
             for_new_questions: as a server is asked, that should not keep the first one waiting.
         """
         for place, stage in self._list_distinct():
@@ -129,7 +170,8 @@ class Wiring:
                 pool.prepare(stage, for_new_questions=for_new_questions)
 
     def collect_configuration(self, groups: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Return place -> option and the parameters that bear on results, of these stages and those injected into them.
+        """Return place -> option and the parameters that bear on results, of these stages and those
+        injected into them.
 
         It does not depend on source code and versions, as fingerprints do, and holds no secrets.
         """
@@ -156,7 +198,9 @@ class Wiring:
         return f"{place}={self._options[place]}"
 
     def collect_prompts(self) -> dict[str, str]:
-        """Return place and task ("rewriter.rewrite") -> template, for each prompt of the built stages."""
+        """Return place and task ("rewriter.rewrite") -> template, for each prompt of the built
+        stages.
+        """
         return {
             f"{place}.{prompt.task}": prompt.source
             for place, stage in self._list_distinct()
@@ -164,12 +208,18 @@ class Wiring:
         }
 
     def collect_reports(self, records: Iterable[TurnRecord]) -> list[Report]:
-        """Return the reports of the built stages on a run; a stage that fails to report causes a warning."""
-        reports = [self._ask(stage, "report", Report, records) for _, stage in self._list_distinct()]
+        """Return the reports of the built stages on a run; a stage that fails to report causes a
+        warning.
+        """
+        reports = [
+            self._ask(stage, "report", Report, records) for _, stage in self._list_distinct()
+        ]
         return [report for report in reports if report is not None]
 
     def _ask(self, stage: Stage, method: str, wanted: type, *arguments: Any) -> Any:
-        """Return what a stage has to say of a run; where it fails, warn, and return None: the run goes on."""
+        """Return what a stage has to say of a run; where it fails, warn, and return None: the run
+        goes on.
+        """
         try:
             said = getattr(stage, method)(*arguments)
             return None if said is None else check_type(stage, method, said, wanted)
@@ -183,9 +233,13 @@ class Wiring:
         return [(place, stage) for place, stage in self.stages.items() if first[id(stage)] == place]
 
     def _build(self, node: Mapping[str, Any], group: str, place: str) -> Stage:
-        """Build the stage that a configuration node describes, after the stages that are injected into it."""
+        """Build the stage that a configuration node describes, after the stages that are injected
+        into it.
+        """
         if place in self._building:
-            raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
+            raise ConfigError(
+                f"these stages need each other: {' -> '.join([*self._building, place])}"
+            )
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
         values = option.values(node, place, self._name_typed(place, option))
         self._building.append(place)
@@ -205,17 +259,25 @@ class Wiring:
         return self.stages[place]
 
     def _name_typed(self, place: str, option: Option) -> str:
-        """Return the name by which the option at a place was chosen: "claude", where that is litellm with a model."""
+        """Return the name by which the option at a place was chosen: "claude", where that is
+        litellm with a model.
+        """
         typed = self.command.names.get(place, "")
         return typed if typed and typed not in self.registry.options(option.group) else option.name
 
     def _inject(self, parameter: Parameter, node: Mapping[str, Any], place: str) -> Stage | None:
-        """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's.
+        """Return the stage for a parameter: the one that the configuration gives it, its default,
+        or the run's.
 
         An optional one that the configuration sets to null is None, whatever its default.
         """
         group, inner, given = parameter.group, f"{place}.{parameter.name}", node.get(parameter.name)
-        if given is None and parameter.used_option and parameter.optional and parameter.name in node:
+        if (
+            given is None
+            and parameter.used_option
+            and parameter.optional
+            and parameter.name in node
+        ):
             return None
         if given is None and not isinstance(parameter.default, Use):
             if parameter.default is None and parameter.name != "dataset":  # given as the store is
@@ -226,4 +288,6 @@ class Wiring:
         self._injected.setdefault(place, []).append(inner)
         if given is None:
             given = {OPTION_KEY: parameter.default.option}
-        return self._build(given if isinstance(given, Mapping) else option_node(group, str(given)), group, inner)
+        return self._build(
+            given if isinstance(given, Mapping) else option_node(group, str(given)), group, inner
+        )

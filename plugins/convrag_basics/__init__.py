@@ -1,4 +1,6 @@
-"""The simplest options: the whole history, the first passages, in full or as snippets, one prompt, or nothing."""
+"""The simplest options: the whole history, the first passages, in full or as snippets, one prompt,
+or nothing.
+"""
 
 from convrag import Register, hookimpl
 

@@ -6,10 +6,21 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from convrag import LLM, Context, Evidence, EvidenceItem, Hit, Message, Question, Selection, Selector, Turn
-from convrag.sdk.ordering import Order, arrange_items
-from convrag.sdk.sentences import find_sentence_spans, truncate_text
-from convrag.sdk.words import find_stems
+from convrag import (
+    LLM,
+    Context,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Question,
+    Selection,
+    Selector,
+    Turn,
+)
+from convrag.sdk.search.ordering import Order, arrange_items
+from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.sentences import find_sentence_spans, truncate_text
 
 
 class TopSelector(Selector):
@@ -24,20 +35,28 @@ class FullContext(Context):
     """Show the model every retrieved passage in full.
 
     Args:
-        order: retrieval is best first; ends puts the best first and last, since models overlook the middle; stable
-            puts passages of earlier turns first, in their old order, so that a provider's prefix cache can be used.
+        order: retrieval is best first; ends puts the best first and last, since models overlook the
+            middle; stable puts passages of earlier turns first, in their old order, so that a
+            provider's prefix cache can be used.
     """
 
     def __init__(self, *, order: Order = "retrieval") -> None:
         self.order = order
 
-    def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
+    def assemble(
+        self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]
+    ) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown, with its title."""
-        distinct = {hit.passage.id: hit.passage for hit in reversed(hits)}  # the best-ranked copy is set last
+        distinct = {
+            hit.passage.id: hit.passage for hit in reversed(hits)
+        }  # the best-ranked copy is set last
         ranked = [distinct.pop(hit.passage.id) for hit in hits if hit.passage.id in distinct]
         old = _first_positions(question.whole_history) if self.order == "stable" else {}
         ordered = arrange_items(ranked, self.order, [old.get(passage.id) for passage in ranked])
-        items = tuple(EvidenceItem(number, passage, passage.content) for number, passage in enumerate(ordered, start=1))
+        items = tuple(
+            EvidenceItem(number, passage, passage.content)
+            for number, passage in enumerate(ordered, start=1)
+        )
         return Evidence(items, {"repeated": len(hits) - len(items)})
 
 
@@ -51,8 +70,9 @@ def _first_positions(history: Iterable[Turn]) -> dict[str, int]:
 class SnippetContext(Context):
     """Show the model a snippet of each retrieved passage: consecutive sentences with most words of the question.
 
-    For small context windows. A passage that is short enough is shown in full, and each with its title. The trace has
-    the number of passages that were cut (`cut`), and of their tokens that the model does not see (`tokens_left_out`).
+    For small context windows. A passage that is short enough is shown in full, and each with its
+    title. The trace has the number of passages that were cut (`cut`), and of their tokens that the
+    model does not see (`tokens_left_out`).
 
     Args:
         llm: counts tokens.
@@ -64,7 +84,9 @@ class SnippetContext(Context):
     llm: LLM
     tokens: Annotated[int, Ge(1)] = 200
 
-    def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
+    def assemble(
+        self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]
+    ) -> Evidence:
         """Each distinct passage once, best first, numbered from 1."""
         wanted = find_stems(question.standalone or question.text)
         items: dict[str, EvidenceItem] = {}
@@ -81,12 +103,19 @@ class SnippetContext(Context):
                 text = title + find_snippet(passage.text, wanted, room, self.llm.count_tokens)
                 left_out.append(size - self.llm.count_tokens(text))
             items[passage.id] = EvidenceItem(len(items) + 1, passage, text)
-        trace = {"cut": len(left_out), "tokens_left_out": sum(left_out), "repeated": len(hits) - len(items)}
+        trace = {
+            "cut": len(left_out),
+            "tokens_left_out": sum(left_out),
+            "repeated": len(hits) - len(items),
+        }
         return Evidence(tuple(items.values()), trace)
 
 
-def find_snippet(text: str, wanted: Collection[str], tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """The consecutive sentences of a text with most of the wanted words; of several such, the first.
+def find_snippet(
+    text: str, wanted: Collection[str], tokens: int, count_tokens: Callable[[str], int]
+) -> str:
+    """The consecutive sentences of a text with most of the wanted words; of several such, the
+    first.
 
     Args:
         text: a passage's text.

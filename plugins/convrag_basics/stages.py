@@ -28,12 +28,12 @@ from convrag import (
     Tracker,
     hookimpl,
 )
-from convrag.sdk.citations import check_citations
-from convrag.sdk.deciding import Asking, Decider, DecidingGenerator
-from convrag.sdk.prompts import add_profile
-from convrag.sdk.sentences import remove_citations
+from convrag.sdk.llm.prompts import add_profile
+from convrag.sdk.llm.verdicts import add_form, ask_model
+from convrag.sdk.text.answerability import Asking, Decider, DecidingGenerator
+from convrag.sdk.text.citations import check_citations
+from convrag.sdk.text.sentences import remove_citations
 from convrag.sdk.types import Sweep
-from convrag.sdk.verdicts import add_form, ask_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,24 +61,28 @@ class OnceSearch(Search):
 class DirectGenerator(DecidingGenerator):
     """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
 
-    Earlier answers stand in the prompt without their citations, since the numbers name other passages now. Without
-    evidence the prompt says that no passage was found; it mentions the user's profile where there is one. The
-    trace counts the citations that were removed because no passage has their number (`citations_removed`).
+    Earlier answers stand in the prompt without their citations, since the numbers name other
+    passages now. Without evidence the prompt says that no passage was found; it mentions the user's
+    profile where there is one. The trace counts the citations that were removed because no passage
+    has their number (`citations_removed`).
 
     Args:
         llm: the language model that answers.
         max_tokens: the longest answer, in tokens; None leaves it to the llm.
-        temperature: 0 gives the likeliest answer, higher values more varied ones; None leaves it to the llm.
+        temperature: 0 gives the likeliest answer, higher values more varied ones; None leaves it to
+            the llm.
         dataset: its corpus tells rare words of a question from common ones.
         store: keeps the document frequencies.
-        refuse: when the passages count as no answer, if no language model speaks (one decides in its reply): never,
-            rarely, balanced, often, or what `confidence` must exceed, 0 to 1 (docs/stages.md).
-        ask: when the user is asked which is meant: "auto" where the question refers to something that nothing before
-            names and several documents have, or where the model says so; "always" also where by all signals it is
-            unclear.
-        prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`, `history` (a list of
-            `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text`, `title` and `hint`, which
-            says whether the text is a hint at an earlier message).
+        refuse: when the passages count as no answer, if no language model speaks (one decides in
+            its reply): never, rarely, balanced, often, or what `confidence` must exceed, 0 to 1
+            (docs/stages.md).
+        ask: when the user is asked which is meant: "auto" where the question refers to something
+            that nothing before names and several documents have, or where the model says so;
+            "always" also where by all signals it is unclear.
+        prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`,
+            `history` (a list of `user` and `assistant`, oldest first) and `evidence` (a list of
+            `number`, `text`, `title` and `hint`, which says whether the text is a hint at an
+            earlier message).
 
     Raises:
         DataError: the prompt's file is missing or is no template.
@@ -99,7 +103,9 @@ class DirectGenerator(DecidingGenerator):
         ask: Asking = "never",
     ) -> None:
         self.llm = llm
-        self.decider = Decider(llm, dataset, store, refuse, ask, in_reply=prompt is None or ask != "never")
+        self.decider = Decider(
+            llm, dataset, store, refuse, ask, in_reply=prompt is None or ask != "never"
+        )
         self.sampling = {"max_tokens": max_tokens, "temperature": temperature}
         self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
         self.prompt_templates = (self.template,)
@@ -114,20 +120,38 @@ class DirectGenerator(DecidingGenerator):
             question=question.text,
             standalone=question.standalone,
             least=0.0,
-            history=[{"user": turn.question, "assistant": remove_citations(turn.answer)} for turn in question.history],
+            history=[
+                {"user": turn.question, "assistant": remove_citations(turn.answer)}
+                for turn in question.history
+            ],
             evidence=[
-                {"number": item.number, "text": item.text, "title": item.passage.title, "hint": item.hint}
+                {
+                    "number": item.number,
+                    "text": item.text,
+                    "title": item.passage.title,
+                    "hint": item.hint,
+                }
                 for item in evidence.items
             ],
         )
         prompt = add_profile(add_form(prompt, decision), question.profile)
-        decision, completion = ask_model(self.llm, prompt, decision, [item.passage for item in evidence.items])
-        checked = check_citations(decision.reply, {item.number: item.passage.id for item in evidence.items})
-        trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
+        decision, completion = ask_model(
+            self.llm, prompt, decision, [item.passage for item in evidence.items]
+        )
+        checked = check_citations(
+            decision.reply, {item.number: item.passage.id for item in evidence.items}
+        )
+        trace = {
+            "prompt": self.template.hash,
+            "model": completion.model,
+            "citations_removed": checked.removed,
+        }
         trace |= {"outcome": decision.outcome, "decision": decision.trace()} | (
             {"fallback": decision.fallback} if decision.fallback else {}
         )
-        return Answer(" ".join(filter(None, (checked.text, decision.unfound))), checked.citations, trace)
+        return Answer(
+            " ".join(filter(None, (checked.text, decision.unfound))), checked.citations, trace
+        )
 
 
 _NOT_LOGGED = "Not logged to MLflow (tracker=none). The same command without tracker=none logs"

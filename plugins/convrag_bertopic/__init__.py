@@ -4,7 +4,8 @@ import os
 
 from convrag import Register, hookimpl
 
-# litellm reads these at import, and bertopic imports it where it is installed: fetch no price list, read no .env file.
+# litellm reads these at import, and bertopic imports it where it is installed: fetch no price list,
+# read no .env file.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 

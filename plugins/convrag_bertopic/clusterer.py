@@ -24,14 +24,16 @@ MIN_TEXTS = 4
 class BertopicClusterer(Clusterer):
     """Cluster texts with BERTopic (extra `bertopic`): embeddings projected by UMAP, dense regions by HDBSCAN, words.
 
-    Labels are numbered as they appear. The words that describe the topics (class-based TF-IDF of words and pairs) stand
-    in the trace and in the run's report. Where n texts do not allow
-    a parameter, it is as near as they do. Equal texts count once, and share a cluster. Three different texts or fewer
-    are clusters of their own, without any projection; a text that the embedder knows nothing of is an outlier. The
-    first call in a process imports and compiles for some ten seconds.
+    Labels are numbered as they appear. The words that describe the topics (class-based TF-IDF of
+    words and pairs) stand in the trace and in the run's report. Where n texts do not allow a
+    parameter, it is as near as they do. Equal texts count once, and share a cluster. Three
+    different texts or fewer are clusters of their own, without any projection; a text that the
+    embedder knows nothing of is an outlier. The first call in a process imports and compiles for
+    some ten seconds.
 
     Args:
-        neighbors: texts that UMAP regards as near, n - 1 at most: more shows the whole, less the detail (50: GINGER).
+        neighbors: texts that UMAP regards as near, n - 1 at most: more shows the whole, less the
+            detail (50: GINGER).
         components: dimensions of the projection, n - 3 at most (2: GINGER).
         min_dist: how close UMAP puts texts together, 0 to 1 (.01: GINGER).
         min_cluster_size: the fewest texts of a cluster (2: GINGER).
@@ -41,7 +43,9 @@ class BertopicClusterer(Clusterer):
     """
 
     libraries = ("numpy", "scikit-learn")
-    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("bertopic", "umap", "hdbscan"), "convrag[bertopic]")
+    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("bertopic", "umap", "hdbscan"), "convrag[bertopic]"
+    )
 
     neighbors: Annotated[int, Ge(2)] = 50
     components: Annotated[int, Ge(1)] = 2
@@ -56,7 +60,9 @@ class BertopicClusterer(Clusterer):
         import_module("bertopic")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
+        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an
+        outlier.
+        """
         import numpy as np
 
         labels = np.full(len(texts), -1, dtype=np.int64)
@@ -67,20 +73,32 @@ class BertopicClusterer(Clusterer):
         rows = embedder.embed(distinct)
         known = np.flatnonzero(rows.any(axis=1)).tolist()
         texts_known = [distinct[index] for index in known]
-        topics = self._find_topics(texts_known, rows[known]) if len(known) >= MIN_TEXTS else range(len(known))
+        topics = (
+            self._find_topics(texts_known, rows[known])
+            if len(known) >= MIN_TEXTS
+            else range(len(known))
+        )
         topic_of = dict(zip(texts_known, topics, strict=True))
         numbers: dict[object, int] = {}
         for index, text in enumerate(texts):
             topic = topic_of.get(text)
-            if topic is not None and (topic >= 0 or counts[text] > 1):  # equal texts are a cluster, never outliers
+            if topic is not None and (
+                topic >= 0 or counts[text] > 1
+            ):  # equal texts are a cluster, never outliers
                 labels[index] = numbers.setdefault(topic if topic >= 0 else text, len(numbers))
         return labels
 
     def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """Label -> at most `topic_words` words and pairs that describe its texts, the most telling first."""
+        """Label -> at most `topic_words` words and pairs that describe its texts, the most telling
+        first.
+        """
         from convrag_bertopic.topics import find_topic_words
 
-        return find_topic_words(texts, labels, self.topic_words) if any(label >= 0 for label in labels) else {}
+        return (
+            find_topic_words(texts, labels, self.topic_words)
+            if any(label >= 0 for label in labels)
+            else {}
+        )
 
     def _find_topics(self, texts: Sequence[str], rows: NDArray[np.float32]) -> list[int]:
         from convrag_bertopic.topics import find_topics

@@ -1,4 +1,6 @@
-"""Topics and their words by BERTopic; the first call in a process imports and compiles for some ten seconds."""
+"""Topics and their words by BERTopic; the first call in a process imports and compiles for some ten
+seconds.
+"""
 
 import threading
 import warnings
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convrag.sdk.words import find_content_words
+from convrag.sdk.text.analysis import find_content_words
 
 _MIN_SPECTRAL = 10  # for fewer texts, UMAP's spectral start has too few eigenvectors to choose from
 _lock = threading.Lock()  # numba's default threading layer must not be entered by two threads
@@ -26,7 +28,8 @@ def find_topics(
     min_samples: int,
     seed: int,
 ) -> NDArray[np.int64]:
-    """N texts with their (n, d) rows, n at least 4 -> (n,) topics, -1 for outliers. See BertopicClusterer.
+    """N texts with their (n, d) rows, n at least 4 -> (n,) topics, -1 for outliers. See
+    BertopicClusterer.
 
     A parameter that n texts do not allow is lowered to the largest value that they do.
     """
@@ -37,7 +40,8 @@ def find_topics(
         from umap import UMAP
 
         model = BERTopic(
-            language="multilingual",  # as "english" it would drop all letters but A to Z from the texts
+            # As "english" it would drop all letters but A to Z from the texts
+            language="multilingual",
             embedding_model=None,
             umap_model=UMAP(
                 n_neighbors=min(neighbors, n - 1),
@@ -47,7 +51,9 @@ def find_topics(
                 random_state=seed,
             ),
             hdbscan_model=HDBSCAN(
-                min_cluster_size=min(min_cluster_size, n), min_samples=min(min_samples, n - 1), core_dist_n_jobs=1
+                min_cluster_size=min(min_cluster_size, n),
+                min_samples=min(min_samples, n - 1),
+                core_dist_n_jobs=1,
             ),
             vectorizer_model=_vectorizer(texts),
         )
@@ -55,11 +61,14 @@ def find_topics(
     return np.asarray(topics, dtype=np.int64)
 
 
-def find_topic_words(texts: Sequence[str], topics: Sequence[int], most: int) -> Mapping[int, tuple[str, ...]]:
-    """Topic -> its words by BERTopic's class-based TF-IDF, at most `most`, for the n topics of n texts.
+def find_topic_words(
+    texts: Sequence[str], topics: Sequence[int], most: int
+) -> Mapping[int, tuple[str, ...]]:
+    """Topic -> its words by BERTopic's class-based TF-IDF, at most `most`, for the n topics of n
+    texts.
 
-    Terms are single words and pairs, without stop words. A negative topic is left out. Where the texts have
-    less than two terms in all, no topic has any.
+    Terms are single words and pairs, without stop words. A negative topic is left out. Where the
+    texts have less than two terms in all, no topic has any.
     """
     known = [index for index, topic in enumerate(topics) if topic >= 0]
     chosen = [texts[index] for index in known]
@@ -81,13 +90,22 @@ def find_topic_words(texts: Sequence[str], topics: Sequence[int], most: int) -> 
             top_n_words=most,
         )
         given = [names.index(int(topics[index])) for index in known]
-        found, _ = model.fit_transform(chosen, np.zeros((len(chosen), 1), dtype=np.float32), y=given)
-        words = {names[old]: model.get_topic(new) or [] for old, new in zip(given, found, strict=True)}
-    return {topic: tuple(word for word, weight in words[topic] if word and weight > 0) for topic in names}
+        found, _ = model.fit_transform(
+            chosen, np.zeros((len(chosen), 1), dtype=np.float32), y=given
+        )
+        words = {
+            names[old]: model.get_topic(new) or [] for old, new in zip(given, found, strict=True)
+        }
+    return {
+        topic: tuple(word for word, weight in words[topic] if word and weight > 0)
+        for topic in names
+    }
 
 
 def _has_terms(texts: Sequence[str]) -> bool:
-    """Whether the texts have two different terms, without which BERTopic's TF-IDF cannot be computed."""
+    """Whether the texts have two different terms, without which BERTopic's TF-IDF cannot be
+    computed.
+    """
     return len({word for text in texts for word in _list_words(text)}) > 1
 
 
@@ -96,7 +114,9 @@ def _list_words(text: str) -> list[str]:
 
 
 def _vectorizer(texts: Sequence[str]) -> Any:
-    """BERTopic's counts of words and pairs; where the texts have no terms, counts that the topics do not depend on."""
+    """BERTopic's counts of words and pairs; where the texts have no terms, counts that the topics
+    do not depend on.
+    """
     from sklearn.feature_extraction.text import CountVectorizer
 
     if _has_terms(texts):
@@ -106,7 +126,9 @@ def _vectorizer(texts: Sequence[str]) -> Any:
 
 @contextmanager
 def _run_quietly() -> Iterator[None]:
-    """One thread at a time, without warnings: no TensorFlow, no threads with a seed, a graph of several parts."""
+    """One thread at a time, without warnings: no TensorFlow, no threads with a seed, a graph of
+    several parts.
+    """
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,7 +1,8 @@
 """Chunkers: they cut documents into passages.
 
-The lengths of passages are in tokens as `tokens` counts them, an estimate that needs no tokenizer. The default of
-200 leaves room for the title below the 256 tokens that most models for embeddings read.
+The lengths of passages are in tokens as `tokens` counts them, an estimate that needs no tokenizer.
+The default of 200 leaves room for the title below the 256 tokens that most models for embeddings
+read.
 """
 
 from convrag import Register, hookimpl

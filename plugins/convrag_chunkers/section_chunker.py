@@ -7,8 +7,8 @@ from typing import Annotated, Literal, NamedTuple
 from annotated_types import Ge
 
 from convrag import Chunker, Document, Passage
-from convrag.sdk.document_passages import cut_passages, is_heading_alone
-from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.data.document_passages import cut_passages, is_heading_alone
+from convrag.sdk.text.sentences import find_sentence_spans
 from convrag_chunkers.tokens import choose_part, count_tokens, cut_lines, trim_span
 
 Kind = Literal["paragraph", "list", "table", "code"]
@@ -28,7 +28,9 @@ class Block(NamedTuple):
     end: int
 
     def find_parts(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield what the block can be cut into: the lines of tables and code, the sentences and items of others."""
+        """Yield what the block can be cut into: the lines of tables and code, the sentences and
+        items of others.
+        """
         if self.kind in ("paragraph", "list"):
             yield from find_sentence_spans(text, self.start, self.end)
             return
@@ -39,9 +41,11 @@ class Block(NamedTuple):
 
 
 def find_blocks(text: str, start: int, end: int) -> Iterator[Block]:
-    """Yield the blocks of a span in order. Every character that is no white space is in one of them.
+    """Yield the blocks of a span in order. Every character that is no white space is in one of
+    them.
 
-    A blank line ends a block, except in a list (where an item or an indented line goes on) and within a fence of code.
+    A blank line ends a block, except in a list (where an item or an indented line goes on) and
+    within a fence of code.
     """
     kind: Kind = "paragraph"
     first: int | None = None
@@ -57,7 +61,9 @@ def find_blocks(text: str, start: int, end: int) -> Iterator[Block]:
             continue
         of = _get_kind(line[0])
         if first is not None and not _goes_on(kind, of, line[0], blank):
-            yield Block(kind, first, trim_span(text, first, last)[1])  # the indentation of code is part of it
+            yield Block(
+                kind, first, trim_span(text, first, last)[1]
+            )  # the indentation of code is part of it
             first = None
         if first is None:
             kind, first = of, line.start()
@@ -96,16 +102,18 @@ def _closes(line: str, fence: str) -> bool:
 class SectionChunker(Chunker):
     """Make a passage of each section, with the path of its headings as title.
 
-    It goes by the document's headings, which HTML, DOCX, PDF and others have as well as Markdown. A heading without
-    text of its own belongs to its first subsection, and short sections that follow each other under one heading are
-    joined. A longer section is cut between paragraphs, lists, tables and blocks of code, which stay whole if they fit;
-    then between sentences, lines of code or rows; then between lines and words.
+    It goes by the document's headings, which HTML, DOCX, PDF and others have as well as Markdown. A
+    heading without text of its own belongs to its first subsection, and short sections that follow
+    each other under one heading are joined. A longer section is cut between paragraphs, lists,
+    tables and blocks of code, which stay whole if they fit; then between sentences, lines of code
+    or rows; then between lines and words.
 
     Args:
-        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
-            alphabet, one character of Chinese, Japanese or Korean, or another sign.
-        smallest: a section with fewer tokens is joined to neighbours that have fewer, too, until they have so many; 0
-            joins none. At most half of `tokens`, and unless given a fifth.
+        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three
+            letters of another alphabet, one character of Chinese, Japanese or Korean, or another
+            sign.
+        smallest: a section with fewer tokens is joined to neighbours that have fewer, too, until
+            they have so many; 0 joins none. At most half of `tokens`, and unless given a fifth.
 
     Raises:
         ConfigError: a number is out of range.
@@ -124,7 +132,9 @@ class SectionChunker(Chunker):
             if section.tokens <= self.tokens:
                 yield section.start, section.end
             else:
-                yield from fill_blocks(document.text, section.start, section.end, self.tokens, self.smallest)
+                yield from fill_blocks(
+                    document.text, section.start, section.end, self.tokens, self.smallest
+                )
 
 
 class _Piece(NamedTuple):
@@ -136,7 +146,9 @@ class _Piece(NamedTuple):
     block: Block | None = None
 
 
-def fill_blocks(text: str, start: int, end: int, tokens: int, smallest: int) -> Iterator[tuple[int, int]]:
+def fill_blocks(
+    text: str, start: int, end: int, tokens: int, smallest: int
+) -> Iterator[tuple[int, int]]:
     """Yield spans of at most so many tokens, cut between blocks where that can be.
 
     Args:
@@ -144,7 +156,8 @@ def fill_blocks(text: str, start: int, end: int, tokens: int, smallest: int) -> 
         start: the first character to read.
         end: the character after the last one.
         tokens: the most that a span has.
-        smallest: a span with fewer tokens is filled with a part of the next block, if all of it does not fit.
+        smallest: a span with fewer tokens is filled with a part of the next block, if all of it
+            does not fit.
     """
     held: _Piece | None = None
     for block in find_blocks(text, start, end):
@@ -153,11 +166,15 @@ def fill_blocks(text: str, start: int, end: int, tokens: int, smallest: int) -> 
             piece = pieces.pop()
             room = tokens - (held.tokens if held else 0)
             if piece.tokens <= room:
-                held = _Piece(held.start if held else piece.start, piece.end, tokens - room + piece.tokens)
+                held = _Piece(
+                    held.start if held else piece.start, piece.end, tokens - room + piece.tokens
+                )
             elif piece.block and (piece.tokens > tokens or tokens - room < smallest):
                 pieces += reversed([*_make_pieces(text, piece.block.find_parts(text))])
             elif piece.tokens > tokens:
-                pieces += reversed([*_make_pieces(text, cut_lines(text, piece.start, piece.end, tokens))])
+                pieces += reversed(
+                    [*_make_pieces(text, cut_lines(text, piece.start, piece.end, tokens))]
+                )
             else:
                 assert held is not None
                 yield held.start, held.end
@@ -166,7 +183,9 @@ def fill_blocks(text: str, start: int, end: int, tokens: int, smallest: int) -> 
         yield held.start, held.end
 
 
-def _make_pieces(text: str, spans: Iterable[tuple[int, int]], block: Block | None = None) -> Iterator[_Piece]:
+def _make_pieces(
+    text: str, spans: Iterable[tuple[int, int]], block: Block | None = None
+) -> Iterator[_Piece]:
     """Yield the pieces at these spans, without white space around them."""
     for span in spans:
         start, end = trim_span(text, *span)
@@ -176,8 +195,8 @@ def _make_pieces(text: str, spans: Iterable[tuple[int, int]], block: Block | Non
 class Section(NamedTuple):
     """One or more sections in a row, as a span without white space around it.
 
-    `level` is the level of the highest heading in it, 0 for what stands before the first heading. `open_level` is the
-    level of the heading without text that it ends with, or None.
+    `level` is the level of the highest heading in it, 0 for what stands before the first heading.
+    `open_level` is the level of the heading without text that it ends with, or None.
     """
 
     start: int
@@ -188,7 +207,9 @@ class Section(NamedTuple):
 
 
 def list_sections(document: Document) -> Iterator[Section]:
-    """Yield the sections in order, without blank ones. A heading without text is joined to its first subsection."""
+    """Yield the sections in order, without blank ones. A heading without text is joined to its
+    first subsection.
+    """
 
     def belongs(held: Section, section: Section) -> bool:
         return held.open_level is not None and section.level > held.open_level
@@ -208,8 +229,12 @@ def join_sections(sections: Iterable[Section], smallest: int) -> Iterator[Sectio
     return _join_where(sections, belongs)
 
 
-def _join_where(sections: Iterable[Section], belongs: Callable[[Section, Section], bool]) -> Iterator[Section]:
-    """Join each section to those before it, as far as these have been joined, where it belongs to them."""
+def _join_where(
+    sections: Iterable[Section], belongs: Callable[[Section, Section], bool]
+) -> Iterator[Section]:
+    """Join each section to those before it, as far as these have been joined, where it belongs to
+    them.
+    """
     held: Section | None = None
     for section in sections:
         if held is not None and belongs(held, section):
@@ -224,15 +249,27 @@ def _join_where(sections: Iterable[Section], belongs: Callable[[Section, Section
 
 def _split_at_headings(document: Document) -> Iterator[Section]:
     text = document.text
-    levels = {heading.start: heading.level for heading in document.headings if 0 <= heading.start < len(text)}
+    levels = {
+        heading.start: heading.level
+        for heading in document.headings
+        if 0 <= heading.start < len(text)
+    }
     starts = sorted({0, *levels})
     for first, last in zip(starts, [*starts[1:], len(text)], strict=True):
         start, end = trim_span(text, first, last)
         if start < end:
             level = levels.get(first, 0)
             alone = first in levels and is_heading_alone(text, start, end)
-            yield Section(start, end, count_tokens(text, start, end), level, level if alone else None)
+            yield Section(
+                start, end, count_tokens(text, start, end), level, level if alone else None
+            )
 
 
 def _join(one: Section, other: Section) -> Section:
-    return Section(one.start, other.end, one.tokens + other.tokens, min(one.level, other.level), other.open_level)
+    return Section(
+        one.start,
+        other.end,
+        one.tokens + other.tokens,
+        min(one.level, other.level),
+        other.open_level,
+    )

@@ -1,4 +1,6 @@
-"""chunker=sentences, chunker=pages and chunker=none: passages of whole sentences, of pages, or of documents."""
+"""chunker=sentences, chunker=pages and chunker=none: passages of whole sentences, of pages, or of
+documents.
+"""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -7,21 +9,23 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge
 
 from convrag import Chunker, Document, Passage
-from convrag.sdk.document_passages import cut_passages
-from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.data.document_passages import cut_passages
+from convrag.sdk.text.sentences import find_sentence_spans
 from convrag_chunkers.tokens import choose_part, count_tokens, cut_lines, trim_span
 
 
 class SentenceChunker(Chunker):
     """Fill each passage with whole sentences, wherever headings and pages begin.
 
-    A sentence that is longer than a passage is cut between lines, then words; text without spaces between characters.
+    A sentence that is longer than a passage is cut between lines, then words; text without spaces
+    between characters.
 
     Args:
-        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
-            alphabet, one character of Chinese, Japanese or Korean, or another sign.
-        overlap: a passage begins with the last sentences of the one before, as far as they have so many tokens
-            together; at most half of `tokens`, and unless given an eighth.
+        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three
+            letters of another alphabet, one character of Chinese, Japanese or Korean, or another
+            sign.
+        overlap: a passage begins with the last sentences of the one before, as far as they have so
+            many tokens together; at most half of `tokens`, and unless given an eighth.
 
     Raises:
         ConfigError: a number is out of range.
@@ -34,7 +38,9 @@ class SentenceChunker(Chunker):
     def chunk(self, document: Document) -> Sequence[Passage]:
         """The passages in their order; all of the text is in them."""
         text = document.text
-        return list(cut_passages(document, fill_passages(text, 0, len(text), self.tokens, self.overlap)))
+        return list(
+            cut_passages(document, fill_passages(text, 0, len(text), self.tokens, self.overlap))
+        )
 
 
 class _Sentence(NamedTuple):
@@ -45,7 +51,9 @@ class _Sentence(NamedTuple):
     tokens: int
 
 
-def fill_passages(text: str, start: int, end: int, tokens: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
+def fill_passages(
+    text: str, start: int, end: int, tokens: int, overlap: int = 0
+) -> Iterator[tuple[int, int]]:
     """Yield spans of whole sentences, each of at most so many tokens.
 
     Args:
@@ -86,10 +94,10 @@ class PageChunker(Chunker):
     A document that has no pages, such as Markdown, counts as one page.
 
     Args:
-        tokens: a page that has more is cut into passages of whole sentences, each of at most so many; null keeps every
-            page whole, though most models for embeddings read no more than 256 tokens of it. A token is up to six
-            letters or digits of ASCII, three letters of another alphabet, one character of Chinese, Japanese or Korean,
-            or another sign.
+        tokens: a page that has more is cut into passages of whole sentences, each of at most so
+            many; null keeps every page whole, though most models for embeddings read no more than
+            256 tokens of it. A token is up to six letters or digits of ASCII, three letters of
+            another alphabet, one character of Chinese, Japanese or Korean, or another sign.
     """
 
     def __init__(self, *, tokens: Annotated[int | None, Ge(1)] = None) -> None:

@@ -1,8 +1,10 @@
-"""chunker=tokens: windows of a fixed length. Also the measure of length, and where a text without sentence ends is cut.
+"""chunker=tokens: windows of a fixed length. Also the measure of length, and where a text without
+sentence ends is cut.
 
-A token is up to six letters or digits of ASCII, up to three of other alphabets, one character of Chinese, Japanese or
-Korean, or one other sign: "Employees may carry over days." has 7. It is an estimate of what embedders and language
-models count, which needs no tokenizer: English prose has 1.0 to 1.1 of these tokens for one of BERT's word pieces.
+A token is up to six letters or digits of ASCII, up to three of other alphabets, one character of
+Chinese, Japanese or Korean, or one other sign: "Employees may carry over days." has 7. It is an
+estimate of what embedders and language models count, which needs no tokenizer: English prose has
+1.0 to 1.1 of these tokens for one of BERT's word pieces.
 """
 
 import re
@@ -14,7 +16,7 @@ from typing import Annotated
 from annotated_types import Ge
 
 from convrag import Chunker, ConfigError, Document, Passage
-from convrag.sdk.document_passages import cut_passages
+from convrag.sdk.data.document_passages import cut_passages
 
 CJK = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Characters of scripts in which each is counted, as ranges for a pattern."""
@@ -59,14 +61,18 @@ def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def cut_lines(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int]]:
-    """Yield the lines of a span, without blank ones; a line that has more tokens is cut between words."""
+    """Yield the lines of a span, without blank ones; a line that has more tokens is cut between
+    words.
+    """
     for line in _LINE.finditer(text, start, end):
         first, last = trim_span(text, *line.span())
         if first < last:
             yield from cut_windows(text, first, last, tokens)
 
 
-def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
+def cut_windows(
+    text: str, start: int, end: int, tokens: int, overlap: int = 0
+) -> Iterator[tuple[int, int]]:
     """Cut a span into spans of at most so many tokens: at white space, or else between characters.
 
     Args:
@@ -74,7 +80,8 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
         start: the first character to cut.
         end: the character after the last one.
         tokens: the most that a span has.
-        overlap: how many tokens of its end the next span begins with, rounded to whole words; at most half of them.
+        overlap: how many tokens of its end the next span begins with, rounded to whole words; at
+            most half of them.
     """
     start, end = trim_span(text, start, end)
     done = start
@@ -84,7 +91,9 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
             yield start, end
             return
         cut = _find_cut(text, start, starts.pop())
-        if cut <= done:  # all of it was in the last span: an accented letter has more tokens than the overlap leaves
+        if (
+            cut <= done
+        ):  # all of it was in the last span: an accented letter has more tokens than the overlap leaves
             start, end = trim_span(text, done, end)
             continue
         yield trim_span(text, start, cut)
@@ -97,9 +106,13 @@ def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) 
 
 
 def _find_cut(text: str, start: int, latest: int) -> int:
-    """Find the last place between words in the second half of a span; else between clauses, else characters."""
+    """Find the last place between words in the second half of a span; else between clauses, else
+    characters.
+    """
     places = range(latest, start + (latest - start) // 2, -1)
-    return _find_place(text, places, (_is_between_words, _is_between_clauses, _is_between_characters), latest)
+    return _find_place(
+        text, places, (_is_between_words, _is_between_clauses, _is_between_characters), latest
+    )
 
 
 def _find_word(text: str, earliest: int, cut: int) -> int:
@@ -107,7 +120,9 @@ def _find_word(text: str, earliest: int, cut: int) -> int:
     return _find_place(text, range(earliest, cut), (_is_between_words, _is_between_characters), cut)
 
 
-def _find_place(text: str, places: range, tests: Iterable[Callable[[str, int], bool]], default: int) -> int:
+def _find_place(
+    text: str, places: range, tests: Iterable[Callable[[str, int], bool]], default: int
+) -> int:
     """Find the first of the places that passes the first test that any of them passes."""
     return next((place for test in tests for place in places if test(text, place)), default)
 
@@ -125,10 +140,14 @@ def _is_between_characters(text: str, place: int) -> bool:
     before, after = text[place - 1], text[place]
     if after.isascii():
         return before != _JOINER
-    if before == _JOINER or after == _JOINER or "\u1160" <= after <= "\u11ff":  # a syllable of Korean in its parts
+    if (
+        before == _JOINER or after == _JOINER or "\u1160" <= after <= "\u11ff"
+    ):  # a syllable of Korean in its parts
         return False
     is_skin_tone = "\U0001f3fb" <= after <= "\U0001f3ff"
-    return not (unicodedata.category(after).startswith("M") or is_skin_tone or after >= "\U000e0000")
+    return not (
+        unicodedata.category(after).startswith("M") or is_skin_tone or after >= "\U000e0000"
+    )
 
 
 class TokenChunker(Chunker):
@@ -137,10 +156,11 @@ class TokenChunker(Chunker):
     Text without spaces is cut between characters.
 
     Args:
-        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
-            alphabet, one character of Chinese, Japanese or Korean, or another sign.
-        overlap: how many tokens of its end the next passage begins with, rounded to whole words; at most half of
-            `tokens`, and unless given an eighth.
+        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three
+            letters of another alphabet, one character of Chinese, Japanese or Korean, or another
+            sign.
+        overlap: how many tokens of its end the next passage begins with, rounded to whole words; at
+            most half of `tokens`, and unless given an eighth.
 
     Raises:
         ConfigError: a number is out of range.

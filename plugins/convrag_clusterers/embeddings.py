@@ -1,4 +1,6 @@
-"""Clusterers of embeddings, most with algorithms of scikit-learn; and how all clusterers number clusters."""
+"""Clusterers of embeddings, most with algorithms of scikit-learn; and how all clusterers number
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ _ROW_DECIMALS = 6  # rows that agree so far differ by rounding
 class EmbeddingClusterer(Clusterer):
     """Clusters texts by their embeddings.
 
-    A text without a word that the embedder knows (a zero row) is like no other: an outlier. Texts with equal rows
-    are one cluster. Only the other cases are left to an algorithm.
+    A text without a word that the embedder knows (a zero row) is like no other: an outlier. Texts
+    with equal rows are one cluster. Only the other cases are left to an algorithm.
     """
 
     libraries = ("numpy", "scikit-learn")
@@ -35,7 +37,9 @@ class EmbeddingClusterer(Clusterer):
         import_module("sklearn")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
+        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an
+        outlier.
+        """
         import numpy as np
 
         labels = np.full(len(texts), -1, dtype=np.int64)
@@ -53,20 +57,29 @@ class EmbeddingClusterer(Clusterer):
 
 def count_distinct_rows(rows: NDArray[np.float32]) -> int:
     """The number of different rows."""
-    return len({row.tobytes() for row in rows.round(_ROW_DECIMALS) + 0.0})  # + 0.0 turns -0.0 into 0.0
+    return len(
+        {row.tobytes() for row in rows.round(_ROW_DECIMALS) + 0.0}
+    )  # + 0.0 turns -0.0 into 0.0
 
 
 def renumber_labels(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) labels of the same clusters, numbered from 0 in the order in which they appear; negative ones become -1."""
+    """(n,) labels of the same clusters, numbered from 0 in the order in which they appear; negative
+    ones become -1.
+    """
     import numpy as np
 
     numbers: dict[int, int] = {}
     found = (int(label) for label in labels)
-    return np.array([-1 if label < 0 else numbers.setdefault(label, len(numbers)) for label in found], dtype=np.int64)
+    return np.array(
+        [-1 if label < 0 else numbers.setdefault(label, len(numbers)) for label in found],
+        dtype=np.int64,
+    )
 
 
 def choose_cluster_count(n: int, least: int = 2, most: int = 7) -> int:
-    """The root of the number of texts, rounded down, between two limits: the number of clusters of the MMR seed."""
+    """The root of the number of texts, rounded down, between two limits: the number of clusters of
+    the MMR seed.
+    """
     return max(least, min(most, int(n**0.5)))
 
 
@@ -77,13 +90,18 @@ class KMeansClusterer(EmbeddingClusterer):
     Every text that the embedder knows belongs to a cluster. Equal texts are one cluster.
 
     Args:
-        k: the number of clusters, never more than there are different texts; None lets `choose` decide.
-        choose: how k is found. "sqrt": the root of the number of texts, rounded down (the MMR seed); "silhouette":
-            whatever separates the clusters best (its second version; Rousseeuw 1987), the smaller k on a tie.
+        k: the number of clusters, never more than there are different texts; None lets `choose`
+            decide.
+        choose: how k is found. "sqrt": the root of the number of texts, rounded down (the MMR
+            seed); "silhouette":
+            whatever separates the clusters best (its second version; Rousseeuw 1987), the smaller k
+            on a tie.
         least: the smallest k that is chosen (2: the MMR seed).
-        most: the largest k that is chosen (7: the MMR seed, which wants a small pool of candidates).
-        restarts: how often to start anew, keeping the tightest result; more takes longer in proportion. 1 is
-            scikit-learn's default for the careful k-means++ start; the seed's code had 10.
+        most: the largest k that is chosen (7: the MMR seed, which wants a small pool of
+            candidates).
+        restarts: how often to start anew, keeping the tightest result; more takes longer in
+            proportion. 1 is scikit-learn's default for the careful k-means++ start; the seed's code
+            had 10.
         seed: of the random starts (42: the seed's code).
 
     Raises:
@@ -101,7 +119,9 @@ class KMeansClusterer(EmbeddingClusterer):
 
     def __post_init__(self) -> None:
         if self.least > self.most:
-            raise ConfigError(f"clusterer.most={self.most}: it must be at least clusterer.least={self.least}")
+            raise ConfigError(
+                f"clusterer.most={self.most}: it must be at least clusterer.least={self.least}"
+            )
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         n, distinct = len(rows), count_distinct_rows(rows)
@@ -112,11 +132,15 @@ class KMeansClusterer(EmbeddingClusterer):
         return self._run_kmeans(rows, min(choose_cluster_count(n, self.least, self.most), distinct))
 
     def _choose_by_silhouette(self, rows: NDArray[np.float32], distinct: int) -> NDArray[np.int64]:
-        """The labels with the largest mean silhouette, which is defined for more texts than clusters."""
+        """The labels with the largest mean silhouette, which is defined for more texts than
+        clusters.
+        """
         from sklearn.metrics import silhouette_score
 
         largest = min(self.most, distinct, len(rows) - 1)
-        labelings = [self._run_kmeans(rows, k) for k in range(min(self.least, largest), largest + 1)]
+        labelings = [
+            self._run_kmeans(rows, k) for k in range(min(self.least, largest), largest + 1)
+        ]
         scores = [round(float(silhouette_score(rows, labels)), 6) for labels in labelings]
         return labelings[scores.index(max(scores))]  # of equal ones the first, with the smallest k
 
@@ -134,10 +158,11 @@ class AgglomerativeClusterer(EmbeddingClusterer):
     """Cluster embeddings bottom-up (average cosine linkage), down to a number of clusters or up to a similarity.
 
     Args:
-        k: the number of clusters, never more than there are texts; None takes the root of the number of texts, rounded
-            down, between 2 and 7, as clusterer=kmeans does, so that the two can be compared.
-        threshold: instead of a number: clusters are joined as long as the mean cosine similarity of their texts is at
-            least this; how large is large depends on the embedder.
+        k: the number of clusters, never more than there are texts; None takes the root of the
+            number of texts, rounded down, between 2 and 7, as clusterer=kmeans does, so that the
+            two can be compared.
+        threshold: instead of a number: clusters are joined as long as the mean cosine similarity of
+            their texts is at least this; how large is large depends on the embedder.
 
     Raises:
         ConfigError: both are given.
@@ -148,12 +173,16 @@ class AgglomerativeClusterer(EmbeddingClusterer):
 
     def __post_init__(self) -> None:
         if self.k is not None and self.threshold is not None:
-            raise ConfigError(f"clusterer.k={self.k} and clusterer.threshold={self.threshold}: give one of them")
+            raise ConfigError(
+                f"clusterer.k={self.k} and clusterer.threshold={self.threshold}: give one of them"
+            )
 
     def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         from sklearn.cluster import AgglomerativeClustering
 
-        size: dict[str, float | None] = {"n_clusters": min(self.k or choose_cluster_count(len(rows)), len(rows))}
+        size: dict[str, float | None] = {
+            "n_clusters": min(self.k or choose_cluster_count(len(rows)), len(rows))
+        }
         if self.threshold is not None:
             size = {"n_clusters": None, "distance_threshold": 1 - self.threshold}
         model = AgglomerativeClustering(**size, metric="cosine", linkage="average")

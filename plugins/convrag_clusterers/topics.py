@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge
 
 from convrag import Clusterer, Embedder
-from convrag.sdk.words import UNSPACED, Form, find_content_words, stem_words
+from convrag.sdk.text.analysis import UNSPACED, Form, find_content_words, stem_words
 from convrag_clusterers.embeddings import renumber_labels
 
 if TYPE_CHECKING:
@@ -31,14 +31,16 @@ _WORD = re.compile(r"[^\W\d_]+")
 class LsaClusterer(Clusterer):
     """Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the component that is strongest.
 
-    A component has two ends, and texts at opposite ends have nothing in common: they are different clusters. A text
-    that no component says anything of is an outlier.
+    A component has two ends, and texts at opposite ends have nothing in common: they are different
+    clusters. A text that no component says anything of is an outlier.
 
     Args:
-        components: how many; never more than texts or words. None takes half the number of texts (GINGER's).
-        shortest: letters of the shortest word that counts (4: GINGER drops words of three letters and fewer).
-        words: "auto" has stems of content words in any language (`convrag.sdk.words`); "plain" English stems of letters
-            alone, as GINGER has lemmas (clusterer=lsa_plain).
+        components: how many; never more than texts or words. None takes half the number of texts
+            (GINGER's).
+        shortest: letters of the shortest word that counts (4: GINGER drops words of three letters
+            and fewer).
+        words: "auto" has stems of content words in any language (`convrag.sdk.text.analysis`);
+            "plain" English stems of letters alone, as GINGER has lemmas (clusterer=lsa_plain).
         seed: of the randomised decomposition (42: GINGER's).
     """
 
@@ -55,18 +57,24 @@ class LsaClusterer(Clusterer):
         import_module("sklearn")
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """N texts -> (n,) labels, numbered in the order in which the topics appear; the embedder is not used."""
+        """N texts -> (n,) labels, numbered in the order in which the topics appear; the embedder is
+        not used.
+        """
         import numpy as np
 
         stems = [_stem_text(text, self.shortest, self.words) for text in texts]
         with_words = [index for index, found in enumerate(stems) if found]
         labels = np.full(len(texts), -1, dtype=np.int64)
         if with_words:
-            labels[with_words] = renumber_labels(self._find_topics([stems[index] for index in with_words]))
+            labels[with_words] = renumber_labels(
+                self._find_topics([stems[index] for index in with_words])
+            )
         return labels
 
     def _find_topics(self, texts: list[list[str]]) -> NDArray[np.int64]:
-        """The stems of n texts, at least one each -> (n,) topics, negative for texts whose words are too rare."""
+        """The stems of n texts, at least one each -> (n,) topics, negative for texts whose words
+        are too rare.
+        """
         import numpy as np
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.utils.extmath import randomized_svd
@@ -82,11 +90,15 @@ class LsaClusterer(Clusterer):
 
 
 def _stem_text(text: str, shortest: int, words: Form) -> list[str]:
-    """The stems of a text's words, in order, without stop words and words of fewer letters in an alphabet."""
+    """The stems of a text's words, in order, without stop words and words of fewer letters in an
+    alphabet.
+    """
     if words == "auto":
         found = find_content_words(text)
         return [word.stem for word in found if len(word.text) >= shortest or word.text >= UNSPACED]
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     plain = (word.lower() for word in _WORD.findall(text))
-    return stem_words([word for word in plain if len(word) >= shortest and word not in ENGLISH_STOP_WORDS])
+    return stem_words(
+        [word for word in plain if len(word) >= shortest and word not in ENGLISH_STOP_WORDS]
+    )

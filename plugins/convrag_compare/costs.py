@@ -1,4 +1,6 @@
-"""Times, calls, tokens and costs. They are not in the leaderboard, because they differ when a grid is run again."""
+"""Times, calls, tokens and costs. They are not in the leaderboard, because they differ when a grid
+is run again.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,20 +36,30 @@ _EXPLAINED = (
 def format_costs_files(board: Leaderboard) -> dict[str, str]:
     """The texts of costs.md and costs.csv."""
     total = sum((row.result.usage for row in board.rows), Usage())
-    counts = {name: field for name, field in _COUNTS.items() if total.tokens or field not in _TOKENS}
+    counts = {
+        name: field for name, field in _COUNTS.items() if total.tokens or field not in _TOKENS
+    }
     table = make_run_table(
-        board, [*_TIMES, *counts, *_COSTS], lambda row: _format_row(row.result, list(counts.values()))
+        board,
+        [*_TIMES, *counts, *_COSTS],
+        lambda row: _format_row(row.result, list(counts.values())),
     )
     parts = ["# Times, calls and costs", _EXPLAINED, table.markdown(), _describe_total(total)]
     return {"costs.md": "\n\n".join(parts) + "\n", "costs.csv": table.csv()}
 
 
 def describe_calls(board: Leaderboard, states: Mapping[str, str]) -> str:
-    """A line on the calls of the cells that ran: "Calls of stages and metrics: 17 made, 19 reused (costs.md)."."""
+    """A line on the calls of the cells that ran: "Calls of stages and metrics: 17 made, 19 reused
+    (costs.md).".
+    """
     if {"ok", "partial", "failed"}.isdisjoint(states.values()):
         return "No cell had to be run, and no call was made."
-    summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
-    usage = sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
+    summaries = [
+        row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")
+    ]
+    usage = sum(
+        (each for summary in summaries if summary for each in summary.usage.values()), Usage()
+    )
     failed = f" ({usage.failed:,} of them failed)" if usage.failed else ""
     spent = f", ${usage.spent_usd:.4f} spent" if usage.spent_usd else ""
     return f"Calls of stages and metrics: {usage.calls:,} made{failed}, {usage.reused:,} reused{spent} (costs.md)."
@@ -62,7 +74,10 @@ def _format_row(result: RunResult, fields: Sequence[str]) -> list[str]:
         return [""] * len([*_TIMES, *fields, *_COSTS])
     usage = result.usage
     counts = [str(getattr(usage, name)) for name in fields]
-    times = [format_number(each, 1) for each in (result.summary.seconds, result.latency, result.full_latency)]
+    times = [
+        format_number(each, 1)
+        for each in (result.summary.seconds, result.latency, result.full_latency)
+    ]
     return [
         *times,
         str(result.summary.turns),

@@ -1,4 +1,6 @@
-"""The effect of each factor: which measures it moves, the mean at each level, and pairs of levels, all else equal."""
+"""The effect of each factor: which measures it moves, the mean at each level, and pairs of levels,
+all else equal.
+"""
 
 from collections.abc import Iterator, Sequence
 from math import nan
@@ -29,18 +31,26 @@ _EXPLAINED = (
 def format_effects_file(board: Leaderboard) -> dict[str, str]:
     """The text of effects.md; no file where nothing was varied or measured."""
     results = [row.result for row in board.rows if row.result.has_scores and row.result.overall]
-    factors = {name: levels for name, levels in board.factors.items() if len({get_level(o, name) for o in results}) > 1}
+    factors = {
+        name: levels
+        for name, levels in board.factors.items()
+        if len({get_level(o, name) for o in results}) > 1
+    }
     if not factors:
         return {}
     parts = ["# The effect of each factor", _EXPLAINED]
     if partial := sum(result.state == PARTIAL for result in results):
-        parts.append(f"Partial runs: {partial} of {len(results)}; leaderboard.md says what they lack.")
+        parts.append(
+            f"Partial runs: {partial} of {len(results)}; leaderboard.md says what they lack."
+        )
     for factor in factors:
         parts += _describe_factor(board, results, factor)
     return {"effects.md": "\n\n".join(parts) + "\n"}
 
 
-def _describe_factor(board: Leaderboard, results: Sequence[RunResult], factor: str) -> Iterator[str]:
+def _describe_factor(
+    board: Leaderboard, results: Sequence[RunResult], factor: str
+) -> Iterator[str]:
     movement = board.movements[factor]
     yield f"## {factor}"
     if not movement.pairs:
@@ -59,7 +69,9 @@ def _describe_factor(board: Leaderboard, results: Sequence[RunResult], factor: s
                 yield f"No intervals and no p: {TOO_FEW}."
 
 
-def _make_mean_table(board: Leaderboard, results: Sequence[RunResult], factor: str, measure: str) -> Table:
+def _make_mean_table(
+    board: Leaderboard, results: Sequence[RunResult], factor: str, measure: str
+) -> Table:
     rows = []
     for level in board.factors[factor]:
         at_level = [result.overall for result in results if get_level(result, factor) == level]
@@ -70,7 +82,9 @@ def _make_mean_table(board: Leaderboard, results: Sequence[RunResult], factor: s
 
 
 Comparison = tuple[str, list[float], Difference | None, float]
-"""Two levels, the mean difference of each pair of runs, the difference over all pairs, and its corrected p-value."""
+"""Two levels, the mean difference of each pair of runs, the difference over all pairs, and its
+corrected p-value.
+"""
 
 
 def _compare_levels(pairs: Sequence[Pair], measure: str) -> list[Comparison]:
@@ -82,9 +96,12 @@ def _compare_levels(pairs: Sequence[Pair], measure: str) -> list[Comparison]:
             _append_scores(pooled.setdefault(f"{one} - {other}", Scores()), differences, measure)
     found = estimate_differences(list(pooled.values()), measure)
     corrected = correct_by_holm(
-        [each.p if each else nan for each in found], [scores.measures[measure] for scores in pooled.values()]
+        [each.p if each else nan for each in found],
+        [scores.measures[measure] for scores in pooled.values()],
     )
-    return [(name, means[name], each, p) for name, each, p in zip(pooled, found, corrected, strict=True)]
+    return [
+        (name, means[name], each, p) for name, each, p in zip(pooled, found, corrected, strict=True)
+    ]
 
 
 def _append_scores(pooled: Scores, more: Scores, measure: str) -> None:

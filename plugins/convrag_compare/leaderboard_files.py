@@ -1,14 +1,23 @@
-"""The leaderboard as Markdown and CSV, without times and costs: a resumed grid leaves the same bytes."""
+"""The leaderboard as Markdown and CSV, without times and costs: a resumed grid leaves the same
+bytes.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from convrag.sdk.printable import make_printable
+from convrag.sdk.output.printable import make_printable
 from convrag.sdk.tasks.scores import RESAMPLES, TOO_FEW, describe_gaps
 from convrag_compare.leaderboard import Leaderboard, Row, Score, describe_shared
 from convrag_compare.paired_differences import EXACT, FLIPS, describe_unmoved
 from convrag_compare.run_result import PARTIAL, RunResult, format_run, get_levels
-from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
+from convrag_compare.tables import (
+    Table,
+    format_exact,
+    format_interval,
+    format_number,
+    format_p,
+    format_signed,
+)
 
 _NAN = float("nan")
 
@@ -20,7 +29,10 @@ def format_leaderboard_files(board: Leaderboard, notes: Sequence[str] = ()) -> d
     if remarks := [*notes, *list_findings(board), *_list_remarks(board)]:
         parts.append("\n".join(f"* {remark}" for remark in remarks))
     parts += [*_format_domains(board), *_format_all_measures(board)]
-    return {"leaderboard.md": "\n\n".join(parts) + "\n", "leaderboard.csv": _make_full_table(board).csv()}
+    return {
+        "leaderboard.md": "\n\n".join(parts) + "\n",
+        "leaderboard.csv": _make_full_table(board).csv(),
+    }
 
 
 def format_row_labels(board: Leaderboard, row: Row) -> list[str]:
@@ -28,15 +40,21 @@ def format_row_labels(board: Leaderboard, row: Row) -> list[str]:
     return list(get_levels(row.result, board.factors)) or [row.result.name]
 
 
-def make_run_table(board: Leaderboard, columns: Sequence[str], format_row: Callable[[Row], Sequence[str]]) -> Table:
-    """A table with a row for each run: the cells that identify it, and those that `format_row` gives."""
+def make_run_table(
+    board: Leaderboard, columns: Sequence[str], format_row: Callable[[Row], Sequence[str]]
+) -> Table:
+    """A table with a row for each run: the cells that identify it, and those that `format_row`
+    gives.
+    """
     names = list(board.factors) or ["run"]
     rows = [[*format_row_labels(board, row), *format_row(row)] for row in board.rows]
     return Table([*names, *columns], rows, len(names))
 
 
 def list_findings(board: Leaderboard) -> list[str]:
-    """What a reader of the table must know first: what is shared, what no factor moves, what has no interval."""
+    """What a reader of the table must know first: what is shared, what no factor moves, what has no
+    interval.
+    """
     lines = list(describe_shared(board.shared, [*board.metrics, *board.left_out]))
     lines += [
         f"{name} is left out: it is no mean over turns, and the runs were scored on different turns."
@@ -51,13 +69,24 @@ def list_findings(board: Leaderboard) -> list[str]:
 
 
 def _list_silences(board: Leaderboard) -> list[str]:
-    """What the metrics say of themselves in every run: what they could not measure, what a measure means."""
+    """What the metrics say of themselves in every run: what they could not measure, what a measure
+    means.
+    """
     told = [
-        [line for title, report in summary.reports.items() if title.startswith("metrics.") for line in report["lines"]]
+        [
+            line
+            for title, report in summary.reports.items()
+            if title.startswith("metrics.")
+            for line in report["lines"]
+        ]
         for row in board.rows
         if (summary := row.result.summary)
     ]
-    return [line for line in dict.fromkeys(line for lines in told for line in lines) if all(line in x for x in told)]
+    return [
+        line
+        for line in dict.fromkeys(line for lines in told for line in lines)
+        if all(line in x for x in told)
+    ]
 
 
 def _lacks_intervals(board: Leaderboard, measure: str) -> bool:
@@ -73,7 +102,11 @@ def format_difference(board: Leaderboard, row: Row, measure: str) -> tuple[str, 
     score = row.scores[measure]
     if (found := score.difference) is None:
         return "", "", ""
-    return format_signed(found.mean), format_interval(found.low, found.high, sign=True), format_p(score.corrected)
+    return (
+        format_signed(found.mean),
+        format_interval(found.low, found.high, sign=True),
+        format_p(score.corrected),
+    )
 
 
 def _make_main_table(board: Leaderboard) -> Table:
@@ -99,7 +132,16 @@ def _make_full_table(board: Leaderboard) -> Table:
     return make_run_table(board, head, lambda row: _format_full_row(board, row, others))
 
 
-_SUFFIXES = ["", "_low", "_high", "_difference", "_difference_low", "_difference_high", "_p", "_p_holm"]
+_SUFFIXES = [
+    "",
+    "_low",
+    "_high",
+    "_difference",
+    "_difference_low",
+    "_difference_high",
+    "_p",
+    "_p_holm",
+]
 _SUFFIXES += ["_compared_turns", "_compared_conversations"]
 
 
@@ -110,7 +152,9 @@ def _format_full_row(board: Leaderboard, row: Row, others: Sequence[str]) -> lis
     cells += [format_exact(row.result.overall.get(name, _NAN)) for name in others]
     domains = row.result.summary.domains if row.result.summary else {}
     return cells + [
-        format_exact(domains.get(place, {}).get(name, _NAN)) for place in board.domains for name in board.measures
+        format_exact(domains.get(place, {}).get(name, _NAN))
+        for place in board.domains
+        for name in board.measures
     ]
 
 
@@ -118,7 +162,10 @@ def _format_full_score(score: Score) -> list[str]:
     cells = [format_exact(number) for number in (score.mean, score.low, score.high)]
     if (found := score.difference) is None:
         return cells + [""] * 7
-    cells += [format_exact(number) for number in (found.mean, found.low, found.high, found.p, score.corrected)]
+    cells += [
+        format_exact(number)
+        for number in (found.mean, found.low, found.high, found.p, score.corrected)
+    ]
     return [*cells, str(found.turns), str(found.conversations)]
 
 
@@ -154,19 +201,25 @@ def _format_caption(board: Leaderboard) -> str:
 def _format_domains(board: Leaderboard) -> Iterator[str]:
     for measure in board.metrics if board.domains else ():
         yield f"## {measure} by domain"
-        yield make_run_table(board, board.domains, partial(_format_domain_means, measure)).markdown()
+        yield make_run_table(
+            board, board.domains, partial(_format_domain_means, measure)
+        ).markdown()
 
 
 def _format_domain_means(measure: str, row: Row) -> list[str]:
     means = row.scores[measure].domains.values()
-    return [f"{format_number(mean)} {format_interval(low, high)}".strip() for mean, low, high in means]
+    return [
+        f"{format_number(mean)} {format_interval(low, high)}".strip() for mean, low, high in means
+    ]
 
 
 def _format_all_measures(board: Leaderboard) -> Iterator[str]:
     if len(board.measures) > len(board.metrics):
         yield "## All measures"
         yield make_run_table(
-            board, board.measures, lambda row: [format_number(row.result.overall.get(m, _NAN)) for m in board.measures]
+            board,
+            board.measures,
+            lambda row: [format_number(row.result.overall.get(m, _NAN)) for m in board.measures],
         ).markdown()
 
 

@@ -1,4 +1,6 @@
-"""Differences between two runs on the turns that both have: intervals, p-values, and what each factor moves."""
+"""Differences between two runs on the turns that both have: intervals, p-values, and what each
+factor moves.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class Difference:
         mean: the difference.
         low: the lower end of its 95 % interval.
         high: its upper end.
-        p: the p-value of the randomisation test, not corrected. Like the interval it is NaN over fewer than five
-            conversations.
+        p: the p-value of the randomisation test, not corrected. Like the interval it is NaN over
+            fewer than five conversations.
         turns: how many turns the runs share.
         conversations: how many conversations these turns are from.
     """
@@ -41,7 +43,9 @@ class Difference:
 
 
 def index_conversations(runs: Sequence[Scores]) -> dict[str, int]:
-    """The conversations with a scored turn in one of the runs -> their rows in the arrays of `sum_by_conversation`."""
+    """The conversations with a scored turn in one of the runs -> their rows in the arrays of
+    `sum_by_conversation`.
+    """
     names = dict.fromkeys(name for scores in runs for name in scores.conversations)
     return {name: row for row, name in enumerate(names)}
 
@@ -49,7 +53,8 @@ def index_conversations(runs: Sequence[Scores]) -> dict[str, int]:
 def sum_by_conversation(
     scores: Scores, measure: str, rows: dict[str, int], domain: str = ""
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The sums of a measure over the turns of each of n conversations, (n,), and the numbers of those turns, (n,).
+    """The sums of a measure over the turns of each of n conversations, (n,), and the numbers of
+    those turns, (n,).
 
     Args:
         scores: of a run.
@@ -66,15 +71,21 @@ def sum_by_conversation(
     return sums, sizes
 
 
-def estimate_mean_intervals(runs: Sequence[Scores], measure: str, domain: str = "") -> list[tuple[float, float]]:
-    """The 95 % interval of the mean of each run, all from the same draws of conversations; NaN without scored turns."""
+def estimate_mean_intervals(
+    runs: Sequence[Scores], measure: str, domain: str = ""
+) -> list[tuple[float, float]]:
+    """The 95 % interval of the mean of each run, all from the same draws of conversations; NaN
+    without scored turns.
+    """
     rows = index_conversations(runs)
     if not rows:
         return [(nan, nan)] * len(runs)
     columns = [sum_by_conversation(scores, measure, rows, domain) for scores in runs]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
     scored = sizes.sum(axis=1) > 0  # conversations without this measure and domain are never drawn
-    return [(float(low), float(high)) for low, high in bootstrap_intervals(sums[scored], sizes[scored])]
+    return [
+        (float(low), float(high)) for low, high in bootstrap_intervals(sums[scored], sizes[scored])
+    ]
 
 
 def subtract_scores(one: Scores, other: Scores, measure: str) -> Scores:
@@ -129,7 +140,9 @@ FLIPS = 19_999
 """The number of random sign flips where there are more; with the observed signs they are 20,000."""
 
 _CHUNK = 500
-"""The number of flips at once, with no more than so many signs in all: a million conversations fit into memory."""
+"""The number of flips at once, with no more than so many signs in all: a million conversations fit
+into memory.
+"""
 _SIGNS = 5_000_000
 _SEED = 0
 _ROUNDING = 1e-9
@@ -138,11 +151,13 @@ _ROUNDING = 1e-9
 def compute_sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
     """The p-values of k paired randomisation tests, two-sided.
 
-    If two systems were equally good, the difference in each conversation could as well have had the other sign. The
-    p-value is the share of the ways to flip the signs that give a total at least as far from zero as the observed one.
+    If two systems were equally good, the difference in each conversation could as well have had the
+    other sign. The p-value is the share of the ways to flip the signs that give a total at least as
+    far from zero as the observed one.
 
     Args:
-        differences: (n, k), for each of n conversations and k tests, the sum of the differences of its turns.
+        differences: (n, k), for each of n conversations and k tests, the sum of the differences of
+            its turns.
     """
     observed = np.abs(differences.sum(axis=0)) - _ROUNDING * np.abs(differences).sum(axis=0)
     exact = np.count_nonzero(differences, axis=0) <= EXACT
@@ -150,13 +165,17 @@ def compute_sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
     found = np.empty(differences.shape[1])
     found[~exact] = sampled
     for column in np.flatnonzero(exact):
-        differing = differences[differences[:, column] != 0, column]  # flipping the others changes nothing
+        differing = differences[
+            differences[:, column] != 0, column
+        ]  # flipping the others changes nothing
         totals = np.abs(_list_signs(len(differing)) @ differing)
         found[column] = np.mean(totals >= observed[column])
     return [float(p) for p in found]
 
 
-def _sample_p(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sample_p(
+    differences: NDArray[np.float64], observed: NDArray[np.float64]
+) -> NDArray[np.float64]:
     generator = np.random.default_rng(_SEED)
     extreme = np.zeros(differences.shape[1])
     chunk = max(1, min(_CHUNK, _SIGNS // max(len(differences), 1)))
@@ -167,13 +186,16 @@ def _sample_p(differences: NDArray[np.float64], observed: NDArray[np.float64]) -
     return (extreme + 1) / (FLIPS + 1)
 
 
-def correct_by_holm(p_values: Sequence[float], differences: Sequence[Sequence[float] | None] = ()) -> list[float]:
+def correct_by_holm(
+    p_values: Sequence[float], differences: Sequence[Sequence[float] | None] = ()
+) -> list[float]:
     """P-values corrected for several tests by Holm's step-down method; NaN, for no test, stays NaN.
 
     Args:
         p_values: of the tests.
-        differences: of the turns in each test. Tests with the same differences are one test and count once; one whose
-            differences are all 0 compares a system with an equal one, and does not count. Without them, all count.
+        differences: of the turns in each test. Tests with the same differences are one test and
+            count once; one whose differences are all 0 compares a system with an equal one, and
+            does not count. Without them, all count.
     """
     tests: dict[tuple[float, ...] | int, list[int]] = {}
     for index, p in enumerate(p_values):
@@ -181,7 +203,9 @@ def correct_by_holm(p_values: Sequence[float], differences: Sequence[Sequence[fl
         if not isnan(p):
             tests.setdefault(index if values is None else tuple(values), []).append(index)
     corrected = list(p_values)
-    counted = sorted((p_values[same[0]], same) for key, same in tests.items() if isinstance(key, int) or any(key))
+    counted = sorted(
+        (p_values[same[0]], same) for key, same in tests.items() if isinstance(key, int) or any(key)
+    )
     highest = 0.0
     for done, (p, same) in enumerate(counted):
         highest = max(highest, min(1.0, p * (len(counted) - done)))
@@ -191,7 +215,9 @@ def correct_by_holm(p_values: Sequence[float], differences: Sequence[Sequence[fl
 
 
 def _list_signs(count: int) -> NDArray[np.float64]:
-    """Every combination of signs, (2 ** (count - 1), count), but for mirror images, whose totals are as far from 0."""
+    """Every combination of signs, (2 ** (count - 1), count), but for mirror images, whose totals
+    are as far from 0.
+    """
     numbers = np.arange(2 ** max(count - 1, 0))[:, None]
     negative = (numbers >> np.arange(count)) & 1
     return np.where(negative, -1.0, 1.0)
@@ -220,7 +246,9 @@ Pair = tuple[str, str, RunResult, RunResult]
 """Two levels of a factor, and a run of each; the runs are equal in all other factors."""
 
 
-def pair_runs(results: Sequence[RunResult], factors: Mapping[str, Sequence[str]], factor: str) -> list[Pair]:
+def pair_runs(
+    results: Sequence[RunResult], factors: Mapping[str, Sequence[str]], factor: str
+) -> list[Pair]:
     """Every two runs that differ in one factor alone, by its levels in their order.
 
     Args:
@@ -231,7 +259,9 @@ def pair_runs(results: Sequence[RunResult], factors: Mapping[str, Sequence[str]]
     others = [name for name in factors if name != factor]
     settings: dict[tuple[str, ...], dict[str, RunResult]] = {}
     for result in results:
-        settings.setdefault(get_levels(result, others), {}).setdefault(get_level(result, factor), result)
+        settings.setdefault(get_levels(result, others), {}).setdefault(
+            get_level(result, factor), result
+        )
     return [
         (one, other, runs[one], runs[other])
         for one, other in combinations(factors[factor], 2)
@@ -248,7 +278,11 @@ def find_movements(
     found = {}
     for factor in factors:
         pairs = pair_runs(scored, factors, factor)
-        moved = [name for name in measures if any(_differ(left, right, name) for _, _, left, right in pairs)]
+        moved = [
+            name
+            for name in measures
+            if any(_differ(left, right, name) for _, _, left, right in pairs)
+        ]
         unmoved = [name for name in measures if name not in moved] if pairs else []
         found[factor] = Movement(len(pairs), tuple(moved), tuple(unmoved))
     return found
@@ -275,7 +309,9 @@ def describe_unmoved(movements: Mapping[str, Movement], metrics: Sequence[str]) 
             groups[unmoved, movement.moved].append(factor)
     for (unmoved, moved), factors in groups.items():
         they = f"{'it moves' if len(factors) == 1 else 'they move'}"
-        instead = f"{they} {_list_some(moved)} (effects.md)" if moved else f"{they} no measure at all"
+        instead = (
+            f"{they} {_list_some(moved)} (effects.md)" if moved else f"{they} no measure at all"
+        )
         yield f"{', '.join(factors)}: no difference in {', '.join(unmoved)}; {instead}."
 
 

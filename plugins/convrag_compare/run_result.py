@@ -22,8 +22,8 @@ OK, PARTIAL, FAILED, NOT_RUN = "ok", "partial", "failed", "not run"
 class Scores:
     """The scored turns of a run, as columns of equal length, in the order of the run.
 
-    `measures` holds a column for each measure, with NaN for a turn that lacks it; `numbers` are the positions of the
-    turns in their conversations, from 1.
+    `measures` holds a column for each measure, with NaN for a turn that lacks it; `numbers` are the
+    positions of the turns in their conversations, from 1.
     """
 
     turns: list[str] = field(default_factory=list)
@@ -32,7 +32,9 @@ class Scores:
     numbers: list[int] = field(default_factory=list)
     measures: dict[str, array[float]] = field(default_factory=dict)
 
-    def add(self, turn: str, conversation: str, domain: str, number: int, values: Mapping[str, float]) -> None:
+    def add(
+        self, turn: str, conversation: str, domain: str, number: int, values: Mapping[str, float]
+    ) -> None:
         """Append a turn."""
         for name in values:
             self.measures.setdefault(name, array("d", [nan]) * len(self.turns))
@@ -56,7 +58,8 @@ class RunResult:
         summary: the means, counts, times and usage of the run.
         scores: of its turns.
         folder: where its files are; None for a run that has none.
-        repeated_by: the names of other runs of the same experiment with the same scores, which stand for nothing more.
+        repeated_by: the names of other runs of the same experiment with the same scores, which
+            stand for nothing more.
     """
 
     name: str
@@ -85,27 +88,38 @@ class RunResult:
 
     @property
     def usage(self) -> Usage:
-        """The calls of all stages. Calls of metrics are left out, since they are no cost of the system."""
+        """The calls of all stages. Calls of metrics are left out, since they are no cost of the
+        system.
+        """
         spent = self.summary.usage if self.summary else {}
-        return sum((usage for stage, usage in spent.items() if not stage.startswith("metrics.")), Usage())
+        return sum(
+            (usage for stage, usage in spent.items() if not stage.startswith("metrics.")), Usage()
+        )
 
     @property
     def latency(self) -> float:
-        """Milliseconds per turn in all stages, as measured; calls whose results were reused took almost none."""
+        """Milliseconds per turn in all stages, as measured; calls whose results were reused took
+        almost none.
+        """
         return self.per_thousand_turns(sum(self.summary.timings.values())) if self.summary else nan
 
     @property
     def full_latency(self) -> float:
-        """Milliseconds per turn; a reused call counts with the time that it took when it was made, if that is known."""
+        """Milliseconds per turn; a reused call counts with the time that it took when it was made,
+        if that is known.
+        """
         return self.latency + self.per_thousand_turns(self.usage.reused_seconds)
 
     def per_thousand_turns(self, amount: float) -> float:
-        """An amount of the whole run per 1,000 turns, as seconds are milliseconds per turn; nan without a turn."""
+        """An amount of the whole run per 1,000 turns, as seconds are milliseconds per turn; nan
+        without a turn.
+        """
         return 1000 * amount / self.summary.turns if self.summary and self.summary.turns else nan
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, str]:
-    """Overrides as key -> value, without Hydra's quotes: `dataset.path='/my data'` -> {"dataset.path": "/my data"}.
+    """Overrides as key -> value, without Hydra's quotes: `dataset.path='/my data'` ->
+    {"dataset.path": "/my data"}.
 
     A deletion (`~llm`) has an empty value, and the plus of an addition is dropped.
     """
@@ -120,7 +134,9 @@ def _unquote(value: str) -> str:
 
 
 def read_run_result(folder: Path, name: str, choices: Mapping[str, str]) -> RunResult:
-    """Read a finished run from its folder; one that failed has no scores. Raises DataError where there is none."""
+    """Read a finished run from its folder; one that failed has no scores. Raises DataError where
+    there is none.
+    """
     summary = read_summary(folder / "metrics.json")
     if summary.state == FAILED:
         return RunResult(name, choices, FAILED, describe_gaps(summary))
@@ -143,8 +159,12 @@ UNSET = "-"
 
 def find_factors(results: Sequence[RunResult]) -> dict[str, list[str]]:
     """Factor -> its levels, both in the order in which they first occur."""
-    keys = dict.fromkeys(key for result in results for key in result.choices if not key.startswith(OPERATIONAL))
-    levels = {key: list(dict.fromkeys(get_level(result, key) for result in results)) for key in keys}
+    keys = dict.fromkeys(
+        key for result in results for key in result.choices if not key.startswith(OPERATIONAL)
+    )
+    levels = {
+        key: list(dict.fromkeys(get_level(result, key) for result in results)) for key in keys
+    }
     return {key: found for key, found in levels.items() if len(found) > 1}
 
 
@@ -154,7 +174,9 @@ def get_level(result: RunResult, factor: str) -> str:
 
 
 def format_run(result: RunResult, factors: Iterable[str]) -> str:
-    """The levels of a run as a text, `rewriter=mmr ranker=bm25`; its name where there are no factors."""
+    """The levels of a run as a text, `rewriter=mmr ranker=bm25`; its name where there are no
+    factors.
+    """
     return " ".join(f"{factor}={get_level(result, factor)}" for factor in factors) or result.name
 
 
@@ -164,7 +186,8 @@ def get_levels(result: RunResult, factors: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_baseline(results: Sequence[RunResult], wanted: str | None) -> RunResult:
-    """The first run that has all overrides of `wanted` ("rewriter=none+ranker=bm25"), or has it for a name.
+    """The first run that has all overrides of `wanted` ("rewriter=none+ranker=bm25"), or has it for
+    a name.
 
     Without `wanted` it is the first run.
 
@@ -179,7 +202,9 @@ def find_baseline(results: Sequence[RunResult], wanted: str | None) -> RunResult
             return result
     factors = find_factors(results)
     names = "\n".join(f"  {format_run(result, factors).replace(' ', '+')}" for result in results)
-    raise ConfigError(f"sweep.baseline={wanted}: no cell has these overrides. The cells are:\n{names}")
+    raise ConfigError(
+        f"sweep.baseline={wanted}: no cell has these overrides. The cells are:\n{names}"
+    )
 
 
 def settle_baseline(
@@ -197,11 +222,15 @@ def settle_baseline(
     if wanted:
         return None, [f"The baseline ({wanted}) has no scores: nothing is compared with it."]
     first = next((result for result in results if result.has_scores), None)
-    return first, ["The first run has no scores: the first one that has some is the baseline."] if first else []
+    return first, [
+        "The first run has no scores: the first one that has some is the baseline."
+    ] if first else []
 
 
 def _split_overrides(wanted: str) -> list[str]:
-    """Overrides that are joined with plus signs; a plus sign in a value (`dataset.domain=a+b`) separates nothing."""
+    """Overrides that are joined with plus signs; a plus sign in a value (`dataset.domain=a+b`)
+    separates nothing.
+    """
     parts: list[str] = []
     for part in wanted.split("+"):
         if "=" in part or not parts:

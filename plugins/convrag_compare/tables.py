@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convrag import Report
-from convrag.sdk.printable import format_table
+from convrag.sdk.output.printable import format_table
 from convrag_compare.run_result import OK, PARTIAL
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class Table:
     Args:
         heading: the name of each column.
         rows: the cells, as many in a row as there are columns.
-        names: how many columns, from the left, are words; the others are numbers, and aligned to the right.
+        names: how many columns, from the left, are words; the others are numbers, and aligned to
+            the right.
     """
 
     heading: Sequence[str]
@@ -81,13 +82,20 @@ def shorten(text: str, length: int = 22) -> str:
 
 
 def shorten_all(texts: Sequence[str], length: int = 22) -> dict[str, str]:
-    """Each level with its label, as `shorten` makes them, but all different: `a/corpus`, `b/corpus`."""
+    """Each level with its label, as `shorten` makes them, but all different: `a/corpus`,
+    `b/corpus`.
+    """
     distinct = list(dict.fromkeys(texts))
     for depth in range(1, 4):
-        labels = [_cut("/".join(text.rstrip("/").split("/")[-depth:]) or text, length) for text in distinct]
+        labels = [
+            _cut("/".join(text.rstrip("/").split("/")[-depth:]) or text, length)
+            for text in distinct
+        ]
         if len(set(labels)) == len(distinct):
             return dict(zip(distinct, labels, strict=True))
-    return {text: f"{shorten(text, length - 4)} #{number}" for number, text in enumerate(distinct, 1)}
+    return {
+        text: f"{shorten(text, length - 4)} #{number}" for number, text in enumerate(distinct, 1)
+    }
 
 
 def _cut(text: str, length: int) -> str:
@@ -116,13 +124,19 @@ def make_tables(board: Report, states: Mapping[str, str], console: Console) -> l
         levels = [row["levels"][place] for row in rows]
         short = shorten_all(levels, _LONGEST_LEVEL)
         labels.append([name, *(short[level] for level in levels)])
-    # A partial run has its counts here; another has the state in its grid ("reused"), if it is of one.
-    ended = [row["label"] if row["state"] == PARTIAL else states.get(row["name"], row["state"]) for row in rows]
+    # A partial run has its counts here; another has the state in its grid ("reused"), if it is of
+    # one.
+    ended = [
+        row["label"] if row["state"] == PARTIAL else states.get(row["name"], row["state"])
+        for row in rows
+    ]
     state = ["state", *map(str, ended)]
     metrics: list[str] = board.numbers["metrics"]
     blocks = {measure: _make_columns(rows, measure) for measure in metrics}
     title = f"Leaderboard, best {metrics[0]} first" if metrics else "Leaderboard"
-    table = _make_table(title, labels, [*(column for block in blocks.values() for column in block), state])
+    table = _make_table(
+        title, labels, [*(column for block in blocks.values() for column in block), state]
+    )
     if len(metrics) < 2 or _fits(table, console):
         return [table]
     first, *others = metrics
@@ -144,7 +158,9 @@ def _make_columns(rows: Sequence[Mapping[str, Any]], measure: str) -> list[list[
     return [column for column in columns if set(column[1:]) - {"", "baseline"}]
 
 
-def _make_table(title: str, labels: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]) -> RichTable:
+def _make_table(
+    title: str, labels: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]
+) -> RichTable:
     from rich.table import Table as RichTable
 
     table = RichTable(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1))
@@ -152,7 +168,9 @@ def _make_table(title: str, labels: Sequence[Sequence[str]], columns: Sequence[S
         table.add_column(heading, overflow="fold")
     for heading, *_ in columns:
         text = heading == "state"
-        table.add_column(heading, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+        table.add_column(
+            heading, justify="left" if text else "right", overflow="fold", no_wrap=not text
+        )
     for cells in zip(*(column[1:] for column in (*labels, *columns)), strict=True):
         table.add_row(*cells, style=_choose_style(cells[-1]) if columns[-1][0] == "state" else None)
     return table

@@ -13,26 +13,29 @@ from convrag.sdk.tasks.configuration import read_metric_names
 class CompareTask(Task):
     """Compare finished runs: leaderboard, significance, effects, costs and plots, as after a grid.
 
-    `sweep.metric` names the measures to compare by, and the first one decides the order; `sweep.baseline` the
-    overrides, or the name, of the run to compare with (the first one unless given). A factor is whatever the runs'
-    command lines say that is not the same for all. Runs that were scored on different turns are compared on those that
-    they share. The files are those that a grid leaves, in this command's own folder.
+    `sweep.metric` names the measures to compare by, and the first one decides the order;
+    `sweep.baseline` the overrides, or the name, of the run to compare with (the first one unless
+    given). A factor is whatever the runs' command lines say that is not the same for all. Runs that
+    were scored on different turns are compared on those that they share. The files are those that a
+    grid leaves, in this command's own folder.
 
     Args:
         runs: folders of runs, folders of grids (all their finished cells), or globs of such.
-        names: what tables and plots call the runs, one for each in their order (`[no rewriting,DH-RAG]`); without them,
-            runs are named by the overrides in which they differ.
+        names: what tables and plots call the runs, one for each in their order (`[no
+            rewriting,DH-RAG]`); without them, runs are named by the overrides in which they differ.
     """
 
     def __init__(self, *, runs: list[str], names: list[str] | None = None) -> None:
         if not runs:
-            raise ConfigError("task.runs is empty: task.runs=[outputs/sweeps/*] compares all cells of all grids")
+            raise ConfigError(
+                "task.runs is empty: task.runs=[outputs/sweeps/*] compares all cells of all grids"
+            )
         self.runs = list(runs)
         self.names = list(names or ())
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the runs, write the files and print the leaderboard."""
-        from convrag.sdk.console import make_console
+        from convrag.sdk.output.console import make_console
         from convrag_compare.find_runs import find_runs, name_runs
         from convrag_compare.report import announce_comparison, compare_runs, find_missing_metrics
         from convrag_compare.run_result import find_baseline, settle_baseline
@@ -45,7 +48,11 @@ class CompareTask(Task):
         repeats = {run.name: ", ".join(run.repeated_by) for run in results if run.repeated_by}
         repeated = [f"{others}: the same experiment as {name}." for name, others in repeats.items()]
         wanted = config.sweep.baseline
-        place = results.index(find_baseline(results, wanted)) if wanted not in self.names else self.names.index(wanted)
+        place = (
+            results.index(find_baseline(results, wanted))
+            if wanted not in self.names
+            else self.names.index(wanted)
+        )
         if self.names:
             results = name_runs(results, self.names)
         baseline, remarks = settle_baseline(results[place], results, wanted)

@@ -1,5 +1,5 @@
-"""A rewriter and a generator in the manner of Perplexity: follow-ups are condensed where a gate says so, and answered
-in a chat.
+"""A rewriter and a generator in the manner of Perplexity: follow-ups are condensed where a gate
+says so, and answered in a chat.
 
 `rewriter=condense`: rewriter, gate. `generator=chat`: chat, chat_history.
 """

@@ -10,13 +10,29 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from convrag import LLM, Answer, Completion, ConfigError, DataError, Evidence, Message, Prompt, PromptTemplate, Question
-from convrag.sdk.citations import check_citations
-from convrag.sdk.deciding import DecidingGenerator
-from convrag.sdk.history import continue_reading
-from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.streaming import HeldPieces, current_listener, listen_with
-from convrag_condense.chat_history import ChatHistory, EvidenceShown, NewestQuestion, RenderedExchange
+from convrag import (
+    LLM,
+    Answer,
+    Completion,
+    ConfigError,
+    DataError,
+    Evidence,
+    Message,
+    Prompt,
+    PromptTemplate,
+    Question,
+)
+from convrag.sdk.llm.history import continue_reading
+from convrag.sdk.llm.rewriter import format_exchanges
+from convrag.sdk.llm.streaming import HeldPieces, current_listener, listen_with
+from convrag.sdk.text.answerability import DecidingGenerator
+from convrag.sdk.text.citations import check_citations
+from convrag_condense.chat_history import (
+    ChatHistory,
+    EvidenceShown,
+    NewestQuestion,
+    RenderedExchange,
+)
 
 log = logging.getLogger(__name__)
 
@@ -28,33 +44,41 @@ _SAMPLING = ("temperature", "max_tokens", "top_p", "top_k", "repeat_penalty")
 class ChatGenerator(DecidingGenerator):
     """Answer as a chat: the system prompt once, plain questions, each with its evidence as a note behind it.
 
-    Citations are numbered for the whole conversation, so that an answer may cite a passage of an earlier turn; a number
-    that no passage has is removed and counted (`citations_removed`). A reply that only says that the model is ready is
-    asked for once more, and counted (`meta_responses`: 2 where the second was no better, and is the answer). What the
-    model is sent depends on the history alone. The system prompt, the first exchange with its evidence, and the newest
-    question always are; between them go the newest exchanges that fit, whole and without a gap. Where a memory shows a
-    part of the history, these are the exchanges of that part, a summary among them; numbers stay the whole's.
+    Citations are numbered for the whole conversation, so that an answer may cite a passage of an
+    earlier turn; a number that no passage has is removed and counted (`citations_removed`). A reply
+    that only says that the model is ready is asked for once more, and counted (`meta_responses`: 2
+    where the second was no better, and is the answer). What the model is sent depends on the
+    history alone. The system prompt, the first exchange with its evidence, and the newest question
+    always are; between them go the newest exchanges that fit, whole and without a gap. Where a
+    memory shows a part of the history, these are the exchanges of that part, a summary among them;
+    numbers stay the whole's.
 
     Args:
         llm: the language model that answers; it also counts tokens.
-        evidence: every_turn sends the passages of each question that is sent; newest those of the newest question
-            alone (the seed); first_turn those of the first question alone (the original's first versions, whose users
-            complained), which is then sent whatever the memory shows.
-        labels: of passages: [1], or [Doc_1] as RAGBoost writes, at which hints of context=dedup then point.
-        window: tokens that the prompt and the answer may have together. The seed reckons with 8,000 and snippets of 200
-            tokens; half the context of Mixtral leaves room for passages of 500.
-        evidence_tokens: of the window, kept free for the newest question's evidence: 8 passages of 512 tokens.
-        exchanges: the most earlier exchanges that are sent, the first among them (10: the seed's 20 messages).
-        temperature: .35, the seed's, between sticking to the facts and putting them together; None leaves it to the
-            llm.
+        evidence: every_turn sends the passages of each question that is sent; newest those of the
+            newest question alone (the seed); first_turn those of the first question alone (the
+            original's first versions, whose users complained), which is then sent whatever the
+            memory shows.
+        labels: of passages: [1], or [Doc_1] as RAGBoost writes, at which hints of context=dedup
+            then point.
+        window: tokens that the prompt and the answer may have together. The seed reckons with 8,000
+            and snippets of 200 tokens; half the context of Mixtral leaves room for passages of 500.
+        evidence_tokens: of the window, kept free for the newest question's evidence: 8 passages of
+            512 tokens.
+        exchanges: the most earlier exchanges that are sent, the first among them (10: the seed's 20
+            messages).
+        temperature: .35, the seed's, between sticking to the facts and putting them together; None
+            leaves it to the llm.
         max_tokens: the longest answer, in tokens (2000: the seed's); None leaves it to the llm.
-        top_p: share of the likeliest tokens to draw from (.9: the seed's); None leaves it to the llm.
+        top_p: share of the likeliest tokens to draw from (.9: the seed's); None leaves it to the
+            llm.
         top_k: number of the likeliest tokens to draw from (the seed's is 50); None sends none.
-        repeat_penalty: above 1 holds repetition back (the seed's is 1.15); None sends none. llm=litellm says what a
-            provider does not know, and leaves it out.
-        prompt: a Jinja file to use instead of this package's answer.jinja: a <|system|> message, and a <|user|> one
-            that is given `question`, `evidence` (a list of `number`, `title`, `authors`, `text` and `hint`, which
-            says whether the text is a hint at an earlier message), `first` and `label` (what stands before numbers).
+        repeat_penalty: above 1 holds repetition back (the seed's is 1.15); None sends none.
+            llm=litellm says what a provider does not know, and leaves it out.
+        prompt: a Jinja file to use instead of this package's answer.jinja: a <|system|> message,
+            and a <|user|> one that is given `question`, `evidence` (a list of `number`, `title`,
+            `authors`, `text` and `hint`, which says whether the text is a hint at an earlier
+            message), `first` and `label` (what stands before numbers).
 
     Raises:
         ConfigError: the window leaves no room.
@@ -89,10 +113,15 @@ class ChatGenerator(DecidingGenerator):
         self.template = PromptTemplate("answer", package="convrag_condense", path=self.prompt)
         self.prompt_templates = (self.template,)
         if [message.role for message in self.template.messages] != ["system", "user"]:
-            raise DataError("this prompt must have one <|system|> and one <|user|> message", path=self.template.path)
+            raise DataError(
+                "this prompt must have one <|system|> and one <|user|> message",
+                path=self.template.path,
+            )
 
     def messages(self, question: Question) -> Sequence[Message]:
-        """The system prompt and the earlier exchanges that fit, when the newest evidence takes all of its room."""
+        """The system prompt and the earlier exchanges that fit, when the newest evidence takes all
+        of its room.
+        """
         history = self._read_history(question)
         return _list_messages(history, history.select_exchanges(question))
 
@@ -105,12 +134,16 @@ class ChatGenerator(DecidingGenerator):
         inputs: dict[str, Any] = {
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
-            "evidence": sent[0].evidence if self.evidence == "first_turn" and sent else newest.evidence,
+            "evidence": sent[0].evidence
+            if self.evidence == "first_turn" and sent
+            else newest.evidence,
             "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
         }
         if question.profile:
             inputs["profile"] = list(question.profile)
-        prompt = Prompt("answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling)
+        prompt = Prompt(
+            "answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling
+        )
         completion, meta_responses = self._complete(prompt)
         text = completion.text.replace(f"[{self.label}", "[").replace(f", {self.label}", ", ")
         checked = check_citations(text, newest.passages)
@@ -122,7 +155,9 @@ class ChatGenerator(DecidingGenerator):
             "meta_responses": meta_responses,
             "exchanges": len(sent),
             "exchanges_left_out": len(history.list_exchanges(question)) - len(sent),
-            "numbers": {passage: newest.numbers[passage] for passage in named if passage in newest.numbers},
+            "numbers": {
+                passage: newest.numbers[passage] for passage in named if passage in newest.numbers
+            },
         }
         return Answer(checked.text, checked.citations, trace)
 
@@ -143,14 +178,27 @@ class ChatGenerator(DecidingGenerator):
 
     def _log_turn(self, question: Question, history: ChatHistory, newest: NewestQuestion) -> None:
         if not history.exchanges:
-            log.info("turn %s: first turn: question with %d snippets", question.turn_id, len(newest.evidence))
+            log.info(
+                "turn %s: first turn: question with %d snippets",
+                question.turn_id,
+                len(newest.evidence),
+            )
             return
-        log.info("turn %s: follow-up turn (#%d): plain question only", question.turn_id, question.number)
+        log.info(
+            "turn %s: follow-up turn (#%d): plain question only", question.turn_id, question.number
+        )
         if shown := len(newest.evidence):
-            log.info("turn %s: added %d snippets as evidence note, %d of them new", question.turn_id, shown, newest.new)
+            log.info(
+                "turn %s: added %d snippets as evidence note, %d of them new",
+                question.turn_id,
+                shown,
+                newest.new,
+            )
 
     def _complete(self, prompt: Prompt) -> tuple[Completion, int]:
-        """The reply, and the number of meta-responses among at most two replies; the first of these is not streamed."""
+        """The reply, and the number of meta-responses among at most two replies; the first of these
+        is not streamed.
+        """
         meta_responses, listener = 0, current_listener()
         for attempt in range(2):
             pieces = HeldPieces(listener or str, may_be_meta_response)
@@ -198,9 +246,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def is_meta_response(reply: str) -> bool:
-    """Whether a reply only announces that the model has understood or is ready; a mere question back does not."""
+    """Whether a reply only announces that the model has understood or is ready; a mere question
+    back does not.
+    """
     sentences = _SENTENCE_END.split(reply.strip())
-    return _may_be_meta_response(reply, sentences) and any(_ANNOUNCEMENT.fullmatch(sentence) for sentence in sentences)
+    return _may_be_meta_response(reply, sentences) and any(
+        _ANNOUNCEMENT.fullmatch(sentence) for sentence in sentences
+    )
 
 
 def may_be_meta_response(beginning: str) -> bool:

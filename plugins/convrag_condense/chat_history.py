@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from convrag import EvidenceItem, Message, Passage, PromptTemplate, Question, Turn
-from convrag.sdk.history import HistoryReader
-from convrag.sdk.prompts import add_profile
+from convrag.sdk.llm.history import HistoryReader
+from convrag.sdk.llm.prompts import add_profile
 
 EvidenceShown = Literal["every_turn", "newest", "first_turn"]
 
@@ -62,15 +62,27 @@ class Exchange:
         shown = items if self.shows_evidence else ()
         evidence = [format_item(numbers[item.passage.id], item) for item in shown]
         first = self.first and not in_full
-        prompt = template.render(question=self.turn.question, evidence=evidence, first=first, label=self.label)
-        return RenderedExchange(prompt.messages[1], Message("assistant", self.turn.answer), evidence, self.turn)
+        prompt = template.render(
+            question=self.turn.question, evidence=evidence, first=first, label=self.label
+        )
+        return RenderedExchange(
+            prompt.messages[1], Message("assistant", self.turn.answer), evidence, self.turn
+        )
 
 
-def find_orphaned_hints(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
-    """Each exchange with the positions of its hints to texts that none of the exchanges before it shows."""
+def find_orphaned_hints(
+    exchanges: Sequence[Exchange],
+) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
+    """Each exchange with the positions of its hints to texts that none of the exchanges before it
+    shows.
+    """
     shown: set[str] = set()
     for exchange in exchanges:
-        hints = ((n, item) for n, item in enumerate(exchange.items) if item.hint and exchange.shows_evidence)
+        hints = (
+            (n, item)
+            for n, item in enumerate(exchange.items)
+            if item.hint and exchange.shows_evidence
+        )
         yield exchange, tuple(n for n, item in hints if item.passage.id not in shown)
         shown.update(item.passage.id for item in exchange.items)
 
@@ -81,7 +93,9 @@ def show_in_full(item: EvidenceItem) -> EvidenceItem:
 
 
 def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
-    """A passage, or a hint at one, for the template; a title with which the text begins is not repeated."""
+    """A passage, or a hint at one, for the template; a title with which the text begins is not
+    repeated.
+    """
     passage, text = item.passage, item.text
     title, body = passage.title.strip(), text
     if title and text.startswith(f"{passage.title}\n"):
@@ -103,8 +117,9 @@ def _format_authors(passage: Passage) -> str:
 class NewestQuestion(NamedTuple):
     """The question of the current turn, with its evidence as a note behind it.
 
-    `evidence` is what the template was given. `numbers` (passage id -> citation number) and `passages` (the reverse)
-    are those of the history, and `new` more that this evidence adds. Those join the history with the turn itself.
+    `evidence` is what the template was given. `numbers` (passage id -> citation number) and
+    `passages` (the reverse) are those of the history, and `new` more that this evidence adds. Those
+    join the history with the turn itself.
     """
 
     message: Message
@@ -118,15 +133,16 @@ class NewestQuestion(NamedTuple):
 class ChatHistory(HistoryReader):
     """The answered exchanges of a history (`exchanges`), and the citation numbers of its passages (`numbers`).
 
-    Passages are numbered for the whole conversation, by id and in the order in which they were shown: each keeps its
-    number, new ones count on. A turn without an answer is left out, since the messages of a chat alternate; its
-    passages keep their numbers all the same.
+    Passages are numbered for the whole conversation, by id and in the order in which they were
+    shown: each keeps its number, new ones count on. A turn without an answer is left out, since the
+    messages of a chat alternate; its passages keep their numbers all the same.
 
-    It depends on the turns and their order alone. It is that of the whole conversation, for an earlier answer cites by
-    its numbers; of the exchanges, those are sent that the memory shows.
+    It depends on the turns and their order alone. It is that of the whole conversation, for an
+    earlier answer cites by its numbers; of the exchanges, those are sent that the memory shows.
 
     Args:
-        template: makes the system message, and a user's message from `question`, `evidence` and `first`.
+        template: makes the system message, and a user's message from `question`, `evidence` and
+            `first`.
         count_tokens: counts the tokens of a text.
         evidence: of which questions it is sent; see ChatGenerator.
         max_tokens: for the system message, the question and the exchanges that are sent.
@@ -155,7 +171,9 @@ class ChatHistory(HistoryReader):
         return add_profile(prompt, self.profile).messages[0]
 
     def render_newest(self, question: str, items: Iterable[EvidenceItem]) -> NewestQuestion:
-        """The next question and its evidence, in one message: many models refuse two of one role in a row."""
+        """The next question and its evidence, in one message: many models refuse two of one role in
+        a row.
+        """
         new: dict[str, int] = {}
         evidence = []
         for item in items if self._shows_evidence() else ():
@@ -164,15 +182,19 @@ class ChatHistory(HistoryReader):
                 number = new.setdefault(passage.id, len(self.numbers) + len(new) + 1)
             evidence.append(format_item(number, item))
         first = not self.exchanges
-        prompt = self.template.render(question=question, evidence=evidence, first=first, label=self.label)
+        prompt = self.template.render(
+            question=question, evidence=evidence, first=first, label=self.label
+        )
         numbers = ChainMap(new, self.numbers)
         passages = ChainMap({number: passage for passage, number in new.items()}, self.passages)
         return NewestQuestion(prompt.messages[1], evidence, numbers, passages, len(new))
 
     def list_exchanges(self, question: Question) -> list[Exchange]:
-        """The exchanges that the memory shows, oldest first; turns that it made have no evidence of their own.
+        """The exchanges that the memory shows, oldest first; turns that it made have no evidence of
+        their own.
 
-        Where follow-ups show no evidence, the first exchange is among them in any case: it has all there is.
+        Where follow-ups show no evidence, the first exchange is among them in any case: it has all
+        there is.
         """
         if question.before_memory is None:
             return self.exchanges
@@ -182,36 +204,48 @@ class ChatHistory(HistoryReader):
         return shown
 
     def select_exchanges(self, question: Question) -> list[RenderedExchange]:
-        """The exchanges that are sent before a question: the first, always, and as many of the newest as fit.
+        """The exchanges that are sent before a question: the first, always, and as many of the
+        newest as fit.
 
-        There is no gap between the newest of those that the memory shows. A hint to a text that none of the exchanges
-        before it shows becomes that text.
+        There is no gap between the newest of those that the memory shows. A hint to a text that
+        none of the exchanges before it shows becomes that text.
         """
         max_tokens = self.max_tokens - self._system_tokens - self._count_message(question.text)
         selected = self._select(self.list_exchanges(question), max_tokens)
         while len(selected) > 1 and self._count_sent(selected) > max_tokens:
             del selected[1]  # the oldest but the first
-        return [each.render(self.template, self.numbers, full) for each, full in find_orphaned_hints(selected)]
+        return [
+            each.render(self.template, self.numbers, full)
+            for each, full in find_orphaned_hints(selected)
+        ]
 
     def add(self, turn: Turn) -> None:
         """Number the passages of a turn, and keep the exchange where it has an answer."""
-        items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
+        items = turn.shown or tuple(
+            EvidenceItem(0, passage, passage.content) for passage in turn.passages
+        )
         shows_evidence = self._shows_evidence()
         for item in items if shows_evidence else ():
             number = self.numbers.setdefault(item.passage.id, len(self.numbers) + 1)
             self.passages[number] = item.passage.id
         if turn.answer.strip():
             sent = shows_evidence and self.evidence != "newest"
-            exchange = Exchange(turn, items, first=not self.exchanges, shows_evidence=sent, label=self.label)
+            exchange = Exchange(
+                turn, items, first=not self.exchanges, shows_evidence=sent, label=self.label
+            )
             self.exchanges.append(exchange)
             self._by_turn[turn.id] = exchange
 
     def _find_exchange(self, turn: Turn) -> Exchange:
-        """The exchange of a turn; a new one for a turn that a memory has made, with the passages that have a number."""
+        """The exchange of a turn; a new one for a turn that a memory has made, with the passages
+        that have a number.
+        """
         known = self._by_turn.get(turn.id)
         if known is not None and known.turn == turn:
             return known
-        items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
+        items = turn.shown or tuple(
+            EvidenceItem(0, passage, passage.content) for passage in turn.passages
+        )
         numbered = tuple(item for item in items if item.passage.id in self.numbers)
         return Exchange(turn, numbered, False, self.evidence == "every_turn", self.label)
 
@@ -243,9 +277,16 @@ class ChatHistory(HistoryReader):
         """The tokens of both messages of an exchange, counted once."""
         if in_full not in exchange.tokens:
             question, answer, *_ = exchange.render(self.template, self.numbers, in_full)
-            exchange.tokens[in_full] = self._count_message(question.content) + self._count_message(answer.content)
+            exchange.tokens[in_full] = self._count_message(question.content) + self._count_message(
+                answer.content
+            )
         return exchange.tokens[in_full]
 
     def _count_sent(self, exchanges: Sequence[Exchange]) -> int:
-        """The tokens of exchanges as they are sent: with the texts at which hints can no longer point."""
-        return sum(self._count_exchange(exchange, in_full) for exchange, in_full in find_orphaned_hints(exchanges))
+        """The tokens of exchanges as they are sent: with the texts at which hints can no longer
+        point.
+        """
+        return sum(
+            self._count_exchange(exchange, in_full)
+            for exchange, in_full in find_orphaned_hints(exchanges)
+        )

@@ -1,13 +1,13 @@
 """Whether a question depends on the history: by its words alone (`rewriter.gate=heuristic`).
 
-The heuristic gate errs towards asking the LLM, whose prompt says to leave a standalone question as it is: a needless
-call costs a second, a missing one sends the search to the wrong place.
+The heuristic gate errs towards asking the LLM, whose prompt says to leave a standalone question as
+it is: a needless call costs a second, a missing one sends the search to the wrong place.
 """
 
 from collections.abc import Sequence, Set
 
 from convrag import Question, Rewrite, Turn
-from convrag.sdk.words import find_stems, split_compounds, split_words
+from convrag.sdk.text.analysis import find_stems, split_compounds, split_words
 
 _PRONOUNS = """
 it its it's itself they they're them their theirs themselves this that that's these those he he's him his she she's her
@@ -43,7 +43,8 @@ COMPARISON = frozenset(_COMPARISON.split())
 
 
 def find_reasons(question: str, short: int) -> list[str]:
-    """Why a question depends on the history: "pronoun", "ellipsis", "comparison", "short"; none for a standalone one.
+    """Why a question depends on the history: "pronoun", "ellipsis", "comparison", "short"; none for
+    a standalone one.
 
     Args:
         question: as the user typed it.
@@ -74,13 +75,15 @@ _EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『�
 def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float) -> Rewrite:
     """The rewrite, or the question in the user's own words where the rewrite is no better.
 
-    It is no better where it is a fallback, says the same as the question, or has drifted. A share that was computed
-    joins the trace as `known_share`, and a rewrite that was rejected as `rejected`.
+    It is no better where it is a fallback, says the same as the question, or has drifted. A share
+    that was computed joins the trace as `known_share`, and a rewrite that was rejected as
+    `rejected`.
 
     Args:
         rewrite: what the LLM made of the question.
         question: with the whole history, and the user's profile, which counts as said.
-        min_share: the least share of known content words, from 0 to 1; a rewrite with less has drifted.
+        min_share: the least share of known content words, from 0 to 1; a rewrite with less has
+            drifted.
     """
     if rewrite.fallback or normalise_question(rewrite.text) == normalise_question(question.text):
         return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
@@ -88,16 +91,19 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
     share = compute_known_share(rewrite.text, question.text, known)
     trace = {**rewrite.trace, "known_share": round(share, 4)}
     if share < min_share:
-        reason = f"the guard rejected the rewrite: {share:.0%} of its content words were said before"
+        reason = (
+            f"the guard rejected the rewrite: {share:.0%} of its content words were said before"
+        )
         return Rewrite.of(question.text, fallback=reason, **trace, rejected=rewrite.text)
     return Rewrite.of(rewrite.text, **trace)
 
 
 def compute_known_share(rewrite: str, question: str, said: Set[str]) -> float:
-    """The share of a rewrite's content words that stand in the question or the history, in any inflection.
+    """The share of a rewrite's content words that stand in the question or the history, in any
+    inflection.
 
-    The whole history counts, also what the LLM was not shown: a later answer may repeat it. 1 for a rewrite without
-    content words.
+    The whole history counts, also what the LLM was not shown: a later answer may repeat it. 1 for a
+    rewrite without content words.
 
     Args:
         rewrite: the rewrite.
@@ -111,7 +117,9 @@ def compute_known_share(rewrite: str, question: str, said: Set[str]) -> float:
 
 def read_stems(history: Sequence[Turn]) -> frozenset[str]:
     """The stems of the content words of all questions and answers."""
-    return frozenset().union(*(find_part_stems(text) for turn in history for text in (turn.question, turn.answer)))
+    return frozenset().union(
+        *(find_part_stems(text) for turn in history for text in (turn.question, turn.answer))
+    )
 
 
 def find_part_stems(text: str) -> frozenset[str]:
@@ -120,6 +128,8 @@ def find_part_stems(text: str) -> frozenset[str]:
 
 
 def normalise_question(question: str) -> str:
-    """A question in lower case, without extra spaces and punctuation around words; "C++" keeps its own."""
+    """A question in lower case, without extra spaces and punctuation around words; "C++" keeps its
+    own.
+    """
     kept = filter(None, (word.strip(_EDGES) for word in question.casefold().split()))
     return " ".join(kept) or question.strip()

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from convrag import LLM, PromptTemplate, Question, Rewrite, Rewriter, Turn
-from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag.sdk.sentences import truncate_text
+from convrag.sdk.llm.rewriter import LLMRewriter
+from convrag.sdk.text.sentences import truncate_text
 from convrag_condense.gate import find_reasons, replace_drifted_rewrite
 
 log = logging.getLogger(__name__)
@@ -20,25 +20,28 @@ log = logging.getLogger(__name__)
 class CondenseRewriter(Rewriter):
     """Let a gate decide which follow-ups need the LLM, condense those, and guard against invented rewrites.
 
-    The record says for each turn what the gate decided and why: `first_turn`; `pronoun`, `ellipsis`, `comparison`,
-    `short` or `standalone`; `always` or `never`. The user's own words are searched for where the gate lets a question
-    through, where the LLM or its reply fails, and where the guard rejects the rewrite. A rewrite depends on its
-    question and the history alone.
+    The record says for each turn what the gate decided and why: `first_turn`; `pronoun`,
+    `ellipsis`, `comparison`, `short` or `standalone`; `always` or `never`. The user's own words are
+    searched for where the gate lets a question through, where the LLM or its reply fails, and where
+    the guard rejects the rewrite. A rewrite depends on its question and the history alone.
 
     Args:
         llm: the language model that condenses; it also counts the tokens of the history.
-        gate: heuristic condenses on pronouns, ellipsis, comparison, and short questions (the seed's); always condenses
-            every follow-up, never none.
-        short: words below which a question is short, for gate=heuristic (8: the seed's); 0 condenses no question for
-            its length.
-        guard: the least share of a rewrite's content words that must stand in the question or the history; with
-            fewer it has drifted to something else. 0 accepts every rewrite.
-        history_tokens: of the history that the LLM is shown, in its own tokens, newest exchange first.
-        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question` and `history` (a
-            list of `user` and `assistant`, oldest first).
-        temperature: low, since condensing leaves little to choose (.2: the seed's); None leaves it to the llm.
+        gate: heuristic condenses on pronouns, ellipsis, comparison, and short questions (the
+            seed's); always condenses every follow-up, never none.
+        short: words below which a question is short, for gate=heuristic (8: the seed's); 0
+            condenses no question for its length.
+        guard: the least share of a rewrite's content words that must stand in the question or the
+            history; with fewer it has drifted to something else. 0 accepts every rewrite.
+        history_tokens: of the history that the LLM is shown, in its own tokens, newest exchange
+            first.
+        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`
+            and `history` (a list of `user` and `assistant`, oldest first).
+        temperature: low, since condensing leaves little to choose (.2: the seed's); None leaves it
+            to the llm.
         max_tokens: the longest reply, in tokens (150: the seed's); None leaves it to the llm.
-        top_p: share of the likeliest tokens to draw from (.9: the seed's); None leaves it to the llm.
+        top_p: share of the likeliest tokens to draw from (.9: the seed's); None leaves it to the
+            llm.
 
     Raises:
         DataError: the prompt's file is missing or is no template.
@@ -57,7 +60,11 @@ class CondenseRewriter(Rewriter):
     def __post_init__(self) -> None:
         template = PromptTemplate("rewrite", package="convrag_condense", path=self.prompt)
         self.llm_rewriter = LLMRewriter(
-            self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens, top_p=self.top_p
+            self.llm,
+            template,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            top_p=self.top_p,
         )
         self.prompt_templates = (template,)
 
@@ -66,11 +73,22 @@ class CondenseRewriter(Rewriter):
         needed, why = self._decide(question)
         trace: dict[str, Any] = {"gate": self.gate, "condense": needed, "reasons": why}
         if not needed:
-            log.info("turn %s: standalone question (%s), searched for as it is", question.turn_id, ", ".join(why))
+            log.info(
+                "turn %s: standalone question (%s), searched for as it is",
+                question.turn_id,
+                ", ".join(why),
+            )
             return Rewrite.of(question.text, **trace)
-        log.info("turn %s: detected follow-up question (%s), condensing", question.turn_id, ", ".join(why))
+        log.info(
+            "turn %s: detected follow-up question (%s), condensing",
+            question.turn_id,
+            ", ".join(why),
+        )
         rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
-        standalone, failed = rewrite.text, f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
+        standalone, failed = (
+            rewrite.text,
+            f" (fallback: {rewrite.fallback})" if rewrite.fallback else "",
+        )
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
             *(question.turn_id, question.text, standalone, failed),
@@ -87,14 +105,19 @@ class CondenseRewriter(Rewriter):
         return bool(reasons), reasons or ["standalone"]
 
     def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
-        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens)
-        return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)
+        history = select_newest_exchanges(
+            question.history, self.history_tokens, self.llm.count_tokens
+        )
+        return self.llm_rewriter.rewrite(
+            question, trace | {"exchanges": len(history)}, history=history
+        )
 
 
 def select_newest_exchanges(
     turns: Sequence[Turn], max_tokens: int, count_tokens: Callable[[str], int]
 ) -> list[dict[str, str]]:
-    """The newest exchanges that fit, oldest first, as a prompt's `history`; an answer that is too long is truncated.
+    """The newest exchanges that fit, oldest first, as a prompt's `history`; an answer that is too
+    long is truncated.
 
     The newest question is always among them, since most references point to it.
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 @hookimpl
 def convrag_open_conversations(database: str) -> ConversationStore:
     """Open a path of SQLite's file, or an address."""
-    from convrag_conversations.database import ConversationDatabase  # few commands keep conversations
+    from convrag_conversations.database import (
+        ConversationDatabase,  # few commands keep conversations
+    )
 
     return ConversationDatabase(database)

@@ -1,7 +1,8 @@
-"""The conversations in a database: each change is one transaction, and none overwrites another process's.
+"""The conversations in a database: each change is one transaction, and none overwrites another
+process's.
 
-The database is a file of SQLite, or what a plugin opens (`convrag.sdk.storage.Transactions`); the statements are the
-same in each.
+The database is a file of SQLite, or what a plugin opens (`convrag.sdk.storage.Transactions`); the
+statements are the same in each.
 """
 
 import builtins
@@ -15,22 +16,25 @@ from typing import Any
 from urllib.parse import unquote
 
 from convrag import ConfigError, TurnRecord
+from convrag.sdk.data.strict_json import format_json, parse_json
 from convrag.sdk.errors import ConversationChanged, ConversationsUnusable
 from convrag.sdk.storage import Statements, Transactions
-from convrag.sdk.strict_json import format_json, parse_json
 from convrag.sdk.tasks.turns import ConversationInfo, Session, make_title, open_database, to_turn
 from convrag_conversations.sqlite import OTHER, SqliteTransactions
 
 VERSION = 1
-"""The version of the tables. Raise it with a change of them: a database with another version is refused. A table that
-earlier versions of convrag do not know needs none: it is made where it is missing."""
+"""The version of the tables. Raise it with a change of them: a database with another version is
+refused. A table that earlier versions of convrag do not know needs none: it is made where it is
+missing.
+"""
 
 _ESCAPED = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS convrag_schema (version integer NOT NULL)",
-    # `key` is a hash of the id, which may be longer than an index takes; `configuration` is JSON; `version` counts the
-    # changes of its turns. No number is given twice. Times are in UTC, as ISO 8601 has it: texts sort like times.
+    # `key` is a hash of the id, which may be longer than an index takes; `configuration` is JSON;
+    # `version` counts the changes of its turns. No number is given twice. Times are in UTC, as ISO
+    # 8601 has it: texts sort like times.
     "CREATE TABLE IF NOT EXISTS convrag_conversations (number {serial}, key varchar(32) NOT NULL UNIQUE, "
     "id text NOT NULL, title text NOT NULL, model text NOT NULL, domain text NOT NULL, configuration text NOT NULL, "
     "version integer NOT NULL, created varchar(32) NOT NULL, updated varchar(32) NOT NULL)",
@@ -65,17 +69,13 @@ _CLEAR = (
     "UPDATE convrag_conversations SET title = '', version = version + 1, updated = :updated WHERE key = :key "
     "RETURNING number"
 )
-_READ_TURNS = (
-    "SELECT number, record FROM convrag_turns WHERE conversation = :number AND version > :after ORDER BY number"
-)
+_READ_TURNS = "SELECT number, record FROM convrag_turns WHERE conversation = :number AND version > :after ORDER BY number"
 _ADD_TURN = "INSERT INTO convrag_turns VALUES (:conversation, :number, :turn_id, :version, :record)"
 _REPLACE_TURN = (
     "UPDATE convrag_turns SET turn_id = :turn_id, version = :version, record = :record "
     "WHERE conversation = :conversation AND number = :number"
 )
-_ADD_FEEDBACK = (
-    "INSERT INTO convrag_feedback (conversation, said) SELECT number, :said FROM convrag_conversations WHERE key = :key"
-)
+_ADD_FEEDBACK = "INSERT INTO convrag_feedback (conversation, said) SELECT number, :said FROM convrag_conversations WHERE key = :key"
 _READ_FEEDBACK = (
     "SELECT said FROM convrag_feedback AS f JOIN convrag_conversations AS c ON f.conversation = c.number {where}"
     "ORDER BY f.number"
@@ -83,15 +83,17 @@ _READ_FEEDBACK = (
 
 
 class ConversationDatabase:
-    """Keeps conversations, each turn with its whole record (see `convrag.sdk.tasks.turns.ConversationStore`).
+    """Keeps conversations, each turn with its whole record (see
+    `convrag.sdk.tasks.turns.ConversationStore`).
 
-    A session knows the number of its row and the version of its turns. A change is made where the row has that version
-    still, and raises the version; else it raises ConversationChanged. All methods raise ConversationsUnusable where the
-    database cannot be used.
+    A session knows the number of its row and the version of its turns. A change is made where the
+    row has that version still, and raises the version; else it raises ConversationChanged. All
+    methods raise ConversationsUnusable where the database cannot be used.
 
     Args:
-        database: a path of SQLite's file, which is made where it is missing, with its folder, for its owner alone; or
-            an address ("sqlite:///file.db", "postgresql+psycopg://user@host/name").
+        database: a path of SQLite's file, which is made where it is missing, with its folder, for
+            its owner alone; or an address ("sqlite:///file.db",
+            "postgresql+psycopg://user@host/name").
 
     Raises:
         ConfigError: it is no address that SQLite or a plugin opens.
@@ -101,9 +103,13 @@ class ConversationDatabase:
 
     def __init__(self, database: str) -> None:
         self._transactions = _open_transactions(database)
-        self._transactions.prepare([statement.format(serial=self._transactions.serial) for statement in _TABLES])
+        self._transactions.prepare(
+            [statement.format(serial=self._transactions.serial) for statement in _TABLES]
+        )
         with self._transactions.read() as connection:
-            (found,) = connection.execute("SELECT version FROM convrag_schema").fetchone() or ("none",)
+            (found,) = connection.execute("SELECT version FROM convrag_schema").fetchone() or (
+                "none",
+            )
         if found != VERSION:
             raise ConversationsUnusable(
                 f"conversations: {self._transactions.name} cannot be used: its tables have version {found}, and this "
@@ -121,7 +127,8 @@ class ConversationDatabase:
             return session
 
     def refresh(self, session: Session) -> None:
-        """Read what other processes have changed in a conversation. One that they have deleted begins anew.
+        """Read what other processes have changed in a conversation. One that they have deleted
+        begins anew.
 
         Hold the session's lock.
         """
@@ -139,10 +146,15 @@ class ConversationDatabase:
     def exists(self, conversation_id: str) -> bool:
         """Whether there is a conversation with an id."""
         with self._transactions.read() as connection:
-            return connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone() is not None
+            return (
+                connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone()
+                is not None
+            )
 
     def insert(self, session: Session) -> None:
-        """Add a conversation that is not there yet. Raises ConversationChanged where another process has added it."""
+        """Add a conversation that is not there yet. Raises ConversationChanged where another
+        process has added it.
+        """
         with self._transactions.write() as connection:
             session.number, session.version = self._insert(connection, session), 0
 
@@ -150,7 +162,9 @@ class ConversationDatabase:
         """Add a turn behind the last one. Raises ConversationChanged."""
         place = len(session.history) + 1
         title = make_title(record.original_query) if place == 1 else None
-        turn = _format_turn(record, session.version + 1)  # before the transaction, which keeps other writers out
+        turn = _format_turn(
+            record, session.version + 1
+        )  # before the transaction, which keeps other writers out
         with self._transactions.write() as connection:
             if (number := session.number) is None:
                 number = self._insert(connection, session, title or "", version=session.version + 1)
@@ -171,15 +185,22 @@ class ConversationDatabase:
     def clear(self, conversation_id: str) -> None:
         """Remove the turns of a conversation."""
         with self._transactions.write() as connection:
-            found = connection.execute(_CLEAR, {"updated": _format_time(), "key": hash_id(conversation_id)}).fetchone()
+            found = connection.execute(
+                _CLEAR, {"updated": _format_time(), "key": hash_id(conversation_id)}
+            ).fetchone()
             if found is not None:
                 for table in ("convrag_turns", "convrag_feedback"):
-                    connection.execute(f"DELETE FROM {table} WHERE conversation = :number", {"number": found[0]})
+                    connection.execute(
+                        f"DELETE FROM {table} WHERE conversation = :number", {"number": found[0]}
+                    )
 
     def delete(self, conversation_id: str) -> None:
         """Remove a conversation with its turns."""
         with self._transactions.write() as connection:
-            connection.execute("DELETE FROM convrag_conversations WHERE key = :key", {"key": hash_id(conversation_id)})
+            connection.execute(
+                "DELETE FROM convrag_conversations WHERE key = :key",
+                {"key": hash_id(conversation_id)},
+            )
 
     def list(self, limit: int | None, offset: int = 0) -> builtins.list[ConversationInfo]:
         """List conversations, those that were changed last first; `limit` None lists all."""
@@ -189,7 +210,9 @@ class ConversationDatabase:
         return [self._parse_info(row) for row in rows]
 
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
-        """Read the records of a conversation's turns, in their order; an empty list where there is none."""
+        """Read the records of a conversation's turns, in their order; an empty list where there is
+        none.
+        """
         with self._transactions.read() as connection:
             found = connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone()
             own = {"number": found[0] if found else None, "after": 0}
@@ -199,11 +222,17 @@ class ConversationDatabase:
     def add_feedback(self, conversation_id: str, said: Mapping[str, Any]) -> None:
         """Add what somebody said of a conversation; nothing where there is none."""
         with self._transactions.write() as connection:
-            connection.execute(_ADD_FEEDBACK, {"key": hash_id(conversation_id), "said": _format_plain(said)})
+            connection.execute(
+                _ADD_FEEDBACK, {"key": hash_id(conversation_id), "said": _format_plain(said)}
+            )
 
     def read_feedback(self, conversation_id: str | None) -> builtins.list[dict[str, Any]]:
-        """Read what was said of a conversation, of all where `conversation_id` is None, in the order of adding."""
-        where, key = ("", "") if conversation_id is None else ("WHERE key = :key ", hash_id(conversation_id))
+        """Read what was said of a conversation, of all where `conversation_id` is None, in the
+        order of adding.
+        """
+        where, key = (
+            ("", "") if conversation_id is None else ("WHERE key = :key ", hash_id(conversation_id))
+        )
         with self._transactions.read() as connection:
             rows = connection.execute(_READ_FEEDBACK.format(where=where), {"key": key}).fetchall()
         with self._checked("what was said of a conversation"):
@@ -213,8 +242,12 @@ class ConversationDatabase:
         """Close the connections that no thread uses."""
         self._transactions.close()
 
-    def _insert(self, connection: Statements, session: Session, title: str = "", version: int = 0) -> int:
-        """Add the row of a conversation, and return its number. Raises ConversationChanged where there is one."""
+    def _insert(
+        self, connection: Statements, session: Session, title: str = "", version: int = 0
+    ) -> int:
+        """Add the row of a conversation, and return its number. Raises ConversationChanged where
+        there is one.
+        """
         row = {
             "key": hash_id(session.id),
             "id": escape(session.id),
@@ -233,8 +266,12 @@ class ConversationDatabase:
                 raise ConversationChanged(session.id) from None
             raise
 
-    def _raise_version(self, connection: Statements, session: Session, title: str | None = None) -> None:
-        """Count a change of a conversation's turns. Raises ConversationChanged where the version is another."""
+    def _raise_version(
+        self, connection: Statements, session: Session, title: str | None = None
+    ) -> None:
+        """Count a change of a conversation's turns. Raises ConversationChanged where the version is
+        another.
+        """
         row = {"number": session.number, "known": session.version, "version": session.version + 1}
         changes = {"updated": _format_time(), "title": None if title is None else escape(title)}
         if connection.execute(_CHANGE, {**row, **changes}).rowcount != 1:
@@ -243,16 +280,22 @@ class ConversationDatabase:
     def _read_turns(self, connection: Statements, session: Session, after: int) -> None:
         """Read the turns that were added or replaced after a version into a session's history."""
         own = {"number": session.number}
-        (count,) = connection.execute("SELECT count(*) FROM convrag_turns WHERE conversation = :number", own).fetchone()
+        (count,) = connection.execute(
+            "SELECT count(*) FROM convrag_turns WHERE conversation = :number", own
+        ).fetchone()
         history, attempt = session.history[:count], session.attempt
         for number, text in connection.execute(_READ_TURNS, {**own, "after": after}).fetchall():
             if not 1 <= number <= len(history) + 1:
-                raise self._damaged(f"conversation {session.id!r}", f"turns are missing before {number}")
+                raise self._damaged(
+                    f"conversation {session.id!r}", f"turns are missing before {number}"
+                )
             record = self._parse_turn((number, text), session.id)
             history[number - 1 : number] = [to_turn(record)]
             attempt = record.attempt
         if len(history) != count:
-            raise self._damaged(f"conversation {session.id!r}", f"it has {count} turns, not {len(history)}")
+            raise self._damaged(
+                f"conversation {session.id!r}", f"it has {count} turns, not {len(history)}"
+            )
         session.history, session.attempt = history, attempt
 
     def _parse_session(self, row: Sequence[Any]) -> Session:
@@ -273,7 +316,9 @@ class ConversationDatabase:
         with self._checked(f"conversation {row[0]!r}"):
             key, title, model, domain = map(unescape, row[:4])
             created, updated = map(datetime.fromisoformat, row[5:7])
-            return ConversationInfo(key, title, model, domain, int(row[4]), created, updated, parse_json(row[7]))
+            return ConversationInfo(
+                key, title, model, domain, int(row[4]), created, updated, parse_json(row[7])
+            )
 
     def _parse_turn(self, row: Sequence[Any], conversation_id: str) -> TurnRecord:
         number, text = row
@@ -310,22 +355,32 @@ def hash_id(conversation_id: str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Escape what databases do not take, a null character and half a surrogate pair, as "\0" and "\ud83d"."""
+    r"""Escape what databases do not take, a null character and half a surrogate pair, as "\0" and
+    "\ud83d".
+    """
     escaped = text.replace("\\", "\\\\").replace("\0", "\\0")
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def unescape(text: str) -> str:
     """Give a text as it was before `escape`. Raises TypeError for what is no text."""
-    return _ESCAPED.sub(lambda found: {"\\": "\\", "0": "\0"}.get(found[1]) or chr(int(found[1][1:], 16)), text)
+    return _ESCAPED.sub(
+        lambda found: {"\\": "\\", "0": "\0"}.get(found[1]) or chr(int(found[1][1:], 16)), text
+    )
 
 
 def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:
-    return {"turn_id": escape(record.turn_id), "version": version, "record": _format_plain(record.to_dict())}
+    return {
+        "turn_id": escape(record.turn_id),
+        "version": version,
+        "record": _format_plain(record.to_dict()),
+    }
 
 
 def _format_time(time: datetime | None = None) -> str:
-    """Format a time, now by default, in UTC, with as many digits as any other: texts sort like times."""
+    """Format a time, now by default, in UTC, with as many digits as any other: texts sort like
+    times.
+    """
     return (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="microseconds")
 
 

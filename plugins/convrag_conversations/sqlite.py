@@ -19,8 +19,8 @@ OTHER = "Name another, or move this one away."
 class SqliteTransactions(ForkAware):
     """The transactions on a file of SQLite (see `convrag.sdk.storage.Transactions`).
 
-    SQLite has one writer at a time. Threads wait for each other here, and go on at once: SQLite itself would sleep and
-    try again, ever longer. Readers do not wait (WAL).
+    SQLite has one writer at a time. Threads wait for each other here, and go on at once: SQLite
+    itself would sleep and try again, ever longer. Readers do not wait (WAL).
 
     Args:
         path: the file.
@@ -47,7 +47,9 @@ class SqliteTransactions(ForkAware):
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that takes the lock at once: two that read first could not both go on."""
+        """Begin a transaction that takes the lock at once: two that read first could not both go
+        on.
+        """
         with self._writing, self._begin("BEGIN IMMEDIATE") as connection:
             yield connection
 
@@ -57,7 +59,12 @@ class SqliteTransactions(ForkAware):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
         with self.write() as connection:
-            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            names = [
+                name
+                for (name,) in connection.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                )
+            ]
             if names and "convrag_schema" not in names:
                 raise ConversationsUnusable(
                     f"conversations: {self.name} cannot be used: it is a database of something else, with the table "
@@ -93,7 +100,9 @@ class SqliteTransactions(ForkAware):
             self._idle.append(connection)
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         switch_to_wal(connection)
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -104,7 +113,11 @@ class SqliteTransactions(ForkAware):
         """Turn errors of the database into one that says what to do."""
         try:
             yield
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # a message may quote a damaged name
+        except (
+            sqlite3.Error,
+            OSError,
+            UnicodeDecodeError,
+        ) as error:  # a message may quote a damaged name
             raise ConversationsUnusable(f"conversations: {self._describe(error)}") from error
 
     def _describe(self, error: Exception) -> str:

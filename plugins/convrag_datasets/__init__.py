@@ -1,13 +1,14 @@
 """Data sets: the bundled sample, the user's own files, and those that the field publishes.
 
-Most options stand on file_dataset (what files say, once; the corpus of a domain by streaming). What they read with:
+Most options stand on file_dataset (what files say, once; the corpus of a domain by streaming). What
+they read with:
 
-* rows: fields of a row, checked, with the place in each error, and rows that each hold one turn and its context;
-  row_files: rows of JSONL, JSON arrays, CSV and Parquet
+* rows: fields of a row, checked, with the place in each error, and rows that each hold one turn and
+  its context; row_files: rows of JSONL, JSON arrays, CSV and Parquet
 * conversations: rows that become conversations; corpus: passages, their fingerprints, and qrels
 
-The options: jsonl (sample too), beir, questions, simulated, huggingface, mtrag; and the published sets
-cast, ikat, topiocqa and chatrag.
+The options: jsonl (sample too), beir, questions, simulated, huggingface, mtrag; and the published
+sets cast, ikat, topiocqa and chatrag.
 """
 
 from convrag import Register, hookimpl

@@ -15,9 +15,9 @@ _PACKED = ("", ".gz", ".zip")
 class BeirDataset(FileDataset):
     """A folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv.
 
-    The questions are those that the split judges. Ids `conversation<::>turn` make up conversations; every turn
-    is asked if one is judged; other questions stand alone. The three files may be packed as .gz or .zip. Source: Thakur
-    et al., BEIR, NeurIPS 2021.
+    The questions are those that the split judges. Ids `conversation<::>turn` make up conversations;
+    every turn is asked if one is judged; other questions stand alone. The three files may be packed
+    as .gz or .zip. Source: Thakur et al., BEIR, NeurIPS 2021.
 
     Args:
         path: the folder.
@@ -37,7 +37,10 @@ class BeirDataset(FileDataset):
     def domains(self) -> Sequence[str]:
         """The one domain, called as the folder is. Raises DataError where there is no folder."""
         if not self.path.is_dir():
-            raise DataError("this folder does not exist; dataset.path must be one in BEIR's layout", path=self.path)
+            raise DataError(
+                "this folder does not exist; dataset.path must be one in BEIR's layout",
+                path=self.path,
+            )
         return (self.path.resolve().name or "default",)
 
     def find_corpus(self, domain: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag import ConfigError, Conversation, Passage, Turn
-from convrag.sdk.jsonl import read_lines
+from convrag.sdk.data.jsonl import read_lines
 from convrag_datasets.conversations import pair_turns
 from convrag_datasets.corpus import read_qrels
 from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts
@@ -24,9 +24,10 @@ def format_turn(topic: str, number: str) -> str:
 def read_topics(path: Path, canonical: str) -> Iterator[Conversation]:
     """Yield the conversations of a file of 2019, 2020 or 2021.
 
-    A turn's `raw_utterance` is the question. 2021 has the canonical `passage` of each turn, which was shown as the
-    answer, and is the turn's answer and its only passage ("MARCO_D59865-7": document and number of the passage). 2020
-    has the id alone, which becomes the label `provenance`; 2019 has none.
+    A turn's `raw_utterance` is the question. 2021 has the canonical `passage` of each turn, which
+    was shown as the answer, and is the turn's answer and its only passage ("MARCO_D59865-7":
+    document and number of the passage). 2020 has the id alone, which becomes the label
+    `provenance`; 2019 has none.
 
     Args:
         path: a JSON list of topics.
@@ -38,7 +39,10 @@ def read_topics(path: Path, canonical: str) -> Iterator[Conversation]:
     for topic, row in with_ids(read_json_rows(path), "topic", find_number):
         turns = with_ids(row.require_items("turn"), "turn", find_number)
         yield Conversation(
-            topic, tuple(_read_turn(each, format_turn(topic, number), canonical) for number, each in turns)
+            topic,
+            tuple(
+                _read_turn(each, format_turn(topic, number), canonical) for number, each in turns
+            ),
         )
 
 
@@ -48,7 +52,9 @@ def find_number(row: Row) -> str:
 
 
 def read_field(path: Path, field: str) -> dict[str, str]:
-    """Turn id -> the text of a field ("manual_rewritten_utterance") of each turn that has it. Raises DataError."""
+    """Turn id -> the text of a field ("manual_rewritten_utterance") of each turn that has it.
+    Raises DataError.
+    """
     return {
         format_turn(node.require_id("number"), each.require_id("number")): each.optional_text(field)
         for node in read_json_rows(path)
@@ -58,12 +64,16 @@ def read_field(path: Path, field: str) -> dict[str, str]:
 
 
 def read_resolved(path: Path) -> Mapping[str, str]:
-    """Turn id -> resolved utterance, of the table of 2019. Raises DataError where a line is no id, tab and text."""
+    """Turn id -> resolved utterance, of the table of 2019. Raises DataError where a line is no id,
+    tab and text.
+    """
     resolved: dict[str, str] = {}
     for line in read_lines(path):
         turn_id, tab, text = line.text.partition("\t")
         if not tab or not turn_id.strip() or not text.strip():
-            raise line.error("there must be a turn's id and its resolved utterance, with a tab between them")
+            raise line.error(
+                "there must be a turn's id and its resolved utterance, with a tab between them"
+            )
         if turn_id.strip() in resolved:
             raise line.error(f"the turn {turn_id.strip()!r} occurs twice")
         resolved[turn_id.strip()] = text.strip()
@@ -75,7 +85,9 @@ def _read_turn(node: Row, turn_id: str, canonical: str) -> Turn:
     result = node.require_id(field) if (field := _find_result(node, canonical)) else ""
     if node.has("passage"):
         text = node.optional_text("passage")
-        passage_id = f"{result}-{node.require_number('passage_id')}" if node.has("passage_id") else result
+        passage_id = (
+            f"{result}-{node.require_number('passage_id')}" if node.has("passage_id") else result
+        )
         if not passage_id:
             raise node.error(f"there is a 'passage', but no {_CANONICAL!r}")
         passage = Passage(passage_id, text, metadata={"result": result} if result else {})
@@ -103,12 +115,14 @@ class TreeTurn:
 
 
 def read_trees(path: Path) -> Iterator[Conversation]:
-    """Yield the conversations of a file of topics: for each topic one for each branch, in the order of its last turns.
+    """Yield the conversations of a file of topics: for each topic one for each branch, in the order
+    of its last turns.
 
-    A turn's question is the user's `utterance`, its answer what the system says until the user speaks again, and its
-    label `provenance` the passages of that answer; its label `grounded` is `no` where there are none, since the system
-    asks back, say. A branch asks the turns that no earlier branch has asked; what it shares with one is its
-    history. So each turn is asked and measured once, and the answer that leads into a branch is in its history.
+    A turn's question is the user's `utterance`, its answer what the system says until the user
+    speaks again, and its label `provenance` the passages of that answer; its label `grounded` is
+    `no` where there are none, since the system asks back, say. A branch asks the turns that no
+    earlier branch has asked; what it shares with one is its history. So each turn is asked and
+    measured once, and the answer that leads into a branch is in its history.
 
     Raises:
         DataError: an item is no topic; a turn occurs twice, or has an unknown parent.
@@ -139,7 +153,9 @@ def _read_branches(topic: str, turns: dict[str, TreeTurn], node: Row) -> Iterato
         new = [turn for turn in exchanges if turn.id not in asked]
         if new:
             yield Conversation(
-                format_turn(topic, leaf.number), tuple(new), history=tuple(exchanges[: len(exchanges) - len(new)])
+                format_turn(topic, leaf.number),
+                tuple(new),
+                history=tuple(exchanges[: len(exchanges) - len(new)]),
             )
         asked.update(turn.id for turn in new)
     if not asked:
@@ -151,7 +167,9 @@ def _find_way(leaf: TreeTurn, turns: dict[str, TreeTurn]) -> list[TreeTurn]:
     way = [leaf]
     while parent := way[-1].parent:
         if parent not in turns:
-            raise way[-1].node.error(f"the parent {parent!r} of the turn {way[-1].number!r} is no turn of this topic")
+            raise way[-1].node.error(
+                f"the parent {parent!r} of the turn {way[-1].number!r} is no turn of this topic"
+            )
         way.append(turns[parent])
     return way[::-1]
 
@@ -164,7 +182,9 @@ def _read_exchanges(topic: str, way: Sequence[TreeTurn]) -> list[Turn]:
 
 def _make_exchange(topic: str, question: TreeTurn, replies: Sequence[TreeTurn]) -> Turn:
     answers = [reply.node.optional_text("response", "utterance") for reply in replies]
-    provenance = [each.read_id() for reply in replies for each in reply.node.optional_items("provenance")]
+    provenance = [
+        each.read_id() for reply in replies for each in reply.node.optional_items("provenance")
+    ]
     labels: dict[str, object] = {"provenance": provenance} if provenance else {}
     if replies:
         labels["grounded"] = "yes" if provenance else "no"
@@ -197,7 +217,10 @@ _YEARS = {
         "MS MARCO passages and TREC CAR paragraphs",
     ),
     2020: _Year(
-        _2020, {"manual": _2020, "automatic": _2020}, ("2020qrels.txt",), "MS MARCO passages and TREC CAR paragraphs"
+        _2020,
+        {"manual": _2020, "automatic": _2020},
+        ("2020qrels.txt",),
+        "MS MARCO passages and TREC CAR paragraphs",
     ),
     2021: _Year(
         _2021,
@@ -217,18 +240,21 @@ _YEARS = {
 class CastDataset(PublishedDataset):
     """TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb or from its folders 2019 to 2022.
 
-        python -m convrag task=evaluate task.run=run.trec dataset=cast dataset.path=treccastweb dataset.year=2020
+        python -m convrag task=evaluate task.run=run.trec dataset=cast dataset.path=treccastweb
+        dataset.year=2020
 
-    Turn ids are the qrels' ("81_1", "132_1-3"). The passages are licensed and not in the clone: a TREC run is
-    evaluated without them, and `corpus` names those that you have. 2022 has trees: each branch is a conversation, whose
-    first turns, where an earlier branch has asked them, are its history. Rewrites (rewriter=replay rewriter.kind=...):
-    resolved in 2019, manual and automatic from 2020. Source: Dalton et al., TREC 2019 to 2022.
+    Turn ids are the qrels' ("81_1", "132_1-3"). The passages are licensed and not in the clone: a
+    TREC run is evaluated without them, and `corpus` names those that you have. 2022 has trees: each
+    branch is a conversation, whose first turns, where an earlier branch has asked them, are its
+    history. Rewrites (rewriter=replay rewriter.kind=...): resolved in 2019, manual and automatic
+    from 2020. Source: Dalton et al., TREC 2019 to 2022.
 
     Args:
         path: the clone, or a folder with the year's folder or its files in it.
         year: 2019, 2020, 2021 or 2022.
         canonical: whose canonical results of 2020 and 2021 are the answers of the history.
-        corpus: JSONL file of passages, as dataset=jsonl has them, with CAsT's ids; gives the canonical results texts.
+        corpus: JSONL file of passages, as dataset=jsonl has them, with CAsT's ids; gives the
+            canonical results texts.
 
     Raises:
         ConfigError: there was no CAsT in this year.
@@ -238,16 +264,25 @@ class CastDataset(PublishedDataset):
     no_corpus = "dataset.corpus=FILE.jsonl names a file of those that you have"
 
     def __init__(
-        self, *, path: Path, year: int, canonical: Literal["manual", "automatic"] = "manual", corpus: Path | None = None
+        self,
+        *,
+        path: Path,
+        year: int,
+        canonical: Literal["manual", "automatic"] = "manual",
+        corpus: Path | None = None,
     ) -> None:
         if year not in _YEARS:
-            raise ConfigError(f"dataset.year={year}: TREC CAsT was held in 2019, 2020, 2021 and 2022")
+            raise ConfigError(
+                f"dataset.year={year}: TREC CAsT was held in 2019, 2020, 2021 and 2022"
+            )
         below = (path / str(year) / each for each in ("data", "data/evaluation"))
         super().__init__(folders=[path / str(year), *below, path], corpus=corpus)
         self._year = year
         self._files = _YEARS[year]
         self._topics = self._files.topics.format(kind=canonical)
-        self._rewrites = {kind: name.format(kind=kind) for kind, name in self._files.rewrites.items()}
+        self._rewrites = {
+            kind: name.format(kind=kind) for kind, name in self._files.rewrites.items()
+        }
         self._canonical = canonical
 
     def explain_missing_corpus(self, domain: str) -> str:
@@ -268,7 +303,9 @@ class CastDataset(PublishedDataset):
         conversations = tuple(add_texts(found, self.corpus("default"))) if self._corpus else found
         grades = read_qrels(qrels := self.find(*self._files.qrels), conversations)
         note = (
-            "" if qrels else f"TREC CAsT {self._year} was read without judgements: there is no {self._files.qrels[0]}."
+            ""
+            if qrels
+            else f"TREC CAsT {self._year} was read without judgements: there is no {self._files.qrels[0]}."
         )
         return Contents(conversations, grades, self._read_rewrites(), note)
 
@@ -276,6 +313,10 @@ class CastDataset(PublishedDataset):
         rewrites = {}
         for kind, name in self._rewrites.items():
             if path := self.find(name):
-                texts = read_resolved(path) if kind == "resolved" else read_field(path, f"{kind}_rewritten_utterance")
+                texts = (
+                    read_resolved(path)
+                    if kind == "resolved"
+                    else read_field(path, f"{kind}_rewritten_utterance")
+                )
                 rewrites[kind] = {name: text for name, text in texts.items() if text.strip()}
         return rewrites

@@ -26,25 +26,28 @@ _FILES = {
 }
 """DoQA, one of the ten, has three parts."""
 
-_CANNOT = "cannot find the answer"  # in the reference answers of questions that the context does not answer
+# In the reference answers of questions that the context does not answer
+_CANNOT = "cannot find the answer"
 _ROLES = {"user", "assistant"}
 
 
 class ChatragDataset(PublishedDataset):
     """ChatRAG-Bench: ten sets of questions in conversations, in one form, each question with its contexts.
 
-        python -m convrag dataset=chatrag dataset.path=ChatRAG-Bench dataset.part=doc2dial history=gold limit=100
+        python -m convrag dataset=chatrag dataset.path=ChatRAG-Bench dataset.part=doc2dial
+        history=gold limit=100
 
-    `path` is a copy of huggingface.co/datasets/nvidia/ChatRAG-Bench. Each item asks one question, the last message; the
-    messages before it are given history. Its id is the part and its position in the file ("doc2dial_0"). The corpus of
-    a part are the contexts of all its items, each once, with ids made of their texts; an item's ground-truth contexts
-    are relevant (grade 1) and its passages. The first answer is the reference. Label: `answerability`. Source: Liu et
-    al., ChatQA, NeurIPS 2024.
+    `path` is a copy of huggingface.co/datasets/nvidia/ChatRAG-Bench. Each item asks one question,
+    the last message; the messages before it are given history. Its id is the part and its position
+    in the file ("doc2dial_0"). The corpus of a part are the contexts of all its items, each once,
+    with ids made of their texts; an item's ground-truth contexts are relevant (grade 1) and its
+    passages. The first answer is the reference. Label: `answerability`. Source: Liu et al., ChatQA,
+    NeurIPS 2024.
 
     Args:
         path: the copy, with a folder for each set in it or in data/.
-        part: coqa, convfinqa, doc2dial, doqa_cooking, doqa_movies, doqa_travel, hybridial, inscit, qrecc, quac, sqa or
-            topiocqa; several joined with "+", each of them a domain.
+        part: coqa, convfinqa, doc2dial, doqa_cooking, doqa_movies, doqa_travel, hybridial, inscit,
+            qrecc, quac, sqa or topiocqa; several joined with "+", each of them a domain.
 
     Raises:
         UnknownName: there is no such part.
@@ -63,7 +66,9 @@ class ChatragDataset(PublishedDataset):
 
     def read_contents(self) -> Contents:
         """Read the parts. Raises DataError."""
-        conversations = tuple(each for part in self._parts for each in _read_items(self.find_corpus(part), part))
+        conversations = tuple(
+            each for part in self._parts for each in _read_items(self.find_corpus(part), part)
+        )
         return Contents(conversations, grade_passages(conversations))
 
     def domains(self) -> Sequence[str]:
@@ -78,7 +83,10 @@ class ChatragDataset(PublishedDataset):
         """Stream the contexts of a part, each once. Raises DataError."""
         seen: set[str] = set()
         for row in read_json_rows(path):
-            for passage in [*_read_passages(row.optional_items("ctxs"), domain), *_read_truth(row, domain)]:
+            for passage in [
+                *_read_passages(row.optional_items("ctxs"), domain),
+                *_read_truth(row, domain),
+            ]:
                 if passage.id not in seen:
                     seen.add(passage.id)
                     yield passage
@@ -117,7 +125,9 @@ def _read_history(exchanges: Iterable[tuple[Row, Sequence[Row]]], name: str) -> 
 
 
 def _read_answers(node: Row) -> list[str]:
-    """The reference answers, of `answers` or `answer`: a text or a list of texts and numbers; blank ones left out."""
+    """The reference answers, of `answers` or `answer`: a text or a list of texts and numbers; blank
+    ones left out.
+    """
     texts = map(_read_answer, _list_items(node.get("answers", "answer")))
     return [text for text in texts if text.strip()]
 
@@ -139,7 +149,9 @@ def _read_truth(node: Row, part: str) -> Iterator[Passage]:
 
 
 def _read_passages(nodes: Iterable[Row], part: str) -> Iterator[Passage]:
-    """The contexts that are not blank; the id is made of the text, by which both fields name a context."""
+    """The contexts that are not blank; the id is made of the text, by which both fields name a
+    context.
+    """
     for node in nodes:
         if text := node.optional_text("text", "ctx").strip():
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,4 +1,6 @@
-"""Files of conversations: a conversation a row, as turns or as chat messages; or a turn or a message a row."""
+"""Files of conversations: a conversation a row, as turns or as chat messages; or a turn or a
+message a row.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from convrag import Conversation, DataError, Passage, Turn
-from convrag.sdk.utterances import USER, split_utterances
+from convrag.sdk.data.utterances import USER, split_utterances
 from convrag_datasets.row_files import Columns, read_rows
 from convrag_datasets.rows import Row, UniqueIds
 
@@ -16,9 +18,15 @@ SEPARATOR = "<::>"
 
 _USERS = {"user", "human"}
 _ASSISTANTS = {"assistant", "agent", "gpt"}
-_NOT_SPOKEN = {"system", "developer", "tool"}  # messages that are instructions or data, and no part of the conversation
+_NOT_SPOKEN = {
+    "system",
+    "developer",
+    "tool",
+}  # messages that are instructions or data, and no part of the conversation
 _TEXTS = ("content", "text", "value")
-_MAX_DIGITS = 18  # of a turn's number: longer ones are no numbers, and Python refuses to read very long ones
+_MAX_DIGITS = (
+    18  # of a turn's number: longer ones are no numbers, and Python refuses to read very long ones
+)
 
 T = TypeVar("T")
 
@@ -51,7 +59,9 @@ def split_turn_id(turn_id: str) -> tuple[str, int] | None:
 
 
 def pair_turns(spoken: Iterable[T], is_question: Callable[[T], bool]) -> list[tuple[T, list[T]]]:
-    """Pair each question with what is said until the next one; what is said before the first question is left out."""
+    """Pair each question with what is said until the next one; what is said before the first
+    question is left out.
+    """
     pairs: list[tuple[T, list[T]]] = []
     for each in spoken:
         if is_question(each):
@@ -64,16 +74,21 @@ def pair_turns(spoken: Iterable[T], is_question: Callable[[T], bool]) -> list[tu
 def pair_messages(messages: Iterable[Row]) -> list[Exchange]:
     """Pair the questions and answers of chat messages (see `pair_turns`).
 
-    A message is {"role": "user", "content": "..."}, in MTRAG {"speaker": "user", "text": "..."}, in ShareGPT
-    {"from": "human", "value": "..."}.
+    A message is {"role": "user", "content": "..."}, in MTRAG {"speaker": "user", "text": "..."}, in
+    ShareGPT {"from": "human", "value": "..."}.
 
     Raises:
         DataError: a question is empty, or a role is unknown.
     """
     spoken = [(message, _read_role(message)) for message in messages]
-    pairs = pair_turns([each for each in spoken if each[1] not in _NOT_SPOKEN], lambda each: each[1] in _USERS)
+    pairs = pair_turns(
+        [each for each in spoken if each[1] not in _NOT_SPOKEN], lambda each: each[1] in _USERS
+    )
     return [
-        (_read_question(question), "\n".join(filter(None, (reply.optional_text(*_TEXTS) for reply, _ in replies))))
+        (
+            _read_question(question),
+            "\n".join(filter(None, (reply.optional_text(*_TEXTS) for reply, _ in replies))),
+        )
         for (question, _), replies in pairs
     ]
 
@@ -93,7 +108,8 @@ def _read_question(message: Row) -> str:
 
 
 def group_turns(rows: Iterable[TurnRow]) -> tuple[Conversation, ...]:
-    """Group turns by conversation, in order of first appearance; a conversation's turns are in order of number.
+    """Group turns by conversation, in order of first appearance; a conversation's turns are in
+    order of number.
 
     A turn that has no row, but is in the history of a later one, is added in its place.
 
@@ -104,9 +120,13 @@ def group_turns(rows: Iterable[TurnRow]) -> tuple[Conversation, ...]:
     for each in rows:
         group = groups.setdefault(each.conversation_id, {})
         if first := group.get(each.number):
-            raise each.row.error(f"the turn {each.turn.id!r} occurs twice (first in {first.row.where})")
+            raise each.row.error(
+                f"the turn {each.turn.id!r} occurs twice (first in {first.row.where})"
+            )
         group[each.number] = each
-    return tuple(_make_conversation([group[number] for number in sorted(group)]) for group in groups.values())
+    return tuple(
+        _make_conversation([group[number] for number in sorted(group)]) for group in groups.values()
+    )
 
 
 def format_row_id(conversation: str, number: int) -> str:
@@ -115,10 +135,11 @@ def format_row_id(conversation: str, number: int) -> str:
 
 
 def group_rows(rows: Iterable[TurnRow]) -> Iterator[Conversation]:
-    """Yield conversations as `group_turns` does; what comes before the first turn's is their history, and not asked.
+    """Yield conversations as `group_turns` does; what comes before the first turn's is their
+    history, and not asked.
 
-    It is in the first turn's `Context`, questions and answers in turn. All rows are read first, and only the contexts
-    of first turns are kept.
+    It is in the first turn's `Context`, questions and answers in turn. All rows are read first, and
+    only the contexts of first turns are kept.
 
     Raises:
         DataError: a turn occurs twice.
@@ -130,13 +151,19 @@ def group_rows(rows: Iterable[TurnRow]) -> Iterator[Conversation]:
         if each.number in turns:
             raise each.row.error(f"the turn {each.turn.id!r} occurs twice")
         if all(each.number < number for number in turns):
-            contexts[each.conversation_id] = [text.read_text() for text in each.row.optional_items("Context")]
+            contexts[each.conversation_id] = [
+                text.read_text() for text in each.row.optional_items("Context")
+            ]
         turns[each.number] = each.turn
     for name, turns in groups.items():
         pairs = list(zip_longest(contexts[name][::2], contexts[name][1::2], fillvalue=""))
         first = min(turns) - len(pairs)
-        history = (Turn(format_row_id(name, number), *pair) for number, pair in enumerate(pairs, first))
-        yield Conversation(name, tuple(turns[number] for number in sorted(turns)), history=tuple(history))
+        history = (
+            Turn(format_row_id(name, number), *pair) for number, pair in enumerate(pairs, first)
+        )
+        yield Conversation(
+            name, tuple(turns[number] for number in sorted(turns)), history=tuple(history)
+        )
 
 
 def _make_conversation(rows: list[TurnRow]) -> Conversation:
@@ -144,28 +171,37 @@ def _make_conversation(rows: list[TurnRow]) -> Conversation:
     for each in rows:
         for number, turn in _number_history(each):
             turns.setdefault(number, turn)
-    return Conversation(rows[0].conversation_id, tuple(turns[number] for number in sorted(turns)), rows[0].domain)
+    return Conversation(
+        rows[0].conversation_id, tuple(turns[number] for number in sorted(turns)), rows[0].domain
+    )
 
 
 def _number_history(each: TurnRow) -> Iterator[tuple[int, Turn]]:
-    """Number the exchanges before a turn backwards from it, so that a history without its beginning is right."""
-    for number, (question, answer) in zip(range(each.number - 1, 0, -1), reversed(each.history), strict=False):
+    """Number the exchanges before a turn backwards from it, so that a history without its beginning
+    is right.
+    """
+    for number, (question, answer) in zip(
+        range(each.number - 1, 0, -1), reversed(each.history), strict=False
+    ):
         yield number, Turn(format_turn_id(each.conversation_id, number), question, answer)
 
 
 _TURN_FIELDS = ("id", "question", "answer", "passages")
 
 
-def read_conversations(path: Path, domain: str, columns: Columns | None = None) -> tuple[Conversation, ...]:
+def read_conversations(
+    path: Path, domain: str, columns: Columns | None = None
+) -> tuple[Conversation, ...]:
     """The conversations of a file, in its order.
 
     A row is one of these; all rows of a file are of one kind:
 
     * `{"id": ..., "turns": [{"question": ..., "answer": ...}]}`; a turn may have an `id` and labels
     * `{"id": ..., "messages": [{"role": "user", "content": ...}]}`
-    * `{"conversation_id": ..., "question": ..., "answer": ...}`: a turn, in the order of the rows or of its number,
-      `turn`; it may have an `id` and labels
-    * `{"conversation_id": ..., "role": "user", "content": ...}`: a message, in the order of the rows
+    * `{"conversation_id": ..., "question": ..., "answer": ...}`: a turn, in the order of the rows
+      or of its number, `turn`; it may have an `id` and labels
+    * `{"conversation_id": ..., "role": "user", "content": ...}`: a message, in the order of the
+      rows
 
     Args:
         path: JSONL, a JSON array, CSV, TSV or Parquet.
@@ -179,7 +215,9 @@ def read_conversations(path: Path, domain: str, columns: Columns | None = None) 
 
 
 def make_conversations(rows: Iterable[Row], domain: str, path: Path) -> tuple[Conversation, ...]:
-    """The conversations of rows, of a file or a folder. Raises DataError as `read_conversations` does."""
+    """The conversations of rows, of a file or a folder. Raises DataError as `read_conversations`
+    does.
+    """
     ids, turn_ids = UniqueIds("conversation"), UniqueIds("turn")
     conversations: list[Conversation] = []
     turns: list[Row] = []
@@ -193,7 +231,9 @@ def make_conversations(rows: Iterable[Row], domain: str, path: Path) -> tuple[Co
             turn_ids.add(turn.id, row)
         conversations.append(conversation)
     if turns and conversations:
-        raise turns[0].error("this is one turn or message, while other rows of this file are whole conversations")
+        raise turns[0].error(
+            "this is one turn or message, while other rows of this file are whole conversations"
+        )
     if not turns and not conversations:
         raise DataError("this file holds no conversations", path=path)
     return _group_rows(turns, domain) if turns else tuple(conversations)
@@ -233,7 +273,9 @@ def _read_turn(turn: Row, turn_id: str, *other_fields: str) -> Turn:
 
 def _read_messages(conversation_id: str, messages: list[Row], row: Row) -> list[Turn]:
     exchanges = enumerate(pair_messages(messages), 1)
-    turns = [Turn(format_turn_id(conversation_id, number), *exchange) for number, exchange in exchanges]
+    turns = [
+        Turn(format_turn_id(conversation_id, number), *exchange) for number, exchange in exchanges
+    ]
     if not turns:
         raise row.error(f"no user speaks in the conversation {conversation_id!r}")
     return turns
@@ -247,7 +289,8 @@ def _group_rows(rows: list[Row], domain: str) -> tuple[Conversation, ...]:
     for row in rows:
         messages.setdefault(row.require_id("conversation_id"), []).append(row)
     return tuple(
-        Conversation(name, tuple(_read_messages(name, each, each[0])), domain) for name, each in messages.items()
+        Conversation(name, tuple(_read_messages(name, each, each[0])), domain)
+        for name, each in messages.items()
     )
 
 
@@ -261,28 +304,34 @@ def _read_turn_rows(rows: list[Row], domain: str) -> Iterator[TurnRow]:
         if not number:
             raise row.error("'turn' must be the number of the turn in its conversation, from 1")
         turn = _read_turn(row, format_turn_id(conversation_id, number), "conversation_id", "turn")
-        turn = replace(turn, labels={name: value for name, value in turn.labels.items() if value is not None})
+        turn = replace(
+            turn, labels={name: value for name, value in turn.labels.items() if value is not None}
+        )
         ids.add(turn.id, row)
         yield TurnRow(row, conversation_id, number, turn, domain)
 
 
 def _read_passage(row: Row) -> Passage:
     return Passage(
-        row.require_id("id", "_id"), row.optional_text("text"), row.optional_text("title"), row.optional_text("url")
+        row.require_id("id", "_id"),
+        row.optional_text("text"),
+        row.optional_text("title"),
+        row.optional_text("url"),
     )
 
 
 def read_queries(
     path: Path, domain: str, columns: Columns | None = None, *, with_history: bool = False
 ) -> tuple[Conversation, ...]:
-    """The conversations of a file of queries: those with ids `conversation<::>turn` are grouped, others stand alone.
+    """The conversations of a file of queries: those with ids `conversation<::>turn` are grouped,
+    others stand alone.
 
     Args:
         path: the file; of a text with several `|user|: ` lines, the last is the question.
         domain: the name of the corpus that all conversations are about.
         columns: the fields `id` and `text` whose columns have other names.
-        with_history: whether the other lines are the conversation's earlier questions, and become turns where the file
-            has no query of its own for them.
+        with_history: whether the other lines are the conversation's earlier questions, and become
+            turns where the file has no query of its own for them.
 
     Raises:
         DataError: a line has no id or question, an id occurs twice, or there is no query.

@@ -1,4 +1,6 @@
-"""Files of passages, as BEIR's corpus.jsonl or in another format of rows, their fingerprints; and files of qrels."""
+"""Files of passages, as BEIR's corpus.jsonl or in another format of rows, their fingerprints; and
+files of qrels.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,10 +9,10 @@ from pathlib import Path
 from reprlib import repr as brief
 
 from convrag import Conversation, DataError, Passage
-from convrag.sdk import jsonl as user_files
+from convrag.sdk.data import jsonl as user_files
+from convrag.sdk.data.jsonl import Line, check_is_file, read_lines
+from convrag.sdk.data.trec import decode_id, split_columns
 from convrag.sdk.identity import digest, file_hash
-from convrag.sdk.jsonl import Line, check_is_file, read_lines
-from convrag.sdk.trec import decode_id, split_columns
 from convrag_datasets import row_files, rows
 from convrag_datasets.row_files import Columns, read_rows
 from convrag_datasets.rows import Row, with_ids
@@ -20,17 +22,21 @@ _HIGHEST = 1000  # trec_eval takes a second for 10 million, and measures nothing
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-def read_qrels(path: Path | None, conversations: Iterable[Conversation]) -> dict[str, dict[str, int]]:
-    """The qrels of a file: turn id -> passage id -> grade of relevance; none where there is no file.
+def read_qrels(
+    path: Path | None, conversations: Iterable[Conversation]
+) -> dict[str, dict[str, int]]:
+    """The qrels of a file: turn id -> passage id -> grade of relevance; none where there is no
+    file.
 
     Args:
-        path: between tabs or blanks: query-id, corpus-id, score, with or without this heading; or query, 0, passage,
-            grade. Ids of the latter, and any between blanks, may be percent-encoded (see `convrag.sdk.trec`).
+        path: between tabs or blanks: query-id, corpus-id, score, with or without this heading; or
+            query, 0, passage, grade. Ids of the latter, and any between blanks, may be
+            percent-encoded (see `convrag.sdk.data.trec`).
         conversations: those whose turns may be judged.
 
     Raises:
-        DataError: a row has other columns, a passage has two grades for one turn, a judged turn is in no conversation,
-            or there is no row.
+        DataError: a row has other columns, a passage has two grades for one turn, a judged turn is
+            in no conversation, or there is no row.
     """
     if path is None:
         return {}
@@ -41,7 +47,9 @@ def read_qrels(path: Path | None, conversations: Iterable[Conversation]) -> dict
         if not turn or not passage:
             raise line.error("an id is empty")
         if grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
-            raise line.error(f"passage {passage!r} is judged twice for {turn!r}, with different scores")
+            raise line.error(
+                f"passage {passage!r} is judged twice for {turn!r}, with different scores"
+            )
         first_lines.setdefault(turn, line)
     if not grades:
         raise DataError("this file holds no judgements", path=path)
@@ -86,20 +94,24 @@ _CODE = [Path(__file__)] + [Path(str(module.__file__)) for module in (rows, row_
 def read_passages(path: Path, columns: Columns | None = None) -> Iterator[Passage]:
     """Stream the passages of a file; only their ids are kept in memory.
 
-    A passage may have an empty text, since published corpora have some (BEIR's FiQA) and their ids count.
+    A passage may have an empty text, since published corpora have some (BEIR's FiQA) and their ids
+    count.
 
     Args:
         path: JSONL, a JSON array, CSV, TSV or Parquet.
         columns: the fields `id`, `text`, `title` and `url` whose columns have other names.
 
     Raises:
-        DataError: the file cannot be read, a line is no passage, an id occurs twice, or there is no passage.
+        DataError: the file cannot be read, a line is no passage, an id occurs twice, or there is no
+            passage.
     """
     return make_passages(read_rows(path, columns), path)
 
 
 def make_passages(rows: Iterable[Row], path: Path) -> Iterator[Passage]:
-    """Stream the passages of the rows of a file or a folder. Raises DataError as `read_passages` does."""
+    """Stream the passages of the rows of a file or a folder. Raises DataError as `read_passages`
+    does.
+    """
     empty = True
     for passage_id, row in with_ids(rows, "passage", lambda row: row.require_id("_id", "id")):
         yield _read_passage(passage_id, row)
@@ -109,7 +121,9 @@ def make_passages(rows: Iterable[Row], path: Path) -> Iterator[Passage]:
 
 
 def fingerprint_corpus(path: Path, columns: Columns | None = None) -> str:
-    """A hash of a corpus file and of the code that reads it, for indexes. Raises DataError where it cannot be read."""
+    """A hash of a corpus file and of the code that reads it, for indexes. Raises DataError where it
+    cannot be read.
+    """
     check_is_file(path)
     try:
         content = _hash_current(path)
@@ -119,7 +133,9 @@ def fingerprint_corpus(path: Path, columns: Columns | None = None) -> str:
 
 
 def hash_content(path: Path) -> str:
-    """A hash of a file's bytes; empty for a file that is missing or unreadable, which is for `check` to report."""
+    """A hash of a file's bytes; empty for a file that is missing or unreadable, which is for
+    `check` to report.
+    """
     try:
         return _hash_current(path) if path.is_file() else ""
     except OSError:

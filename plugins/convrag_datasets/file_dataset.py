@@ -30,7 +30,8 @@ class Contents:
 class FileDataset(Dataset):
     """Conversations, qrels and rewrites of files, and a corpus for each domain.
 
-    A subclass says what is read (`read_contents`) and from where (`list_files`); its constructor calls this one.
+    A subclass says what is read (`read_contents`) and from where (`list_files`); its constructor
+    calls this one.
 
     Args:
         corpus: file of passages, as dataset=jsonl reads them; None where there is none.
@@ -42,9 +43,13 @@ class FileDataset(Dataset):
     """Why there are no passages, and where to get them, for whoever searches them."""
 
     corpus_code: ClassVar[tuple[str, ...]] = ()
-    """The modules that read the corpus where it is not as dataset=jsonl has it; a change of them is another corpus."""
+    """The modules that read the corpus where it is not as dataset=jsonl has it; a change of them is
+    another corpus.
+    """
 
-    def __init__(self, *, corpus: Path | None, domain: str, corpus_columns: Columns | None = None) -> None:
+    def __init__(
+        self, *, corpus: Path | None, domain: str, corpus_columns: Columns | None = None
+    ) -> None:
         self._corpus = corpus
         self._domain = domain
         self._corpus_columns = corpus_columns
@@ -56,10 +61,14 @@ class FileDataset(Dataset):
 
     @abstractmethod
     def list_files(self) -> Iterable[Path | None]:
-        """The files that are read beside the corpus, for the hash of their contents; each has its place in the list."""
+        """The files that are read beside the corpus, for the hash of their contents; each has its
+        place in the list.
+        """
 
     def find_corpus(self, domain: str) -> Path | None:
-        """The file of a domain's passages; None where there is none. Raises DataError where it is missing."""
+        """The file of a domain's passages; None where there is none. Raises DataError where it is
+        missing.
+        """
         return self._corpus
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
@@ -74,7 +83,9 @@ class FileDataset(Dataset):
         return collect_problems(self.contents, *corpora)
 
     def content_hash(self) -> str:
-        """A hash of all files, whatever they are called and wherever they lie; empty where there is none."""
+        """A hash of all files, whatever they are called and wherever they lie; empty where there is
+        none.
+        """
         try:
             files = [*self.list_files(), self._corpus]
         except ConvragError:
@@ -102,10 +113,14 @@ class FileDataset(Dataset):
         return self.read_corpus(path, domain) if path else iter(())
 
     def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of the corpus file and of the code that reads it. Raises DataError where it is missing."""
+        """A hash of the corpus file and of the code that reads it. Raises DataError where it is
+        missing.
+        """
         if not (path := self._find_known(domain)):
             return digest([])
-        return digest([fingerprint_corpus(path, self._corpus_columns), hash_modules(*self.corpus_code)])
+        return digest(
+            [fingerprint_corpus(path, self._corpus_columns), hash_modules(*self.corpus_code)]
+        )
 
     def explain_missing_corpus(self, domain: str) -> str:
         """Where the passages are to be had."""
@@ -131,25 +146,39 @@ class FileDataset(Dataset):
 def grade_passages(conversations: Iterable[Conversation]) -> Grades:
     """Judge the passages of each turn, those that its answer is based on, as relevant (grade 1)."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
-    return {turn.id: {passage.id: 1 for passage in turn.passages} for turn in turns if turn.passages}
+    return {
+        turn.id: {passage.id: 1 for passage in turn.passages} for turn in turns if turn.passages
+    }
 
 
-def add_texts(conversations: Sequence[Conversation], passages: Iterable[Passage]) -> Iterator[Conversation]:
-    """Add the passages that each turn's label `provenance` names, and their texts as its answer where it has none.
+def add_texts(
+    conversations: Sequence[Conversation], passages: Iterable[Passage]
+) -> Iterator[Conversation]:
+    """Add the passages that each turn's label `provenance` names, and their texts as its answer
+    where it has none.
 
-    The passages are read once, and only those that are named are kept. Raises what reading them raises.
+    The passages are read once, and only those that are named are kept. Raises what reading them
+    raises.
     """
     turns = (turn for each in conversations for turn in (*each.history, *each.turns))
     wanted = {name for turn in turns for name in turn.labels.get("provenance", ())}
-    found = {passage.id: passage for passage in passages if passage.id in wanted and passage.text} if wanted else {}
+    found = (
+        {passage.id: passage for passage in passages if passage.id in wanted and passage.text}
+        if wanted
+        else {}
+    )
 
     def add(turn: Turn) -> Turn:
         named = (found[name] for name in turn.labels.get("provenance", ()) if name in found)
         texts = turn.passages or tuple(named)
-        return replace(turn, passages=texts, answer=turn.answer or "\n".join(passage.text for passage in texts))
+        return replace(
+            turn, passages=texts, answer=turn.answer or "\n".join(passage.text for passage in texts)
+        )
 
     for each in conversations:
-        yield replace(each, turns=tuple(map(add, each.turns)), history=tuple(map(add, each.history)))
+        yield replace(
+            each, turns=tuple(map(add, each.turns)), history=tuple(map(add, each.history))
+        )
 
 
 def find_file(folders: Sequence[Path], *names: str) -> Path | None:
@@ -159,7 +188,9 @@ def find_file(folders: Sequence[Path], *names: str) -> Path | None:
 
 
 def choose_domains(wanted: str, known: Sequence[str]) -> Sequence[str]:
-    """The names in "a+b", each once, of `dataset.domain`; all for "all". Raises UnknownName for one that is unknown."""
+    """The names in "a+b", each once, of `dataset.domain`; all for "all". Raises UnknownName for one
+    that is unknown.
+    """
     return known if wanted == "all" else split_names(wanted, known, "dataset.domain", "all")
 
 
@@ -184,7 +215,9 @@ class PublishedDataset(FileDataset):
     source: ClassVar[str]
     """What `dataset.path` must be a copy of, for messages."""
 
-    def __init__(self, *, folders: Sequence[Path], corpus: Path | None = None, domain: str = "default") -> None:
+    def __init__(
+        self, *, folders: Sequence[Path], corpus: Path | None = None, domain: str = "default"
+    ) -> None:
         super().__init__(corpus=corpus, domain=domain)
         self._folders = folders
         self.contents = Lazy(self._read_some)
@@ -205,5 +238,7 @@ class PublishedDataset(FileDataset):
     def _read_some(self) -> Contents:
         contents = self.read_contents()
         if not contents.conversations:
-            raise DataError("this file holds no conversations", path=next(filter(None, self.list_files())))
+            raise DataError(
+                "this file holds no conversations", path=next(filter(None, self.list_files()))
+            )
         return contents

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError, DataError, Dataset, Passage, UnknownName
-from convrag.sdk.jsonl import data_suffix
+from convrag.sdk.data.jsonl import data_suffix
 from convrag_datasets.conversations import make_conversations
 from convrag_datasets.corpus import make_passages
 from convrag_datasets.file_dataset import Contents, FileDataset
@@ -16,7 +16,17 @@ from convrag_datasets.row_files import SUFFIXES, Columns, read_rows
 from convrag_datasets.rows import Row
 
 _RELEVANT = "relevant"
-_FIELDS = ("id", "conversation_id", "turn", "question", "answer", "role", "content", "passages", _RELEVANT)
+_FIELDS = (
+    "id",
+    "conversation_id",
+    "turn",
+    "question",
+    "answer",
+    "role",
+    "content",
+    "passages",
+    _RELEVANT,
+)
 
 
 class HuggingfaceDataset(FileDataset):
@@ -24,15 +34,17 @@ class HuggingfaceDataset(FileDataset):
 
         hf download BeIR/scifact --repo-type dataset --local-dir scifact
 
-    A row is a conversation (`id` and `messages` or `turns`), a turn (`conversation_id`, `question`, maybe `turn` and
-    `answer`), or a question that stands alone (`question`, maybe `id` and `answer`). `relevant`, a list of passage ids,
-    are the qrels of its question. A row of the corpus has `id`, `text`, and maybe `title` and `url`.
+    A row is a conversation (`id` and `messages` or `turns`), a turn (`conversation_id`, `question`,
+    maybe `turn` and `answer`), or a question that stands alone (`question`, maybe `id` and
+    `answer`). `relevant`, a list of passage ids, are the qrels of its question. A row of the corpus
+    has `id`, `text`, and maybe `title` and `url`.
 
     Parquet is read with pyarrow.
 
     Args:
         name: a folder or a file.
-        split: which split; the names of a folder's files tell theirs (data/test-00000-of-00001.parquet).
+        split: which split; the names of a folder's files tell theirs
+            (data/test-00000-of-00001.parquet).
         subset: a folder in the folder.
         columns: fields whose columns have other names, as {question: prompt, answer: response}.
         labels: columns of turns that are labels, by which scores are broken down.
@@ -59,12 +71,16 @@ class HuggingfaceDataset(FileDataset):
             raise ConfigError("dataset.name is empty: give a folder")
         super().__init__(corpus=None, domain="default")
         self._table = HubTable(name, split, subset, columns or {})
-        self._passages = HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}) if corpus else None
+        self._passages = (
+            HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}) if corpus else None
+        )
         self._fields = {*_FIELDS, *labels}
 
     def list_files(self) -> Iterable[Path]:
         """All files of the folders."""
-        return [path for table in (self._table, self._passages) if table for path in table.list_files()]
+        return [
+            path for table in (self._table, self._passages) if table for path in table.list_files()
+        ]
 
     def find_corpus(self, domain: str) -> Path | None:
         """The folder of the passages, or their name on the hub; None where no corpus was given."""
@@ -80,7 +96,10 @@ class HuggingfaceDataset(FileDataset):
 
     def read_contents(self) -> Contents:
         """Read the conversations; the column `relevant` has their qrels. Raises DataError."""
-        rows = (_prepare_row(row, number, self._fields) for number, row in enumerate(self._table.rows(), 1))
+        rows = (
+            _prepare_row(row, number, self._fields)
+            for number, row in enumerate(self._table.rows(), 1)
+        )
         conversations, grades = [], {}
         for conversation in make_conversations(rows, "default", self._table.path):
             turns = []
@@ -117,15 +136,23 @@ def _read_relevant(row: Row) -> list[str]:
 
 
 def _zip_columns(value: Any) -> Any:
-    """A list of objects; some files hold it as an object of lists: {"role": ["user"], "content": ["Why?"]}."""
-    if not isinstance(value, Mapping) or not value or not all(isinstance(each, list) for each in value.values()):
+    """A list of objects; some files hold it as an object of lists: {"role": ["user"], "content":
+    ["Why?"]}.
+    """
+    if (
+        not isinstance(value, Mapping)
+        or not value
+        or not all(isinstance(each, list) for each in value.values())
+    ):
         return value
     return [dict(zip(value, fields, strict=True)) for fields in zip_longest(*value.values())]
 
 
 _SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test"}
 _SPLITS |= dict.fromkeys(("dev", "valid", "validation", "val"), "validation")
-_NO_TABLE = re.compile(r"dataset_infos?|dataset_dict|state|dataset_config")  # descriptions beside the tables
+_NO_TABLE = re.compile(
+    r"dataset_infos?|dataset_dict|state|dataset_config"
+)  # descriptions beside the tables
 
 
 class HubTable:
@@ -161,25 +188,40 @@ class HubTable:
             return [self.path]
         folder = self.path / self._subset if self._subset else self.path
         if not folder.is_dir():
-            raise DataError("there is no such folder (of the hub: hf download NAME --repo-type dataset)", path=folder)
-        files = sorted(path for path in folder.rglob("*") if _is_table(path.relative_to(folder)) and path.is_file())
+            raise DataError(
+                "there is no such folder (of the hub: hf download NAME --repo-type dataset)",
+                path=folder,
+            )
+        files = sorted(
+            path
+            for path in folder.rglob("*")
+            if _is_table(path.relative_to(folder)) and path.is_file()
+        )
         if not files:
-            raise DataError(f"this folder holds no file of rows ({', '.join(SUFFIXES)})", path=folder)
+            raise DataError(
+                f"this folder holds no file of rows ({', '.join(SUFFIXES)})", path=folder
+            )
         splits = {path: _name_split(path.relative_to(folder)) for path in files}
         if not self._split or not any(splits.values()):
             return files
         wanted = _SPLITS.get(self._split, self._split)
         if chosen := [path for path, split in splits.items() if wanted == split]:
             return chosen
-        raise UnknownName("dataset.split", self._split, {split for split in splits.values() if split})
+        raise UnknownName(
+            "dataset.split", self._split, {split for split in splits.values() if split}
+        )
 
 
 def _is_table(path: Path) -> bool:
     hidden = any(part.startswith((".", "_")) for part in path.parts)
-    return not hidden and data_suffix(path).lower() in SUFFIXES and not _NO_TABLE.fullmatch(path.stem)
+    return (
+        not hidden and data_suffix(path).lower() in SUFFIXES and not _NO_TABLE.fullmatch(path.stem)
+    )
 
 
 def _name_split(path: Path) -> str:
-    """The split that a path names: "test" of data/test-00000-of-00001.parquet; empty where it names none."""
+    """The split that a path names: "test" of data/test-00000-of-00001.parquet; empty where it names
+    none.
+    """
     words = re.split(r"[^a-z]+", str(path).lower())
     return next((_SPLITS[word] for word in reversed(words) if word in _SPLITS), "")

@@ -17,19 +17,23 @@ _YEARS = (2023, 2024, 2025)
 class IkatDataset(PublishedDataset):
     """TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT or from its folders 2023 to 2025.
 
-        python -m convrag dataset=ikat dataset.path=iKAT dataset.year=2023 rewriter=full_history history=gold
+        python -m convrag dataset=ikat dataset.path=iKAT dataset.year=2023 rewriter=full_history
+        history=gold
 
-    The personal statements of the user (PTKB) are the profile of each conversation, which prompts of rewriters and
-    generators mention. Turn ids are the qrels' ("9-1_3"). ClueWeb22 is licensed and not in the clone; 2023 has
-    the texts of the provenances, which are the corpus unless `corpus` names another. NIST publishes the qrels. The
-    resolved utterances are rewrites (rewriter=replay rewriter.kind=resolved). Source: Aliannejadi et al., TREC 2023.
+    The personal statements of the user (PTKB) are the profile of each conversation, which prompts
+    of rewriters and generators mention. Turn ids are the qrels' ("9-1_3"). ClueWeb22 is licensed
+    and not in the clone; 2023 has the texts of the provenances, which are the corpus unless
+    `corpus` names another. NIST publishes the qrels. The resolved utterances are rewrites
+    (rewriter=replay rewriter.kind=resolved). Source: Aliannejadi et al., TREC 2023.
 
     Args:
         path: the clone, or a folder with the year's folder or its files in it.
         year: 2023, 2024 or 2025.
         split: test, or train (of 2023).
-        qrels: NIST's judgements, four columns; without it, YEAR-qrels.all-turns.txt or YEAR-qrels.txt in the folder.
-        corpus: JSONL file of passages, as dataset=jsonl has them, with iKAT's ids ("clueweb22-en0000-32-08101:4").
+        qrels: NIST's judgements, four columns; without it, YEAR-qrels.all-turns.txt or
+            YEAR-qrels.txt in the folder.
+        corpus: JSONL file of passages, as dataset=jsonl has them, with iKAT's ids
+            ("clueweb22-en0000-32-08101:4").
 
     Raises:
         ConfigError: there was no iKAT in this year.
@@ -73,15 +77,23 @@ class IkatDataset(PublishedDataset):
         if self._corpus:
             conversations = tuple(add_texts(conversations, self.corpus("default")))
         grades = read_qrels(qrels := self._find_qrels(), conversations)
-        note = "" if qrels else "TREC iKAT was read without judgements: dataset.qrels=FILE names NIST's."
+        note = (
+            ""
+            if qrels
+            else "TREC iKAT was read without judgements: dataset.qrels=FILE names NIST's."
+        )
         return Contents(conversations, grades, {"resolved": resolved} if resolved else {}, note)
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages of the corpus that was given, or 2023's texts. Raises DataError."""
-        return read_passage_texts(path) if path == self._texts else super().read_corpus(path, domain)
+        return (
+            read_passage_texts(path) if path == self._texts else super().read_corpus(path, domain)
+        )
 
     def _find_qrels(self) -> Path | None:
-        return self._given_qrels or self.find(f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt")
+        return self._given_qrels or self.find(
+            f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt"
+        )
 
 
 def read_topics(path: Path, resolved: dict[str, str]) -> Iterator[Conversation]:
@@ -89,20 +101,23 @@ def read_topics(path: Path, resolved: dict[str, str]) -> Iterator[Conversation]:
 
     The resolved utterances are put into the dictionary, by turn id.
 
-    The statements are `ptkb` (an object by number, or a list), the turns `turns` (`utterance`, `ptkb_provenance`,
-    `response_provenance`) or `responses` (`user_utterance`, `relevant_ptkbs`, `citations`). Labels of a turn:
-    `personal` (yes where its answer depends on statements, else no), `statements` (those), `provenance` (the ids of
-    passages).
+    The statements are `ptkb` (an object by number, or a list), the turns `turns` (`utterance`,
+    `ptkb_provenance`, `response_provenance`) or `responses` (`user_utterance`, `relevant_ptkbs`,
+    `citations`). Labels of a turn: `personal` (yes where its answer depends on statements, else
+    no), `statements` (those), `provenance` (the ids of passages).
 
     Raises:
-        DataError: an item is no topic, a turn names a statement that is not there, or an id occurs twice.
+        DataError: an item is no topic, a turn names a statement that is not there, or an id occurs
+            twice.
     """
     for topic, row in with_ids(read_json_rows(path), "topic", find_number):
         yield _read_topic(row, topic, resolved)
 
 
 def read_passage_texts(path: Path) -> Iterator[Passage]:
-    """Yield the passages of 2023's file of provenances: `doc_id`, `passage_id`, `passage_text`. Raises DataError."""
+    """Yield the passages of 2023's file of provenances: `doc_id`, `passage_id`, `passage_text`.
+    Raises DataError.
+    """
     for name, row in with_ids(read_json_rows(path), "passage", _name_passage):
         yield Passage(name, row.get("passage_text").read_text().strip())
 
@@ -114,7 +129,9 @@ def _name_passage(row: Row) -> str:
 def _read_topic(node: Row, topic: str, resolved: dict[str, str]) -> Conversation:
     statements = _read_statements(node)
     turns: list[Turn] = []
-    rows = with_ids(node.require_items("turns", "responses"), "turn", lambda each: each.require_id("turn_id"))
+    rows = with_ids(
+        node.require_items("turns", "responses"), "turn", lambda each: each.require_id("turn_id")
+    )
     for number, each in rows:
         turn_id = format_turn(topic, number)
         turns.append(_read_turn(each, turn_id, statements))
@@ -136,18 +153,25 @@ def _read_statements(node: Row) -> dict[str, str]:
 
 
 def _read_turn(node: Row, turn_id: str, statements: dict[str, str]) -> Turn:
-    used = [_find_statement(each, statements) for each in node.optional_items("ptkb_provenance", "relevant_ptkbs")]
+    used = [
+        _find_statement(each, statements)
+        for each in node.optional_items("ptkb_provenance", "relevant_ptkbs")
+    ]
     labels: dict[str, Any] = {"personal": "yes" if used else "no"}
     if used:
         labels["statements"] = used
-    if provenance := [each.read_id() for each in node.optional_items("response_provenance", "citations")]:
+    if provenance := [
+        each.read_id() for each in node.optional_items("response_provenance", "citations")
+    ]:
         labels["provenance"] = provenance
     question = node.require_text("utterance", "user_utterance")
     return Turn(turn_id, question, node.optional_text("response").strip(), labels=labels)
 
 
 def _find_statement(node: Row, statements: dict[str, str]) -> str:
-    """The statement that a turn names by its number or literally. Raises DataError where there is none."""
+    """The statement that a turn names by its number or literally. Raises DataError where there is
+    none.
+    """
     name = node.read_id()
     if name in statements:
         return statements[name]

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self
 from pydantic import BaseModel, model_validator
 
 from convrag import LLM, LLMError, PromptTemplate, Turn, TurnRecord
-from convrag.sdk.played import PlayedConversation
+from convrag.sdk.data.simulated import PlayedConversation
+from convrag.sdk.llm.structured_output import ask_json
 from convrag.sdk.storage import UsageMeter
-from convrag.sdk.structured_output import ask_json
 from convrag_datasets.conversations import format_turn_id
 
 
@@ -31,9 +31,9 @@ class UserReply(BaseModel):
 class ModelUser(NamedTuple):
     """A language model that is told the goal and the facts, and what was said; it says when the goal is reached.
 
-    A reply that cannot be read is asked for once more; where none comes, the conversation ends, and its last record has
-    the reason as a fallback of `dataset`. Calls count as the usage of `dataset`, in the record of the answer that the
-    user has heard.
+    A reply that cannot be read is asked for once more; where none comes, the conversation ends, and
+    its last record has the reason as a fallback of `dataset`. Calls count as the usage of
+    `dataset`, in the record of the answer that the user has heard.
 
     Args:
         llm: the model.
@@ -44,7 +44,9 @@ class ModelUser(NamedTuple):
     template: PromptTemplate
 
     def play(self, talk: PlayedConversation, records: list[TurnRecord]) -> Iterator[Turn]:
-        """Yield what the model says; the goal where it does not find the first words. Raises RunStopped."""
+        """Yield what the model says; the goal where it does not find the first words. Raises
+        RunStopped.
+        """
         meter, missed = UsageMeter(), ""
         while True:
             reply = self._ask(talk, records, meter)
@@ -53,12 +55,18 @@ class ModelUser(NamedTuple):
                 records[-1], meter = _note(records[-1], reply, missed, over, meter), UsageMeter()
                 if "goal" in records[-1].labels:
                     return
-            said = UserReply(say=talk.goal) if isinstance(reply, str) or not reply.say.strip() else reply
+            said = (
+                UserReply(say=talk.goal)
+                if isinstance(reply, str) or not reply.say.strip()
+                else reply
+            )
             missed = reply if isinstance(reply, str) else ""
             labels = {"fact": said.fact, "asked": "again" if said.again else "first"}
             yield Turn(format_turn_id(talk.id, len(records) + 1), said.say, labels=labels)
 
-    def _ask(self, talk: PlayedConversation, records: list[TurnRecord], meter: UsageMeter) -> UserReply | str:
+    def _ask(
+        self, talk: PlayedConversation, records: list[TurnRecord], meter: UsageMeter
+    ) -> UserReply | str:
         """What the user says, or why there is nothing."""
         if not records and (opening := talk.turns[0].question) != talk.goal:
             return UserReply(say=opening, fact=1)
@@ -70,13 +78,24 @@ class ModelUser(NamedTuple):
             return f"the model that plays the user failed: {error}"
 
 
-def _note(heard: TurnRecord, reply: UserReply | str, missed: str, over: bool, meter: UsageMeter) -> TurnRecord:
-    """Note in the record that the user has heard what that took, and where it ended the conversation, how.
+def _note(
+    heard: TurnRecord, reply: UserReply | str, missed: str, over: bool, meter: UsageMeter
+) -> TurnRecord:
+    """Note in the record that the user has heard what that took, and where it ended the
+    conversation, how.
 
     `missed` says why the goal was asked in place of the model's first words.
     """
     failed = {"dataset": told} if (told := reply if isinstance(reply, str) else missed) else {}
-    end = "no usable reply" if isinstance(reply, str) else "reached" if reply.done else "turns over" if over else ""
+    end = (
+        "no usable reply"
+        if isinstance(reply, str)
+        else "reached"
+        if reply.done
+        else "turns over"
+        if over
+        else ""
+    )
     more: dict[str, Any] = {"labels": {"goal": end} if end else {}, "fallbacks": failed}
     more |= {"usage": meter.usage, "timings": meter.timings}
     noted: dict[str, Any] = {name: {**getattr(heard, name), **each} for name, each in more.items()}

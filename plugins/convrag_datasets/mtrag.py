@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from convrag import Conversation, DataError, Passage, Turn
-from convrag_datasets.conversations import TurnRow, group_turns, pair_messages, read_queries, split_turn_id
+from convrag_datasets.conversations import (
+    TurnRow,
+    group_turns,
+    pair_messages,
+    read_queries,
+    split_turn_id,
+)
 from convrag_datasets.corpus import read_qrels
 from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file
 from convrag_datasets.row_files import read_json_rows
@@ -34,17 +40,20 @@ _LAYOUTS: dict[str, _Layout] = {
         "retrieval_tasks/{domain}/{domain}_questions.jsonl",
     ),
     "un": _Layout(["mtragun-human"], [_REFERENCE], "retrieval_tasks/qrels/{domain}.tsv", ""),
-    "synthetic": _Layout(["mtrag-synthetic", "synthetic"], ["generation_tasks/synthetic.jsonl", _REFERENCE], "", ""),
+    "synthetic": _Layout(
+        ["mtrag-synthetic", "synthetic"], ["generation_tasks/synthetic.jsonl", _REFERENCE], "", ""
+    ),
 }
 
 
 class MtragDataset(FileDataset):
     """The MTRAG benchmarks, from a clone of github.com/IBM/mt-rag-benchmark.
 
-    Conversations, reference answers and relevant passages come from the part's generation tasks; a clone whose human
-    part lacks them gives the questions alone. All turns are asked, those with qrels are scored. Of MTRAG-UN, the
-    benchmark of SemEval-2026 task 8, one turn of each conversation is asked, and what was said before it is given. The
-    synthetic part has no qrels. Sources: Katsis et al., MTRAG, TACL 2025; Rosenthal et al., MTRAG-UN, 2026.
+    Conversations, reference answers and relevant passages come from the part's generation tasks; a
+    clone whose human part lacks them gives the questions alone. All turns are asked, those with
+    qrels are scored. Of MTRAG-UN, the benchmark of SemEval-2026 task 8, one turn of each
+    conversation is asked, and what was said before it is given. The synthetic part has no qrels.
+    Sources: Katsis et al., MTRAG, TACL 2025; Rosenthal et al., MTRAG-UN, 2026.
 
     Args:
         path: the folder of the clone, with corpora/ and the folder of the part in it.
@@ -52,7 +61,13 @@ class MtragDataset(FileDataset):
         part: human (mtrag-human/), un (mtragun-human/) or synthetic (mtrag-synthetic/).
     """
 
-    def __init__(self, *, path: Path, domain: str = "all", part: Literal["human", "un", "synthetic"] = "human") -> None:
+    def __init__(
+        self,
+        *,
+        path: Path,
+        domain: str = "all",
+        part: Literal["human", "un", "synthetic"] = "human",
+    ) -> None:
         super().__init__(corpus=None, domain=domain)
         self.path = path
         self.part = part
@@ -66,7 +81,11 @@ class MtragDataset(FileDataset):
         """All files of the chosen domains that may be read. Raises what `domains` raises."""
         names = filter(None, [self._layout.qrels, self._layout.questions])
         own = [self._find(name, domain) for name in names for domain in self.domains()]
-        return [self._reference, *own, *chain.from_iterable(map(self._corpus_paths, self.domains()))]
+        return [
+            self._reference,
+            *own,
+            *chain.from_iterable(map(self._corpus_paths, self.domains())),
+        ]
 
     def note(self) -> str:
         """Says where there are no reference answers or no qrels."""
@@ -77,7 +96,9 @@ class MtragDataset(FileDataset):
         return "MTRAG was read without its generation tasks: the conversations hold questions, and no answers."
 
     def domains(self) -> Sequence[str]:
-        """The chosen domains. Raises DataError where the folder is no clone, UnknownName for a domain it lacks."""
+        """The chosen domains. Raises DataError where the folder is no clone, UnknownName for a
+        domain it lacks.
+        """
         return choose_domains(self._domain, self._list_domains())
 
     def find_corpus(self, domain: str) -> Path:
@@ -85,7 +106,9 @@ class MtragDataset(FileDataset):
         paths = self._corpus_paths(domain)
         if found := next(filter(Path.is_file, paths), None):
             return found
-        raise DataError(f"the corpus of {domain!r} is missing (nor is there {paths[0].name})", path=paths[1])
+        raise DataError(
+            f"the corpus of {domain!r} is missing (nor is there {paths[0].name})", path=paths[1]
+        )
 
     def read_contents(self) -> Contents:
         """Read the qrels and the conversations of the chosen domains. Raises DataError."""
@@ -99,14 +122,24 @@ class MtragDataset(FileDataset):
     def _read_conversations(self) -> tuple[Conversation, ...]:
         if self._reference.is_file() or not self._layout.questions:
             given = self.part == "un"
-            return read_reference(self._reference, self._list_domains(), self.domains(), give_history=given)
+            return read_reference(
+                self._reference, self._list_domains(), self.domains(), give_history=given
+            )
         files = ((self._find(self._layout.questions, domain), domain) for domain in self.domains())
-        return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in files))
+        return tuple(
+            chain.from_iterable(
+                read_queries(path, domain, with_history=True) for path, domain in files
+            )
+        )
 
     def _list_domains(self) -> list[str]:
-        """The domains, sorted: those with qrels, or where a part has none, with a corpus. Raises DataError."""
+        """The domains, sorted: those with qrels, or where a part has none, with a corpus. Raises
+        DataError.
+        """
         if not self.path.is_dir():
-            raise DataError("this folder does not exist; dataset.path must be a clone of MTRAG", path=self.path)
+            raise DataError(
+                "this folder does not exist; dataset.path must be a clone of MTRAG", path=self.path
+            )
         if not self._layout.qrels:
             return self._list_corpora()
         wanted = self._layout.qrels.format(domain="*")
@@ -120,9 +153,15 @@ class MtragDataset(FileDataset):
 
     def _list_corpora(self) -> list[str]:
         paths = (self.path / "corpora" / "passage_level").glob("[!.]*.jsonl*")
-        names = {path.name.partition(".jsonl")[0] for path in paths if path.name.endswith(_CORPUS_SUFFIXES)}
+        names = {
+            path.name.partition(".jsonl")[0]
+            for path in paths
+            if path.name.endswith(_CORPUS_SUFFIXES)
+        }
         if not names:
-            message = "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path"
+            message = (
+                "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path"
+            )
             raise DataError(message, path=self.path)
         return sorted(names)
 
@@ -130,10 +169,17 @@ class MtragDataset(FileDataset):
         return self._folder / name.format(domain=domain)
 
     def _corpus_paths(self, domain: str) -> list[Path]:
-        return [self.path / "corpora" / "passage_level" / f"{domain}{suffix}" for suffix in _CORPUS_SUFFIXES]
+        return [
+            self.path / "corpora" / "passage_level" / f"{domain}{suffix}"
+            for suffix in _CORPUS_SUFFIXES
+        ]
 
 
-_LABELS = {"answerability": "Answerability", "question_type": "Question Type", "multi_turn": "Multi-Turn"}
+_LABELS = {
+    "answerability": "Answerability",
+    "question_type": "Question Type",
+    "multi_turn": "Multi-Turn",
+}
 
 
 def read_reference(
@@ -145,7 +191,8 @@ def read_reference(
         path: reference.jsonl.
         domains: all domains of the benchmark; each task names one.
         chosen: those that are wanted.
-        give_history: whether turns before a conversation's first task are given as its history, and not asked.
+        give_history: whether turns before a conversation's first task are given as its history, and
+            not asked.
 
     Raises:
         DataError: a line is no task, a turn occurs twice, or there is no conversation.
@@ -162,11 +209,15 @@ def read_reference(
 
 def _give_history(conversation: Conversation, tasks: Collection[str]) -> Conversation:
     first = next(number for number, turn in enumerate(conversation.turns) if turn.id in tasks)
-    return replace(conversation, turns=conversation.turns[first:], history=conversation.turns[:first])
+    return replace(
+        conversation, turns=conversation.turns[first:], history=conversation.turns[:first]
+    )
 
 
 def find_domain(collection: str, domains: Collection[str]) -> str:
-    """The longest domain in the name of an index ("mt-rag-ibmcloud-elser-..."); empty where there is none."""
+    """The longest domain in the name of an index ("mt-rag-ibmcloud-elser-..."); empty where there
+    is none.
+    """
     found = [domain for domain in domains if domain.casefold() in collection.casefold()]
     return max(found, key=lambda domain: (len(domain), domain), default="")
 
@@ -204,7 +255,9 @@ def _read_passages(row: Row) -> Iterator[Passage]:
 def _read_labels(row: Row) -> dict[str, Any]:
     """Labels by convrag's names: a string, or a list of strings where there are several."""
     labels: dict[str, Any] = {}
-    given = {name.casefold().replace("_", " "): name for name in row.fields}  # MTRAG-UN writes "answerability"
+    given = {
+        name.casefold().replace("_", " "): name for name in row.fields
+    }  # MTRAG-UN writes "answerability"
     for label, published in _LABELS.items():
         name = given.get(published.casefold(), published)
         value = row.fields.get(name)

@@ -1,4 +1,6 @@
-"""dataset=questions: the questions that task=questions wrote, over the passages of another data set."""
+"""dataset=questions: the questions that task=questions wrote, over the passages of another data
+set.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -7,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from convrag import ConfigError, Conversation, DataError, Dataset
+from convrag.sdk.data.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import hash_content, read_qrels
 from convrag_datasets.over_corpus import OverCorpus
@@ -26,13 +28,15 @@ class _Moved(NamedTuple):
 class QuestionsDataset(OverCorpus):
     """Questions that `task=questions` wrote, with judgements and reference answers, over your own data set's passages.
 
-    `dataset=questions dataset.path=questions dataset.corpus=documents dataset.corpus.path=~/handbook` asks the
-    questions of the folder questions/ and searches the handbook. You may edit the files by hand. Judged passages are
-    recognised by their text: where a document has changed elsewhere, they are found again under their new ids.
+    `dataset=questions dataset.path=questions dataset.corpus=documents
+    dataset.corpus.path=~/handbook` asks the questions of the folder questions/ and searches the
+    handbook. You may edit the files by hand. Judged passages are recognised by their text: where a
+    document has changed elsewhere, they are found again under their new ids.
 
     Args:
         path: the folder that task=questions has written.
-        corpus: the data set that the questions are about, with its own parameters below `dataset.corpus`.
+        corpus: the data set that the questions are about, with its own parameters below
+            `dataset.corpus`.
 
     Raises:
         ConfigError: no corpus is named.
@@ -55,11 +59,18 @@ class QuestionsDataset(OverCorpus):
         """The errors of the files, and whether the judged passages are still in the corpus."""
         if problems := collect_problems(self._set):
             return problems
-        return collect_problems(self._conversations, self._judgements) or collect_problems(self._moved)
+        return collect_problems(self._conversations, self._judgements) or collect_problems(
+            self._moved
+        )
 
     def content_hash(self) -> str:
         """A hash of all files."""
-        return digest({name: hash_content(self.path / name) for name in (CONVERSATIONS, QRELS, REWRITES, MANIFEST)})
+        return digest(
+            {
+                name: hash_content(self.path / name)
+                for name in (CONVERSATIONS, QRELS, REWRITES, MANIFEST)
+            }
+        )
 
     def note(self) -> str:
         """Says where judged passages have new ids."""
@@ -77,12 +88,17 @@ class QuestionsDataset(OverCorpus):
         moved = self._moved().ids
         domains = {turn.id: each.domain for each in self._conversations() for turn in each.turns}
         return {
-            turn: {moved.get(domains[turn], {}).get(name, name): grade for name, grade in grades.items()}
+            turn: {
+                moved.get(domains[turn], {}).get(name, name): grade
+                for name, grade in grades.items()
+            }
             for turn, grades in self._judgements().items()
         }
 
     def rewrites(self) -> Mapping[str, Mapping[str, str]]:
-        """The questions as they would be asked without their conversation (kind "standalone"). Raises DataError."""
+        """The questions as they would be asked without their conversation (kind "standalone").
+        Raises DataError.
+        """
         path = self.path / REWRITES
         if not path.is_file():
             return {}
@@ -103,13 +119,17 @@ class QuestionsDataset(OverCorpus):
         return found
 
     def _find_moved(self) -> _Moved:
-        """Compare the judged passages with the corpus where that has changed. Raises DataError where some are gone."""
+        """Compare the judged passages with the corpus where that has changed. Raises DataError
+        where some are gone.
+        """
         questions = self._set()
         moved: dict[str, Mapping[str, str]] = {}
         gone: list[str] = []
         for domain in questions.passages:
             if self.corpus_dataset.corpus_fingerprint(domain) != questions.corpora.get(domain):
-                moved[domain], missing = questions.find_moved(domain, self.corpus_dataset.corpus(domain))
+                moved[domain], missing = questions.find_moved(
+                    domain, self.corpus_dataset.corpus(domain)
+                )
                 gone += missing
         judged = sum(map(len, questions.passages.values()))
         if gone:

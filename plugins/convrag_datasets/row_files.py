@@ -1,4 +1,6 @@
-"""Rows of a file of any format: JSONL, a JSON array, CSV, TSV or Parquet, with the user's own names of columns."""
+"""Rows of a file of any format: JSONL, a JSON array, CSV, TSV or Parquet, with the user's own names
+of columns.
+"""
 
 import csv
 import io
@@ -16,15 +18,17 @@ from typing import Any, cast
 import ijson
 
 from convrag import DataError
+from convrag.sdk.data.jsonl import UNREADABLE, check_is_file, data_suffix, open_unpacked, read_lines
 from convrag.sdk.errors import MissingExtra
-from convrag.sdk.jsonl import UNREADABLE, check_is_file, data_suffix, open_unpacked, read_lines
 from convrag_datasets.rows import Row
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 """The suffixes of these formats."""
 
 Columns = Mapping[str, str]
-"""Field -> the name of the column or key that holds it, where that is another: {"question": "prompt"}."""
+"""Field -> the name of the column or key that holds it, where that is another: {"question":
+"prompt"}.
+"""
 
 _MARK = b"\xef\xbb\xbf"  # of UTF-8
 _BLOCK = 1024  # bytes that tell whether a file is an array
@@ -38,7 +42,8 @@ _DEEPEST = 100
 
 
 def read_rows(path: Path, columns: Columns | None = None) -> Iterator[Row]:
-    """Stream the rows of a file, in the format that its suffix tells; without a known one it is JSONL or a JSON array.
+    """Stream the rows of a file, in the format that its suffix tells; without a known one it is
+    JSONL or a JSON array.
 
     Args:
         path: the file; JSON, CSV and TSV may be packed as .gz or .zip.
@@ -60,16 +65,23 @@ def read_rows(path: Path, columns: Columns | None = None) -> Iterator[Row]:
 
 
 def rename_fields(row: Row, columns: Columns) -> Row:
-    """The row with fields in place of the columns that they are from; other columns of these names are left out."""
+    """The row with fields in place of the columns that they are from; other columns of these names
+    are left out.
+    """
     kept = row.other_fields(*columns, *columns.values())
-    return replace(row, value=kept | {name: row.fields[key] for name, key in columns.items() if key in row.fields})
+    return replace(
+        row,
+        value=kept | {name: row.fields[key] for name, key in columns.items() if key in row.fields},
+    )
 
 
 def read_json_rows(path: Path) -> Iterator[Row]:
     """Stream the JSON objects of a file, one a line or the items of one array. Raises DataError."""
     with _open_json(path) as file:
         if file.peek(_BLOCK).lstrip()[:1] == b"[":
-            for number, value in enumerate(ijson.items(_CheckedJson(file, path), "item", use_float=True)):
+            for number, value in enumerate(
+                ijson.items(_CheckedJson(file, path), "item", use_float=True)
+            ):
                 yield Row(value, path, place=f"[{number}]")
             return
     for line in read_lines(path):
@@ -79,8 +91,8 @@ def read_json_rows(path: Path) -> Iterator[Row]:
 class _CheckedJson:
     """The blocks of a JSON file, checked for what ijson lets pass.
 
-    For each level of nesting, ijson keeps the names of all levels above: 100,000 levels are 25 GB. It reads half of a
-    surrogate pair as "?".
+    For each level of nesting, ijson keeps the names of all levels above: 100,000 levels are 25 GB.
+    It reads half of a surrogate pair as "?".
     """
 
     def __init__(self, file: io.BufferedReader, path: Path) -> None:
@@ -91,7 +103,9 @@ class _CheckedJson:
         self._rest = b""  # an escape that the end of the last block cut
 
     def read(self, size: int) -> bytes:
-        """Read a block. Raises DataError where a text has half of a surrogate pair, or lists and objects nest deep."""
+        """Read a block. Raises DataError where a text has half of a surrogate pair, or lists and
+        objects nest deep.
+        """
         block = self._file.read(size)
         text = _ESCAPES.sub(b"", self._rest + block)
         end = text.find(b"\\") if b"\\" in text else len(text)
@@ -102,7 +116,9 @@ class _CheckedJson:
         brackets = b"".join(parts[self._in_text :: 2]).replace(b"{}", b"").replace(b"[]", b"")
         depths = list(accumulate(map(_STEPS.__getitem__, brackets), initial=self._depth))
         if max(depths) > _DEEPEST:
-            raise DataError(f"lists and objects are nested more than {_DEEPEST} deep", path=self._path)
+            raise DataError(
+                f"lists and objects are nested more than {_DEEPEST} deep", path=self._path
+            )
         self._depth = depths[-1]
         self._in_text = (self._in_text + len(parts) - 1) % 2
         return block
@@ -110,7 +126,9 @@ class _CheckedJson:
 
 @contextmanager
 def _open_json(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a JSON file behind its byte order mark. What reading it raises becomes a DataError that quotes the place."""
+    """Open a JSON file behind its byte order mark. What reading it raises becomes a DataError that
+    quotes the place.
+    """
     check_is_file(path)
     try:
         with open_unpacked(path) as raw:
@@ -119,12 +137,18 @@ def _open_json(path: Path) -> Iterator[io.BufferedReader]:
                 file.read(len(_MARK))
             yield file
     except ijson.JSONError as error:
-        given = error.args[0]  # two lines: what is wrong, and the characters around it; bytes where they are not UTF-8
-        lines = (given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)).splitlines()
+        given = error.args[
+            0
+        ]  # two lines: what is wrong, and the characters around it; bytes where they are not UTF-8
+        lines = (
+            given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
+        ).splitlines()
         near = f", near {quoted}" if (quoted := "".join(lines[1:2]).strip()) else ""
         raise DataError(f"this is not JSON: {lines[0].rstrip('.')}{near}", path=path) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"this is not UTF-8, or half of a surrogate pair ({error.reason})", path=path) from error
+        raise DataError(
+            f"this is not UTF-8, or half of a surrogate pair ({error.reason})", path=path
+        ) from error
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path) from error
 
@@ -134,7 +158,8 @@ _BATCH = 1000  # rows of a Parquet file that are in memory at once
 
 
 def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> Iterator[Row]:
-    r"""Stream the rows of a table in UTF-8 that is quoted as RFC 4180 says. The first row names the columns.
+    r"""Stream the rows of a table in UTF-8 that is quoted as RFC 4180 says. The first row names the
+    columns.
 
     A field that is empty is left out, so that it is as if the row lacked it.
 
@@ -144,13 +169,17 @@ def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> I
         wanted: columns that must be there.
 
     Raises:
-        DataError: the file cannot be read, has no heading or lacks a column, or a row has other columns.
+        DataError: the file cannot be read, has no heading or lacks a column, or a row has other
+            columns.
     """
     check_is_file(path)
     csv.field_size_limit(_LONGEST_FIELD)
     line = 0
     try:
-        with open_unpacked(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        with (
+            open_unpacked(path) as raw,
+            io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file,
+        ):
             reader = csv.reader(file, delimiter=separator, strict=True)
             names = _check_heading(next(reader, []), path)
             _check_wanted(names, wanted, path)
@@ -160,13 +189,21 @@ def read_csv_rows(path: Path, separator: str, wanted: Collection[str] = ()) -> I
                 if not any(fields):
                     continue
                 if len(fields) != len(names):
-                    message = f"there must be {len(names)} columns, as in the heading, not {len(fields)}"
+                    message = (
+                        f"there must be {len(names)} columns, as in the heading, not {len(fields)}"
+                    )
                     raise DataError(message, path=path, line=first)
-                yield Row({name: text for name, text in zip(names, fields, strict=True) if text}, path, first)
+                yield Row(
+                    {name: text for name, text in zip(names, fields, strict=True) if text},
+                    path,
+                    first,
+                )
     except csv.Error as error:
         raise DataError(f"this is no row of a table: {error}", path=path, line=line + 1) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"this is not UTF-8 ({error.reason}): save it as UTF-8", path=path, line=line + 1) from error
+        raise DataError(
+            f"this is not UTF-8 ({error.reason}): save it as UTF-8", path=path, line=line + 1
+        ) from error
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path, line=line + 1) from error
 
@@ -198,7 +235,9 @@ def read_parquet_rows(path: Path, wanted: Collection[str] = ()) -> Iterator[Row]
                     yield Row(_make_plain(data), path, place=f"row {number}")
     except (ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
-        raise DataError(f"this is no Parquet file, or a damaged one: {reason}", path=path) from error
+        raise DataError(
+            f"this is no Parquet file, or a damaged one: {reason}", path=path
+        ) from error
 
 
 def _check_heading(names: list[str], path: Path) -> list[str]:
@@ -211,7 +250,9 @@ def _check_heading(names: list[str], path: Path) -> list[str]:
 
 def _check_wanted(names: Collection[str], wanted: Collection[str], path: Path) -> None:
     if lacking := [name for name in wanted if name not in names]:
-        raise DataError(f"there is no column {lacking[0]!r}; the columns are {', '.join(names)}", path=path)
+        raise DataError(
+            f"there is no column {lacking[0]!r}; the columns are {', '.join(names)}", path=path
+        )
 
 
 def _make_plain(value: Any) -> Any:

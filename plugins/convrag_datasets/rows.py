@@ -1,7 +1,8 @@
-"""Rows of data sets' files, whose fields are checked when they are read: errors name the file, the line and the field.
+"""Rows of data sets' files, whose fields are checked when they are read: errors name the file, the
+line and the field.
 
-A field is named by its path, "turns[1].question"; in a JSON array that begins with the item, "[3].turns[1]", and in a
-Parquet file with the row, "row 7.question".
+A field is named by its path, "turns[1].question"; in a JSON array that begins with the item,
+"[3].turns[1]", and in a Parquet file with the row, "row 7.question".
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import DataError
-from convrag.sdk.jsonl import json_type
+from convrag.sdk.data.jsonl import json_type
 
 LARGEST_NUMBER = 10**9  # of a turn or a position: larger ones are mistakes
 
@@ -52,7 +53,9 @@ class Row:
         return DataError(f"{prefix}{message}", path=self.path, line=self.line or None)
 
     def has(self, name: str) -> bool:
-        """Whether this object has a field that is not null. Raises DataError where this is no object."""
+        """Whether this object has a field that is not null. Raises DataError where this is no
+        object.
+        """
         return self.fields.get(name) is not None
 
     def get(self, *names: str) -> Row:
@@ -60,18 +63,26 @@ class Row:
         for name in names:
             if (value := self.fields.get(name)) is not None:
                 return self._child(name, value)
-        there = "" if self.place else f"; it has {', '.join(self.fields)}. Other names: dataset.columns, corpus_columns"
+        there = (
+            ""
+            if self.place
+            else f"; it has {', '.join(self.fields)}. Other names: dataset.columns, corpus_columns"
+        )
         raise self.error(f"there is no {' or '.join(map(repr, names))}{there}")
 
     def require_text(self, *names: str) -> str:
-        """The text of the first of these fields that is there. Raises DataError where it is blank, or none is there."""
+        """The text of the first of these fields that is there. Raises DataError where it is blank,
+        or none is there.
+        """
         field = self.get(*names)
         if not (text := field.read_text()).strip():
             raise field.error("the text is empty")
         return text
 
     def optional_text(self, *names: str) -> str:
-        """The text of the first of these fields that is there; empty where none is. Raises DataError."""
+        """The text of the first of these fields that is there; empty where none is. Raises
+        DataError.
+        """
         return self.get(*names).read_text() if any(map(self.has, names)) else ""
 
     def require_id(self, *names: str) -> str:
@@ -79,9 +90,15 @@ class Row:
         return self.get(*names).read_id()
 
     def require_number(self, name: str) -> int:
-        """A whole number from 0 to a thousand million; a text of digits counts, too. Raises DataError."""
+        """A whole number from 0 to a thousand million; a text of digits counts, too. Raises
+        DataError.
+        """
         field = self.get(name)
-        text = str(field.value) if isinstance(field.value, int | str) and not isinstance(field.value, bool) else ""
+        text = (
+            str(field.value)
+            if isinstance(field.value, int | str) and not isinstance(field.value, bool)
+            else ""
+        )
         digits = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_NUMBER))
         if not digits or int(text) > LARGEST_NUMBER:
             raise field.error(f"this must be a whole number from 0 to {LARGEST_NUMBER}")
@@ -95,7 +112,9 @@ class Row:
         raise field.error("this list is empty")
 
     def optional_items(self, *names: str) -> list[Row]:
-        """The items of a list; none where the field is absent. Raises DataError where it is no list."""
+        """The items of a list; none where the field is absent. Raises DataError where it is no
+        list.
+        """
         return self.get(*names).read_items() if any(map(self.has, names)) else []
 
     def list_fields(self) -> list[tuple[str, Row]]:
@@ -117,7 +136,9 @@ class Row:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return str(self.value)
         if not isinstance(self.value, str):
-            raise self.error(f"this must be an id, a string or a whole number, not {json_type(self.value)}")
+            raise self.error(
+                f"this must be an id, a string or a whole number, not {json_type(self.value)}"
+            )
         if not (text := self.value.strip()):
             raise self.error("the id is empty")
         return text
@@ -126,11 +147,19 @@ class Row:
         """The items of this list. Raises DataError where it is none."""
         if not isinstance(self.value, list):
             raise self.error(f"this must be a list, not {json_type(self.value)}")
-        return [Row(value, self.path, self.line, f"{self.place}[{n}]") for n, value in enumerate(self.value)]
+        return [
+            Row(value, self.path, self.line, f"{self.place}[{n}]")
+            for n, value in enumerate(self.value)
+        ]
 
     def _child(self, name: str, value: Any) -> Row:
         key = f".{name}" if name.isidentifier() else f"[{json.dumps(name, ensure_ascii=False)}]"
-        return Row(value, self.path, self.line, f"{self.place}{key}".removeprefix("." if not self.place else ""))
+        return Row(
+            value,
+            self.path,
+            self.line,
+            f"{self.place}{key}".removeprefix("." if not self.place else ""),
+        )
 
 
 class UniqueIds:
@@ -153,7 +182,9 @@ class UniqueIds:
         self._places[name] = row.where if row.place else row.line  # corpora are large
 
 
-def with_ids(rows: Iterable[Row], kind: str, find_id: Callable[[Row], str]) -> Iterator[tuple[str, Row]]:
+def with_ids(
+    rows: Iterable[Row], kind: str, find_id: Callable[[Row], str]
+) -> Iterator[tuple[str, Row]]:
     """Yield rows with their ids.
 
     Args:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import Conversation, Passage, Turn
-from convrag.sdk.jsonl import data_suffix, read_lines
+from convrag.sdk.data.jsonl import data_suffix, read_lines
 from convrag_datasets.conversations import TurnRow, format_row_id, group_rows
 from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages
 from convrag_datasets.row_files import read_json_rows
@@ -23,24 +23,31 @@ class TopiocqaDataset(PublishedDataset):
 
         python -m convrag task=evaluate task.run=run.trec dataset=topiocqa dataset.path=TopiOCQA
 
-    `path` is a copy of huggingface.co/datasets/McGill-NLP/TopiOCQA. Turn ids are conversation_turn ("7_3"). The gold
-    passage of a turn is the relevant one. Labels: `topic` (the page), `topic_shift` (first, same or shift: whether the
-    page is another one than in the turn before), `answerability`. The 25 million passages are published apart from it.
-    Source: Adlakha et al., TopiOCQA, TACL 2022.
+    `path` is a copy of huggingface.co/datasets/McGill-NLP/TopiOCQA. Turn ids are conversation_turn
+    ("7_3"). The gold passage of a turn is the relevant one. Labels: `topic` (the page),
+    `topic_shift` (first, same or shift: whether the page is another one than in the turn before),
+    `answerability`. The 25 million passages are published apart from it. Source: Adlakha et al.,
+    TopiOCQA, TACL 2022.
 
     Args:
-        path: the copy: a folder with topiocqa_valid.jsonl or topiocqa_train.jsonl (or .json lists) in it or in data/.
+        path: the copy: a folder with topiocqa_valid.jsonl or topiocqa_train.jsonl (or .json lists)
+            in it or in data/.
         split: dev or train.
-        corpus: full_wiki_segments.tsv (id, text, title), or a JSONL file of passages as dataset=jsonl has them.
+        corpus: full_wiki_segments.tsv (id, text, title), or a JSONL file of passages as
+            dataset=jsonl has them.
     """
 
     source = "huggingface.co/datasets/McGill-NLP/TopiOCQA"
     corpus_code = (__name__,)
     no_corpus = "TopiOCQA's passages are published apart from it: dataset.corpus=full_wiki_segments.tsv names the file"
 
-    def __init__(self, *, path: Path, split: Literal["dev", "train"] = "dev", corpus: Path | None = None) -> None:
+    def __init__(
+        self, *, path: Path, split: Literal["dev", "train"] = "dev", corpus: Path | None = None
+    ) -> None:
         super().__init__(folders=[path, path / "data"], corpus=corpus)
-        self._names = [f"{name}{suffix}" for name in _NAMES[split] for suffix in (".jsonl", ".json")]
+        self._names = [
+            f"{name}{suffix}" for name in _NAMES[split] for suffix in (".jsonl", ".json")
+        ]
 
     def list_files(self) -> Iterable[Path | None]:
         """The file of the split."""
@@ -54,7 +61,9 @@ class TopiocqaDataset(PublishedDataset):
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages of a table or a JSONL file. Raises DataError."""
-        return _read_table(path) if data_suffix(path) == ".tsv" else super().read_corpus(path, domain)
+        return (
+            _read_table(path) if data_suffix(path) == ".tsv" else super().read_corpus(path, domain)
+        )
 
 
 def _read_row(node: Row) -> TurnRow:
@@ -70,7 +79,11 @@ def _read_row(node: Row) -> TurnRow:
 def _read_passage(node: Row) -> Iterator[Passage]:
     if node.has("Gold_passage"):
         gold = node.get("Gold_passage")
-        yield Passage(gold.require_id("id"), gold.optional_text("text"), _format_title(gold.optional_text("title")))
+        yield Passage(
+            gold.require_id("id"),
+            gold.optional_text("text"),
+            _format_title(gold.optional_text("title")),
+        )
 
 
 def _format_title(title: str) -> str:
@@ -83,13 +96,17 @@ def _label_shifts(conversation: Conversation) -> Conversation:
     for turn in conversation.turns:
         topic = turn.labels["topic"]
         shift = "first" if not before else "same" if topic == before else "shift"
-        turns.append(replace(turn, labels={**turn.labels, "topic_shift": shift} if topic else turn.labels))
+        turns.append(
+            replace(turn, labels={**turn.labels, "topic_shift": shift} if topic else turn.labels)
+        )
         before = topic or before
     return replace(conversation, turns=tuple(turns))
 
 
 def _read_table(path: Path) -> Iterator[Passage]:
-    """Stream a table of id, text and title between tabs; texts may stand in double quotes, which are doubled within."""
+    """Stream a table of id, text and title between tabs; texts may stand in double quotes, which
+    are doubled within.
+    """
     for line in read_lines(path):
         columns = [_unquote(column) for column in line.text.split("\t")]
         if [column.strip().casefold() for column in columns] == _COLUMNS:

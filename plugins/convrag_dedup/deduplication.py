@@ -1,4 +1,6 @@
-"""Which documents of a turn are shown in full, and which as a hint: used by context=dedup and by RAGBoost's API."""
+"""Which documents of a turn are shown in full, and which as a hint: used by context=dedup and by
+RAGBoost's API.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
@@ -9,8 +11,8 @@ T = TypeVar("T")
 class DeduplicatedTurn(NamedTuple):
     """The documents of a turn, by id.
 
-    `shown` maps ids to what the model sees, in order: the full text, or a hint. `hinted` are those of them that became
-    hints, `novel` the others; `missing` have neither a hint nor a text.
+    `shown` maps ids to what the model sees, in order: the full text, or a hint. `hinted` are those
+    of them that became hints, `novel` the others; `missing` have neither a hint nor a text.
     """
 
     shown: dict[str, str]
@@ -60,7 +62,9 @@ def format_context(shown: Iterable[tuple[str, str]], hinted: Iterable[str]) -> s
         hinted: the ids of those whose text is a hint already.
     """
     hints = set(hinted)
-    return "".join(f"{text if key in hints else format_block(key, text)}\n\n" for key, text in shown)
+    return "".join(
+        f"{text if key in hints else format_block(key, text)}\n\n" for key, text in shown
+    )
 
 
 def deduplicate(

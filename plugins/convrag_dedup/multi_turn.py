@@ -1,4 +1,6 @@
-"""`MultiTurnManager`: deduplication for callers who retrieve, prompt and keep the messages themselves."""
+"""`MultiTurnManager`: deduplication for callers who retrieve, prompt and keep the messages
+themselves.
+"""
 
 import threading
 import time
@@ -7,7 +9,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from convrag_dedup.deduplication import deduplicate, first_by_id, format_context, format_hint, normalise_id
+from convrag_dedup.deduplication import (
+    deduplicate,
+    first_by_id,
+    format_context,
+    format_hint,
+    normalise_id,
+)
 from convrag_dedup.shown_passages import ShownVersions
 from convrag_dedup.stats import DOCUMENT_COUNTS, conversation_stats, pooled_stats, turn_stats
 
@@ -39,12 +47,15 @@ class ConversationState:
         """Append a message."""
         self.messages.append({"role": role, "content": content})
 
-    def update_history(self, doc_ids: Iterable[Hashable], contents: Mapping[str, bytes] | None = None) -> None:
+    def update_history(
+        self, doc_ids: Iterable[Hashable], contents: Mapping[str, bytes] | None = None
+    ) -> None:
         """Add the documents that a turn has shown in full, and count the turn.
 
         Args:
             doc_ids: their ids, of any type.
-            contents: normalised id -> a hash of the document's text; a document without one may have any text.
+            contents: normalised id -> a hash of the document's text; a document without one may
+                have any text.
         """
         for doc_id in doc_ids:
             key = normalise_id(doc_id)
@@ -54,7 +65,9 @@ class ConversationState:
 
     def update_stats(self, num_retrieved: int, num_novel: int, num_deduplicated: int) -> None:
         """Add a turn's numbers to the statistics."""
-        for name, number in zip(DOCUMENT_COUNTS, (num_retrieved, num_novel, num_deduplicated), strict=True):
+        for name, number in zip(
+            DOCUMENT_COUNTS, (num_retrieved, num_novel, num_deduplicated), strict=True
+        ):
             self._sums[name] += number
 
     def get_stats(self) -> dict[str, Any]:
@@ -63,27 +76,36 @@ class ConversationState:
 
 
 MAX_CONVERSATIONS = 10_000
-"""How many conversations a manager keeps by default; one that has shown 24 documents takes some 10 kB."""
+"""How many conversations a manager keeps by default; one that has shown 24 documents takes some 10
+kB.
+"""
 
 
 class MultiTurnManager:
     """Finds, conversation by conversation, which documents are new, and formats them (RAGBoost's API).
 
-    A hint points at the context of an earlier turn: the caller must send those contexts along. The time of a turn
-    grows with its documents, not with the conversation. Thread-safe. A turn that raises leaves the state as it was.
+    A hint points at the context of an earlier turn: the caller must send those contexts along. The
+    time of a turn grows with its documents, not with the conversation. Thread-safe. A turn that
+    raises leaves the state as it was.
 
     Args:
-        max_conversations: how many are kept; the least recently used is dropped first, but never during its turn. One
-            that goes on after that begins anew: its documents are shown in full again. None keeps all.
+        max_conversations: how many are kept; the least recently used is dropped first, but never
+            during its turn. One that goes on after that begins anew: its documents are shown in
+            full again. None keeps all.
         ttl: seconds after which an unused conversation is dropped.
-        content_hash: a document whose text is not the one last shown is new; False compares ids alone.
+        content_hash: a document whose text is not the one last shown is new; False compares ids
+            alone.
 
     Raises:
         ValueError: max_conversations is below 1.
     """
 
     def __init__(
-        self, *, max_conversations: int | None = MAX_CONVERSATIONS, ttl: float | None = None, content_hash: bool = True
+        self,
+        *,
+        max_conversations: int | None = MAX_CONVERSATIONS,
+        ttl: float | None = None,
+        content_hash: bool = True,
     ) -> None:
         if max_conversations is not None and max_conversations < 1:
             raise ValueError(f"max_conversations={max_conversations}: it must be at least 1")
@@ -100,26 +122,37 @@ class MultiTurnManager:
         corpus_map: Mapping[Any, Any],
         enable_deduplication: bool = True,
     ) -> tuple[str, list[Hashable], dict[str, Any]]:
-        """One turn: the context, the ids of the documents shown in full (as given), and the turn's statistics.
+        """One turn: the context, the ids of the documents shown in full (as given), and the turn's
+        statistics.
 
         Args:
             conversation_id: any name; a new one begins a conversation.
-            retrieved_doc_ids: best first; 1 and "1" are the same document, and a repeated one counts once.
-            corpus_map: str(id), or the id itself, -> {"text": ...} (or "content"), or the text; a document that is not
-                there is `missing`.
-            enable_deduplication: False shows everything in full, and updates history and statistics all the same.
+            retrieved_doc_ids: best first; 1 and "1" are the same document, and a repeated one
+                counts once.
+            corpus_map: str(id), or the id itself, -> {"text": ...} (or "content"), or the text; a
+                document that is not there is `missing`.
+            enable_deduplication: False shows everything in full, and updates history and statistics
+                all the same.
         """
         given = first_by_id((doc_id, doc_id) for doc_id in retrieved_doc_ids)
         while True:
             state = self.get_conversation(conversation_id)
             with state.lock:
-                if self.conversations.get(conversation_id) is state:  # or it was dropped before we held the lock
+                if (
+                    self.conversations.get(conversation_id) is state
+                ):  # or it was dropped before we held the lock
                     return self._run_turn(state, given, corpus_map, enable_deduplication)
 
     def _run_turn(
-        self, state: ConversationState, given: dict[str, Hashable], corpus_map: Mapping[Any, Any], hints: bool
+        self,
+        state: ConversationState,
+        given: dict[str, Hashable],
+        corpus_map: Mapping[Any, Any],
+        hints: bool,
     ) -> tuple[str, list[Hashable], dict[str, Any]]:
-        """One turn, with its lock held. All that may fail comes before the first change of the state."""
+        """One turn, with its lock held. All that may fail comes before the first change of the
+        state.
+        """
         hashes: dict[str, bytes] = {}
 
         def get_text(key: str) -> str:
@@ -128,7 +161,9 @@ class MultiTurnManager:
 
         def find_hint(key: str) -> str | None:
             if self.content_hash:
-                hashes[key] = blake2b(get_text(key).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+                hashes[key] = blake2b(
+                    get_text(key).encode("utf-8", "surrogatepass"), digest_size=16
+                ).digest()
             same = state.shown.find_last(key, hashes.get(key)) if hints else None
             return None if same is None else format_hint(key)
 
@@ -178,15 +213,21 @@ class MultiTurnManager:
             self.conversations.pop(conversation_id, None)
 
     def _drop_expired(self, now: float) -> None:
-        """Drop the conversations unused for longer than the ttl, oldest first, up to one that is in a turn."""
+        """Drop the conversations unused for longer than the ttl, oldest first, up to one that is in
+        a turn.
+        """
         while self.ttl is not None and self.conversations:
             oldest = next(iter(self.conversations))
             if now - self.conversations[oldest].last_used <= self.ttl or not self._drop(oldest):
                 break
 
     def _drop_excess(self, newest: str) -> None:
-        """Drop the least recently used conversations above the limit, except the newest and those in a turn."""
-        while self.max_conversations is not None and len(self.conversations) > self.max_conversations:
+        """Drop the least recently used conversations above the limit, except the newest and those
+        in a turn.
+        """
+        while (
+            self.max_conversations is not None and len(self.conversations) > self.max_conversations
+        ):
             if not any(name != newest and self._drop(name) for name in self.conversations):
                 break
 
@@ -201,7 +242,9 @@ class MultiTurnManager:
 
 
 def _text_of(document: Any) -> str:
-    """A document's `text`, or else its `content`; a string is its own text; empty where there is none."""
+    """A document's `text`, or else its `content`; a string is its own text; empty where there is
+    none.
+    """
     if isinstance(document, str):
         return document
     text = None if document is None else document.get("text") or document.get("content")

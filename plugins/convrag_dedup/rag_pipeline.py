@@ -23,7 +23,8 @@ class InferenceConfig:
 
     Args:
         model_name: as the server names it; with backend "litellm", as litellm does.
-        backend: "sglang", "vllm" or "openai" (any server of the OpenAI protocol), or "litellm" (any provider).
+        backend: "sglang", "vllm" or "openai" (any server of the OpenAI protocol), or "litellm" (any
+            provider).
         base_url: the server's address, with or without /v1; None takes the provider's own.
         max_tokens: the longest answer, in tokens.
         temperature: of the answers; 0 gives the likeliest, None leaves it to the generator.
@@ -46,7 +47,9 @@ class InferenceConfig:
         if self.max_tokens is not None:
             chosen.append(f"llm.max_tokens={self.max_tokens}")
         if self.temperature is not None:
-            chosen.append(f"generator.temperature={self.temperature}")  # a generator's own overrides the llm's
+            chosen.append(
+                f"generator.temperature={self.temperature}"
+            )  # a generator's own overrides the llm's
         return chosen
 
     def _api_base(self, base_url: str) -> str:
@@ -62,7 +65,8 @@ def quote_override(value: object) -> str:
 
 
 MAX_PIPELINES = 16
-"""How many combinations of a turn's options keep their pipeline; the least recently used is composed again.
+"""How many combinations of a turn's options keep their pipeline; the least recently used is
+composed again.
 
 A caller may give each turn another max_tokens.
 """
@@ -71,10 +75,10 @@ A caller may give each turn another max_tokens.
 class RAGPipeline:
     """Conversations over a corpus, turn by turn, with hints in place of documents shown before.
 
-    A turn without an answer gives its context to the caller, who keeps it: its hints point at contexts that earlier
-    turns gave. The hints of a turn with an answer point only at text in the messages that are sent with it.
-    Thread-safe; the turns of one conversation run one after the other. A turn that fails raises ConvragError and leaves
-    its conversation as it was.
+    A turn without an answer gives its context to the caller, who keeps it: its hints point at
+    contexts that earlier turns gave. The hints of a turn with an answer point only at text in the
+    messages that are sent with it. Thread-safe; the turns of one conversation run one after the
+    other. A turn that fails raises ConvragError and leaves its conversation as it was.
 
     Args:
         retriever: the name of a retriever ("bm25", "dense", "hybrid", ...).
@@ -82,13 +86,14 @@ class RAGPipeline:
         use_ragboost: False never deduplicates, whatever a turn asks for.
         inference: the model that answers; None quotes sentences of the passages (llm=extractive).
         top_k: how many documents a turn retrieves unless it says otherwise.
-        rewriter: makes the retrieval query. RAGBoost joins the last messages, as last_n does; rewriters that ask a
-            model find better passages, and fewer duplicates.
+        rewriter: makes the retrieval query. RAGBoost joins the last messages, as last_n does;
+            rewriters that ask a model find better passages, and fewer duplicates.
         generator: answers. Hints need one that sends earlier evidence along, as chat does.
         overrides: anything else of convrag's command line ("context.order=stable").
-        folder: keeps conversations on disk (conversations.db), where they continue after a restart; None keeps them in
-            memory.
-        max_conversations: how many are held in memory; the least recently used is dropped first. None keeps all.
+        folder: keeps conversations on disk (conversations.db), where they continue after a restart;
+            None keeps them in memory.
+        max_conversations: how many are held in memory; the least recently used is dropped first.
+            None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
 
     Raises:
@@ -145,20 +150,26 @@ class RAGPipeline:
         generate_response: bool = False,
         max_tokens: int | None = None,
     ) -> dict[str, Any]:
-        """Ask the next question of a conversation; the result has RAGBoost's fields (see docs/systems.md).
+        """Ask the next question of a conversation; the result has RAGBoost's fields (see
+        docs/systems.md).
 
         Args:
             conversation_id: any name; a new one begins a conversation.
             query: the user's words, or a mapping that has them as "text", "query" or "question".
             top_k: documents to retrieve, and to show.
-            enable_deduplication: False shows everything in full, and updates history and statistics all the same.
+            enable_deduplication: False shows everything in full, and updates history and statistics
+                all the same.
             generate_response: whether to answer.
             max_tokens: the longest answer of this turn.
         """
         text = read_query(query)
         deduplicate = enable_deduplication and self.use_ragboost
-        pipeline = self._pipeline(deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens)
-        options = TurnOptions(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
+        pipeline = self._pipeline(
+            deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens
+        )
+        options = TurnOptions(
+            top_k=self.top_k if top_k is None else top_k, generate=generate_response
+        )
         with self._lock(conversation_id):
             conversation = self.conversations.begin(conversation_id, "default")
             with conversation.lock:
@@ -172,9 +183,15 @@ class RAGPipeline:
         return result | describe_answer(record) if generate_response else result
 
     def get_conversation_stats(self, conversation_id: str | None = None) -> dict[str, Any] | None:
-        """The statistics of a conversation, None for an unknown one; without an id, the statistics of all together."""
+        """The statistics of a conversation, None for an unknown one; without an id, the statistics
+        of all together.
+        """
         if conversation_id is None:
-            found = [stats for name in self.conversations.ids() if (stats := self.get_conversation_stats(name))]
+            found = [
+                stats
+                for name in self.conversations.ids()
+                if (stats := self.get_conversation_stats(name))
+            ]
             return pooled_stats(found)
         with self._lock(conversation_id):
             conversation = self.conversations.get(conversation_id)
@@ -199,8 +216,13 @@ class RAGPipeline:
             return self._locks.setdefault(conversation_id, threading.Lock())
 
     def _pipeline(self, *, deduplicate: bool, generate: bool, max_tokens: int | None) -> Pipeline:
-        """The pipeline for a turn with these options; the pipelines share all stages that do not depend on them."""
-        wanted = [f"context.hints={str(deduplicate).lower()}", f"context.only_if_present={str(generate).lower()}"]
+        """The pipeline for a turn with these options; the pipelines share all stages that do not
+        depend on them.
+        """
+        wanted = [
+            f"context.hints={str(deduplicate).lower()}",
+            f"context.only_if_present={str(generate).lower()}",
+        ]
         longest = self._max_tokens if max_tokens is None else max_tokens
         if longest is not None:
             wanted.append(f"generator.max_tokens={longest}")
@@ -219,7 +241,9 @@ def read_query(query: str | Mapping[str, Any]) -> str:
     for key in _QUERY_KEYS:
         if isinstance(query.get(key), str):
             return str(query[key])
-    raise ConfigError(f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}, not {sorted(query)}")
+    raise ConfigError(
+        f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}, not {sorted(query)}"
+    )
 
 
 def describe_turn(record: TurnRecord) -> dict[str, Any]:
@@ -238,7 +262,9 @@ def describe_turn(record: TurnRecord) -> dict[str, Any]:
         "deduplicated_docs": [item.passage.id for item in items if item.hint],
         "missing_docs": list(trace["missing"]),
         "context": format_context(shown, hints),
-        "deduplication_stats": {name: value for name, value in trace.items() if name not in _NO_STATISTICS},
+        "deduplication_stats": {
+            name: value for name, value in trace.items() if name not in _NO_STATISTICS
+        },
     }
 
 

@@ -1,10 +1,12 @@
-"""Which passages a conversation has shown, under which ids and with which contents, and which are nearly alike."""
+"""Which passages a conversation has shown, under which ids and with which contents, and which are
+nearly alike.
+"""
 
 import re
 from typing import Generic, TypeVar
 
 from convrag import Passage, Turn
-from convrag.sdk.history import HistoryReader
+from convrag.sdk.llm.history import HistoryReader
 from convrag_dedup.deduplication import normalise_id
 
 T = TypeVar("T")
@@ -13,7 +15,8 @@ T = TypeVar("T")
 class ShownVersions(Generic[T]):
     """What was shown under each normalised id: an entry for each content, since a document may change.
 
-    A content is anything that tells texts apart (the text, or a hash of it). None stands for any content.
+    A content is anything that tells texts apart (the text, or a hash of it). None stands for any
+    content.
     """
 
     def __init__(self) -> None:
@@ -29,7 +32,11 @@ class ShownVersions(Generic[T]):
 
     def find(self, key: str, content: str | bytes | None) -> T | None:
         """The entry with this content; with content None, the one shown last."""
-        return self.find_last(key, None) if content is None else self._versions.get(key, {}).get(content)
+        return (
+            self.find_last(key, None)
+            if content is None
+            else self._versions.get(key, {}).get(content)
+        )
 
     def find_last(self, key: str, content: str | bytes | None) -> T | None:
         """The entry shown last, if it has this content: only that one is named by the id alone."""
@@ -63,12 +70,16 @@ class ShownPassages(HistoryReader):
                 self._add(passage)
 
     def position(self, passage: Passage) -> int | None:
-        """The position (from 0) at which the conversation first showed a passage of this id; None for a new one."""
+        """The position (from 0) at which the conversation first showed a passage of this id; None
+        for a new one.
+        """
         return self._positions.get(normalise_id(passage.id))
 
     def find_same(self, passage: Passage, *, compare_content: bool) -> Passage | None:
         """The earlier passage of the same id: with the same content, or else the one shown last."""
-        return self._versions.find(normalise_id(passage.id), passage.content if compare_content else None)
+        return self._versions.find(
+            normalise_id(passage.id), passage.content if compare_content else None
+        )
 
     def find_near_duplicate(self, passage: Passage) -> Passage | None:
         """The earlier passage of another id that is most like this one, if any is similar enough."""
@@ -87,7 +98,9 @@ class ShownPassages(HistoryReader):
             self._near_duplicates.add(passage)
 
 
-_WIDTH = 3  # words in a shingle: enough for word order to count, few enough that one changed word costs only three
+# Words in a shingle: enough for word order to count, few enough that one changed word costs only
+# three
+_WIDTH = 3
 _WORD = re.compile(r"\w+")
 
 
@@ -107,9 +120,15 @@ class NearDuplicates:
         self._known.append((passage, _list_shingles(passage.text)))
 
     def find(self, passage: Passage) -> Passage | None:
-        """The passage of another id with the highest likeness, if that is high enough; of equals the first."""
+        """The passage of another id with the highest likeness, if that is high enough; of equals
+        the first.
+        """
         key, wanted = normalise_id(passage.id), _list_shingles(passage.text)
-        others = [(_jaccard(wanted, own), other) for other, own in self._known if normalise_id(other.id) != key]
+        others = [
+            (_jaccard(wanted, own), other)
+            for other, own in self._known
+            if normalise_id(other.id) != key
+        ]
         likeness, best = max(others, key=lambda each: each[0], default=(0.0, None))
         return best if likeness >= self._likeness else None
 

@@ -23,7 +23,9 @@ _TOTALS = ("total_retrieved", "total_novel", "total_deduplicated")
 
 
 def deduplication_rate(deduplicated: int, retrieved: int) -> float:
-    """The share of retrieved documents that became hints, from 0 to 1; 0 where nothing was retrieved."""
+    """The share of retrieved documents that became hints, from 0 to 1; 0 where nothing was
+    retrieved.
+    """
     return deduplicated / retrieved if retrieved else 0.0
 
 
@@ -56,15 +58,22 @@ def conversation_stats(conversation_id: str, turns: int, sums: Mapping[str, int]
 
 
 def pooled_stats(conversations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sums of several conversations' statistics. The average rate is over all documents, no mean of rates."""
-    counted = [*_TOTALS, *(name for name in TOKEN_COUNTS if all(name in stats for stats in conversations))]
+    """The sums of several conversations' statistics. The average rate is over all documents, no
+    mean of rates.
+    """
+    counted = [
+        *_TOTALS,
+        *(name for name in TOKEN_COUNTS if all(name in stats for stats in conversations)),
+    ]
     sums = {name: sum(stats[name] for stats in conversations) for name in counted}
     turns = sum(stats["turn_count"] for stats in conversations)
     return {
         "total_conversations": len(conversations),
         "total_turns": turns,
         **sums,
-        "average_deduplication_rate": deduplication_rate(sums["total_deduplicated"], sums["total_retrieved"]),
+        "average_deduplication_rate": deduplication_rate(
+            sums["total_deduplicated"], sums["total_retrieved"]
+        ),
         "average_turns_per_conversation": turns / len(conversations) if conversations else 0.0,
     }
 
@@ -73,7 +82,8 @@ def pooled_stats(conversations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class ConversationStats:
     """The statistics of conversations. Call the methods with the conversation's lock held.
 
-    The sums are kept with the conversation, and read from the records of its turns where another process added some.
+    The sums are kept with the conversation, and read from the records of its turns where another
+    process added some.
 
     Args:
         conversations: where the records are.
@@ -82,7 +92,9 @@ class ConversationStats:
     conversations: Conversations
 
     def add_turn(self, conversation: Session, stats: Mapping[str, Any]) -> dict[str, Any]:
-        """Count a turn that is about to be added to the conversation; gives the statistics including it."""
+        """Count a turn that is about to be added to the conversation; gives the statistics
+        including it.
+        """
         before, turn = self._sums(conversation), len(conversation.history) + 1
         sums = {name: before[name] + stats[name] for name in _COUNTS}
         conversation.stage_state[self] = {"turns": turn, "sums": sums}
@@ -90,13 +102,20 @@ class ConversationStats:
 
     def read(self, conversation: Session) -> dict[str, Any]:
         """The statistics of a conversation."""
-        return conversation_stats(conversation.id, len(conversation.history), self._sums(conversation))
+        return conversation_stats(
+            conversation.id, len(conversation.history), self._sums(conversation)
+        )
 
     def _sums(self, conversation: Session) -> Mapping[str, int]:
         kept = conversation.stage_state.get(self)
         if kept is None or kept["turns"] != len(conversation.history):
             records = self.conversations.records(conversation.id) if conversation.history else []
-            kept = {"sums": {name: sum(record.trace["context"][name] for record in records) for name in _COUNTS}}
+            kept = {
+                "sums": {
+                    name: sum(record.trace["context"][name] for record in records)
+                    for name in _COUNTS
+                }
+            }
         sums: Mapping[str, int] = kept["sums"]
         return sums
 
@@ -108,7 +127,9 @@ _REPORTED = (*DOCUMENT_COUNTS, "num_sent_again", *TOKEN_COUNTS)
 
 
 def report_deduplication(records: Iterable[TurnRecord]) -> Report | None:
-    """What context=dedup came to in a run: totals, and totals by the position of turns; None for another context."""
+    """What context=dedup came to in a run: totals, and totals by the position of turns; None for
+    another context.
+    """
     by_turn: dict[int, Counter[str]] = {}
     for record in records:
         trace = record.trace.get("context", {})
@@ -128,7 +149,9 @@ def report_deduplication(records: Iterable[TurnRecord]) -> Report | None:
 
 def _add_rate(counts: Mapping[str, int]) -> dict[str, Any]:
     named = {name: counts.get(name, 0) for name in ("turns", *_REPORTED, "missing")}
-    return named | {"deduplication_rate": deduplication_rate(named["num_deduplicated"], named["num_retrieved"])}
+    return named | {
+        "deduplication_rate": deduplication_rate(named["num_deduplicated"], named["num_retrieved"])
+    }
 
 
 def _report_lines(overall: Mapping[str, Any]) -> tuple[str, ...]:
@@ -138,22 +161,34 @@ def _report_lines(overall: Mapping[str, Any]) -> tuple[str, ...]:
         f"again; {overall['tokens_saved']:,} tokens saved, {overall['tokens_sent_again']:,} sent again."
     )
     missing = overall["missing"]
-    return (line, f"{missing} retrieved passages have no text, and were not shown.") if missing else (line,)
+    return (
+        (line, f"{missing} retrieved passages have no text, and were not shown.")
+        if missing
+        else (line,)
+    )
 
 
 class DedupMetrics(Metrics):
     """How many passages a turn shows as hints, and how many tokens that saved.
 
-    Read from the evidence, so that context=full can be measured as well, with no hint. Overall figures are means over
-    turns; the rate of all passages together stands in the run's report.
+    Read from the evidence, so that context=full can be measured as well, with no hint. Overall
+    figures are means over turns; the rate of all passages together stands in the run's report.
     """
 
     def list_measures(self) -> Sequence[str]:
-        return ("num_retrieved", "num_novel", "num_deduplicated", "deduplication_rate", *TOKEN_COUNTS)
+        return (
+            "num_retrieved",
+            "num_novel",
+            "num_deduplicated",
+            "deduplication_rate",
+            *TOKEN_COUNTS,
+        )
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """Turns without evidence are left out, since they had nothing to save."""
-        values = {record.turn_id: _measure_turn(record) for record in records if record.evidence.items}
+        values = {
+            record.turn_id: _measure_turn(record) for record in records if record.evidence.items
+        }
         return Measurement(values, report=report_deduplication(records))
 
 
@@ -185,11 +220,12 @@ class PromptTokens(NamedTuple):
 class PrefixReuse(Metrics):
     """The share of prompt tokens that a prefix cache could serve, measured on the requests that were really sent.
 
-    All requests of a conversation go into a trie of words, punctuation and the borders of messages, which gives
-    the longest prefix that an earlier request of the conversation has. The llm counts the tokens of that prefix and of
-    the whole. The trie holds words, since a stage does not know the tokens, only their number: a real cache ends
-    within a word at most once per request, and works in blocks (vLLM: 16 tokens). What conversations have in common
-    (the system prompt) counts from a conversation's second request on. Turns that sent nothing are left out.
+    All requests of a conversation go into a trie of words, punctuation and the borders of messages,
+    which gives the longest prefix that an earlier request of the conversation has. The llm counts
+    the tokens of that prefix and of the whole. The trie holds words, since a stage does not know
+    the tokens, only their number: a real cache ends within a word at most once per request, and
+    works in blocks (vLLM: 16 tokens). What conversations have in common (the system prompt) counts
+    from a conversation's second request on. Turns that sent nothing are left out.
 
     Args:
         llm: counts the tokens.
@@ -216,18 +252,29 @@ class PrefixReuse(Metrics):
                 share = counted.reused / counted.total
                 values[record.turn_id] = {"prefix_reuse": share, "prompt_tokens": counted.total}
                 before = sums.get(conversation, PromptTokens(0.0, 0.0))
-                sums[conversation] = PromptTokens(before.total + counted.total, before.reused + counted.reused)
+                sums[conversation] = PromptTokens(
+                    before.total + counted.total, before.reused + counted.reused
+                )
         return Measurement(values, report=_report(sums))
 
     def _count_turn(self, record: TurnRecord, trie: Trie) -> PromptTokens | None:
-        """The tokens of a turn's requests, which go into the conversation's trie; None if the turn sent nothing."""
-        prompts = [prompt for prompt, _ in record.replies if not self.tasks or prompt.task in self.tasks]
+        """The tokens of a turn's requests, which go into the conversation's trie; None if the turn
+        sent nothing.
+        """
+        prompts = [
+            prompt for prompt, _ in record.replies if not self.tasks or prompt.task in self.tasks
+        ]
         counted = [self._count_request(prompt, trie) for prompt in prompts]
-        total, reused = sum(tokens.total for tokens in counted), sum(tokens.reused for tokens in counted)
+        total, reused = (
+            sum(tokens.total for tokens in counted),
+            sum(tokens.reused for tokens in counted),
+        )
         return PromptTokens(total, reused) if total else None
 
     def _count_request(self, prompt: Prompt, trie: Trie) -> PromptTokens:
-        """The tokens of a request, counted message by message; the last message of the prefix is counted in part."""
+        """The tokens of a request, counted message by message; the last message of the prefix is
+        counted in part.
+        """
         messages = [list(_split_message(role, content)) for role, content in prompt.messages]
         left = add_sequence(trie, (piece for pieces in messages for piece in pieces))
         total = reused = 0
@@ -247,20 +294,26 @@ def _report(conversations: Mapping[str, PromptTokens]) -> Report | None:
     if not (total := sum(tokens.total for tokens in conversations.values())):
         return None
     share = sum(tokens.reused for tokens in conversations.values()) / total
-    shares = {name: round(tokens.reused / tokens.total, 4) for name, tokens in conversations.items()}
+    shares = {
+        name: round(tokens.reused / tokens.total, 4) for name, tokens in conversations.items()
+    }
     line = f"Prefix reuse: {share:.1%} of {total:,.0f} prompt tokens began as an earlier request of the conversation."
     numbers = {"overall": share, "prompt_tokens": total, "by_conversation": shares}
     return Report(TITLE, (line,), {"prefix_reuse": numbers})
 
 
 def _split_message(role: str, content: str) -> Iterator[str]:
-    """A message's role, then its words and punctuation, each with the space before it: joined, they are the content."""
+    """A message's role, then its words and punctuation, each with the space before it: joined, they
+    are the content.
+    """
     yield f"<|{role}|>"
     yield from _PIECE.findall(content)
 
 
 def add_sequence(trie: Trie, pieces: Iterable[str]) -> int:
-    """Add a sequence to a trie; gives the length of its longest prefix that an earlier sequence begins with."""
+    """Add a sequence to a trie; gives the length of its longest prefix that an earlier sequence
+    begins with.
+    """
     shared = 0
     known = True
     for piece in pieces:

@@ -1,4 +1,6 @@
-"""DH-RAG: rewrite a question from a dynamic database of the history, matched by cluster, summary and chain."""
+"""DH-RAG: rewrite a question from a dynamic database of the history, matched by cluster, summary
+and chain.
+"""
 
 from convrag import Register, hookimpl
 

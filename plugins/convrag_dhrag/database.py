@@ -1,4 +1,6 @@
-"""The dynamic database of a conversation's history: (query, passage, response) triples and the chains they form."""
+"""The dynamic database of a conversation's history: (query, passage, response) triples and the
+chains they form.
+"""
 
 from collections import Counter
 from collections.abc import Callable, MutableMapping, Sequence
@@ -14,9 +16,9 @@ from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from convrag import Embedder, Turn
-from convrag.sdk.history import HistoryReader
+from convrag.sdk.llm.history import HistoryReader
+from convrag.sdk.text.analysis import Form, stem_content_words
 from convrag.sdk.threads import limit_to_one_thread
-from convrag.sdk.words import Form, stem_content_words
 
 STARTS = 2
 ROUNDS = 10
@@ -34,7 +36,8 @@ class Vocabulary:
     """Words and pairs of words, without stop words. A term's column is its place in order of appearance.
 
     Args:
-        words: "auto" has stems (`convrag.sdk.words`); "plain" English words, as scikit-learn splits texts.
+        words: "auto" has stems (`convrag.sdk.text.analysis`); "plain" English words, as
+            scikit-learn splits texts.
     """
 
     def __init__(self, words: Form = "auto") -> None:
@@ -68,13 +71,18 @@ class Vocabulary:
 
     def _stack(self, texts: Sequence[Terms]) -> csr_matrix:
         """(n, d) counts of the n texts."""
-        columns, counts = (np.concatenate([np.zeros(0), *parts]) for parts in zip(*texts, strict=True))
+        columns, counts = (
+            np.concatenate([np.zeros(0), *parts]) for parts in zip(*texts, strict=True)
+        )
         ends = np.cumsum([0, *(len(text.columns) for text in texts)])
-        return csr_matrix((counts, columns.astype(np.int32), ends), shape=(len(texts), max(len(self._columns), 1)))
+        return csr_matrix(
+            (counts, columns.astype(np.int32), ends), shape=(len(texts), max(len(self._columns), 1))
+        )
 
 
 def cluster_rows(rows: csr_matrix, k: int) -> list[list[int]]:
-    """Group unit rows by k-means into at most k clusters, fewer where fewer rows differ. A zero row is in none.
+    """Group unit rows by k-means into at most k clusters, fewer where fewer rows differ. A zero row
+    is in none.
 
     Returns:
         The positions in each cluster, in order of first appearance. They depend on the rows alone.
@@ -82,7 +90,9 @@ def cluster_rows(rows: csr_matrix, k: int) -> list[list[int]]:
     spans = list(pairwise(rows.indptr.tolist()))
     filled = [position for position, (start, end) in enumerate(spans) if start < end]
     distinct = {
-        (rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()) for start, end in spans if start < end
+        (rows.indices[start:end].tobytes(), rows.data[start:end].tobytes())
+        for start, end in spans
+        if start < end
     }
     k = min(k, len(distinct))
     if k < 2:
@@ -97,7 +107,9 @@ def cluster_rows(rows: csr_matrix, k: int) -> list[list[int]]:
 
 
 def _merge_unshared(rows: csr_matrix) -> csr_matrix:
-    """Unit rows in which the terms that a single row has share a column: no distance changes, and few columns stay."""
+    """Unit rows in which the terms that a single row has share a column: no distance changes, and
+    few columns stay.
+    """
     shared = rows[:, np.bincount(rows.indices, minlength=rows.shape[1]) > 1]
     rest = np.sqrt(np.clip(1 - np.asarray(shared.multiply(shared).sum(axis=1)).ravel(), 0, 1))
     return csr_matrix(hstack([shared, diags_array(rest)]))
@@ -110,7 +122,9 @@ def _stem_terms(text: str) -> list[str]:
 
 @cache
 def _split_plainly() -> Callable[[str], list[str]]:
-    split: Callable[[str], list[str]] = CountVectorizer(stop_words="english", ngram_range=(1, 2)).build_analyzer()
+    split: Callable[[str], list[str]] = CountVectorizer(
+        stop_words="english", ngram_range=(1, 2)
+    ).build_analyzer()
     return split
 
 
@@ -136,8 +150,8 @@ class HistoryDatabase(HistoryReader):
         threshold: the least similarity of a turn with the last turn of a chain that it continues.
         capacity: how many triples are kept; None keeps all.
         alpha: the weight of relevance against recency in the choice of those.
-        vectors: exchange -> vector of those that were embedded before; new ones are added. A database that is built
-            again embeds nothing twice.
+        vectors: exchange -> vector of those that were embedded before; new ones are added. A
+            database that is built again embeds nothing twice.
         words: see `Vocabulary`.
     """
 
@@ -165,39 +179,51 @@ class HistoryDatabase(HistoryReader):
         if not self.triples:
             return np.zeros(0)
         rows = np.stack([triple.vector for triple in self.triples]).astype(np.float64)
-        cosines: NDArray[np.float64] = np.round(np.einsum("ij,j->i", rows, vector.astype(np.float64)), _DIGITS)
+        cosines: NDArray[np.float64] = np.round(
+            np.einsum("ij,j->i", rows, vector.astype(np.float64)), _DIGITS
+        )
         return cosines
 
     def assign_chain(self, similarities: NDArray[np.float64]) -> int:
-        """The chain of a turn with these (n,) similarities to the triples: one that it continues, or a new number."""
-        chain = find_continued_chain(similarities, [triple.chain for triple in self.triples], self._threshold)
+        """The chain of a turn with these (n,) similarities to the triples: one that it continues,
+        or a new number.
+        """
+        chain = find_continued_chain(
+            similarities, [triple.chain for triple in self.triples], self._threshold
+        )
         return max(self.chains, default=-1) + 1 if chain is None else chain
 
     def add(self, turn: Turn) -> None:
         """Add a turn, and drop one where there are too many."""
         vector = self._embed(turn)
         chain = self.assign_chain(self.compute_similarities(vector))
-        self.triples.append(Triple(len(self.turns), turn, self.vocabulary.add(_text_of_triple(turn)), vector, chain))
+        self.triples.append(
+            Triple(len(self.turns), turn, self.vocabulary.add(_text_of_triple(turn)), vector, chain)
+        )
         self.chains.append(chain)
         if self._capacity and len(self.triples) > self._capacity:
             self._drop_one()
 
     def _drop_one(self) -> None:
-        """Drop the triple with the least weight, as the paper updates its database; the newest one stays.
+        """Drop the triple with the least weight, as the paper updates its database; the newest one
+        stays.
 
         A triple's weight is alpha x relevance to the newest exchange + (1 - alpha) x recency.
         """
         relevance = np.clip(self.compute_similarities(self.triples[-1].vector), 0, 1)
         recency = compute_recencies([triple.number for triple in self.triples])
-        weights = [self._alpha * near + (1 - self._alpha) * new for near, new in zip(relevance, recency, strict=True)]
+        weights = [
+            self._alpha * near + (1 - self._alpha) * new
+            for near, new in zip(relevance, recency, strict=True)
+        ]
         weights[-1] = np.inf  # it would be dropped where it has no vector
         del self.triples[int(np.argmin(weights))]
 
     def _embed(self, turn: Turn) -> NDArray[np.float32]:
         """The vector of a turn's exchange.
 
-        Texts are embedded one at a time, since a model may round differently in a batch: a database that is built
-        again must be equal.
+        Texts are embedded one at a time, since a model may round differently in a batch: a database
+        that is built again must be equal.
         """
         text = _text_of_exchange(turn)
         if text not in self._vectors:
@@ -205,7 +231,9 @@ class HistoryDatabase(HistoryReader):
         return self._vectors[text]
 
 
-def find_continued_chain(similarities: NDArray[np.float64], chains: Sequence[int], threshold: float) -> int | None:
+def find_continued_chain(
+    similarities: NDArray[np.float64], chains: Sequence[int], threshold: float
+) -> int | None:
     """The chain of thought that a turn continues; None where it begins one.
 
     Only the last turn of each chain is compared. Turns of other chains may lie between.
@@ -223,14 +251,20 @@ def find_continued_chain(similarities: NDArray[np.float64], chains: Sequence[int
 
 
 def compute_recencies(numbers: Sequence[int]) -> list[float]:
-    """Turn numbers, oldest first -> 0 for the oldest to 1 for the newest; 1 where there is only one."""
+    """Turn numbers, oldest first -> 0 for the oldest to 1 for the newest; 1 where there is only
+    one.
+    """
     oldest, newest = numbers[0], numbers[-1]
     return [(number - oldest) / (newest - oldest) if newest > oldest else 1.0 for number in numbers]
 
 
 def _text_of_triple(turn: Turn) -> str:
-    """The text that TF-IDF compares: the query, the response, and the first passage of the response's evidence."""
-    return "\n".join([turn.question, turn.answer, *(passage.content for passage in turn.passages[:1])])
+    """The text that TF-IDF compares: the query, the response, and the first passage of the
+    response's evidence.
+    """
+    return "\n".join(
+        [turn.question, turn.answer, *(passage.content for passage in turn.passages[:1])]
+    )
 
 
 def _text_of_exchange(turn: Turn) -> str:

@@ -13,9 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Interval
 
-from convrag import LLM, Embedder, LLMError, PromptTemplate, Question, Report, Rewrite, Rewriter, Turn, TurnRecord
-from convrag.sdk.history import continue_reading
-from convrag.sdk.llm_rewriter import LLMRewriter, clean_reply, format_exchanges
+from convrag import (
+    LLM,
+    Embedder,
+    LLMError,
+    PromptTemplate,
+    Question,
+    Report,
+    Rewrite,
+    Rewriter,
+    Turn,
+    TurnRecord,
+)
+from convrag.sdk.llm.history import continue_reading
+from convrag.sdk.llm.rewriter import LLMRewriter, clean_reply, format_exchanges
 
 if TYPE_CHECKING:
     from convrag_dhrag.database import HistoryDatabase
@@ -29,42 +40,49 @@ _MAX_CHARACTERS = 300  # of a topic line; a longer reply is not used
 class DHRagRewriter(Rewriter):
     """Ask the LLM for a standalone question, showing it matching exchanges of the history: by cluster, summary, chain.
 
-    Dynamic historical RAG. Each earlier turn is a triple of query, passage and response. Triples are clustered by
-    TF-IDF over all three, anew at each turn. The question is matched with a cluster, with a summary in it (a group of
-    triples and the one that represents it), and with a triple there. A turn continues the chain of turns whose last
-    turn is similar to it; other turns may lie between. An exchange scores alpha x relevance (cosine of embeddings, 0 to
-    1) + (1 - alpha) x recency (oldest 0, newest 1) + bonuses. The LLM sees the exchange that the question is matched
-    with, and those with the best scores, in the conversation's order. The first question is not rewritten. Source: the
-    seed dh_rag.md, after DH-RAG, arXiv 2502.13847; defaults are the seed's, except that the seed (dhrag_published)
-    selects by score alone.
+    Dynamic historical RAG. Each earlier turn is a triple of query, passage and response. Triples
+    are clustered by TF-IDF over all three, anew at each turn. The question is matched with a
+    cluster, with a summary in it (a group of triples and the one that represents it), and with a
+    triple there. A turn continues the chain of turns whose last turn is similar to it; other turns
+    may lie between. An exchange scores alpha x relevance (cosine of embeddings, 0 to 1) + (1 -
+    alpha) x recency (oldest 0, newest 1) + bonuses. The LLM sees the exchange that the question is
+    matched with, and those with the best scores, in the conversation's order. The first question is
+    not rewritten. Source: the seed dh_rag.md, after DH-RAG, arXiv 2502.13847; defaults are the
+    seed's, except that the seed (dhrag_published) selects by score alone.
 
     Args:
         llm: the language model that rewrites.
         embedder: embeds each exchange and each question, once.
         alpha: weight of relevance against recency, 0 to 1; 1 asks for relevance alone.
         top_k: the most exchanges that are shown.
-        last_exchange: keep the last exchange, whatever its score. Of the best 3 it is one in 96 % of follow-ups or
-            more; where the question returns to an earlier topic, it is noise (docs/benchmarks.md has the figures).
-        matched_exchange: keep the exchange that the question is matched with, whatever its score: in a long
-            conversation it would lose to recent ones, since recency weighs more than the bonuses. False selects by
-            score alone.
-        max_clusters: the most clusters; there are about as many as the square root of the number of triples.
-        min_triples: the fewest triples that are clustered; with fewer, a question matches a triple directly.
-        summaries: into how many groups a cluster is divided, each with a representative; with 1, whatever gets the
-            cluster's bonus gets the summary's too.
-        chain_threshold: the least cosine, above 0, of a turn with the last turn of a chain that it continues.
+        last_exchange: keep the last exchange, whatever its score. Of the best 3 it is one in 96 %
+            of follow-ups or more; where the question returns to an earlier topic, it is noise
+            (docs/benchmarks.md has the figures).
+        matched_exchange: keep the exchange that the question is matched with, whatever its score:
+            in a long conversation it would lose to recent ones, since recency weighs more than the
+            bonuses. False selects by score alone.
+        max_clusters: the most clusters; there are about as many as the square root of the number of
+            triples.
+        min_triples: the fewest triples that are clustered; with fewer, a question matches a triple
+            directly.
+        summaries: into how many groups a cluster is divided, each with a representative; with 1,
+            whatever gets the cluster's bonus gets the summary's too.
+        chain_threshold: the least cosine, above 0, of a turn with the last turn of a chain that it
+            continues.
         cluster_bonus: for exchanges in the matched cluster.
         summary_bonus: for those in the matched summary.
         chain_bonus: for those in the chain that the question continues.
-        update: "all" keeps every triple; "paper" keeps `capacity` of them: when one more comes, it drops the one with
-            the least alpha x relevance to the new one + (1 - alpha) x recency.
+        update: "all" keeps every triple; "paper" keeps `capacity` of them: when one more comes, it
+            drops the one with the least alpha x relevance to the new one + (1 - alpha) x recency.
         capacity: of the database with update=paper, in triples (the authors' code).
-        words: of which clusters are made: "auto" has stems in any language (`convrag.sdk.words`); "plain" English words
-            as they stand, without scikit-learn's stop words (rewriter=dhrag_published).
-        summarize: whether the LLM says in one line what the matched summary is about, which the prompt then shows; one
-            more call for each question with a match.
-        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`, `history` (a list
-            of `user` and `assistant`, oldest first) and `topic` (the summary's line, or nothing).
+        words: of which clusters are made: "auto" has stems in any language
+            (`convrag.sdk.text.analysis`); "plain" English words as they stand, without
+            scikit-learn's stop words (rewriter=dhrag_published).
+        summarize: whether the LLM says in one line what the matched summary is about, which the
+            prompt then shows; one more call for each question with a match.
+        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`,
+            `history` (a list of `user` and `assistant`, oldest first) and `topic` (the summary's
+            line, or nothing).
         temperature: 0 gives the likeliest rewrite; None leaves it to the llm.
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
@@ -96,10 +114,16 @@ class DHRagRewriter(Rewriter):
     max_tokens: int | None = 200
 
     def __post_init__(self) -> None:
-        self.topic_template = PromptTemplate("topic", package="convrag_dhrag") if self.summarize else None
+        self.topic_template = (
+            PromptTemplate("topic", package="convrag_dhrag") if self.summarize else None
+        )
         template = PromptTemplate("rewrite", package="convrag_dhrag", path=self.prompt)
-        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens)
-        self.prompt_templates = (template, self.topic_template) if self.topic_template else (template,)
+        self.llm_rewriter = LLMRewriter(
+            self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens
+        )
+        self.prompt_templates = (
+            (template, self.topic_template) if self.topic_template else (template,)
+        )
 
     def load_libraries(self) -> None:
         """Import scikit-learn, in one thread."""
@@ -112,7 +136,15 @@ class DHRagRewriter(Rewriter):
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM, and one embedding for each new text; nothing for a first turn."""
         if not question.history:
-            return Rewrite.of(question.text, system="dhrag", available=0, selected=[], reasons=[], chain=0, chains=[0])
+            return Rewrite.of(
+                question.text,
+                system="dhrag",
+                available=0,
+                selected=[],
+                reasons=[],
+                chain=0,
+                chains=[0],
+            )
         from convrag_dhrag.selection import TierSizes, Weights, select_exchanges
 
         selection = select_exchanges(
@@ -129,40 +161,63 @@ class DHRagRewriter(Rewriter):
         if self.topic_template and (turns := selection.list_summary_turns()):
             topic, entries = self._summarize(self.topic_template, turns)
             trace |= entries
-        return self.llm_rewriter.rewrite(question, trace, history=format_exchanges(selection.turns), topic=topic)
+        return self.llm_rewriter.rewrite(
+            question, trace, history=format_exchanges(selection.turns), topic=topic
+        )
 
-    def _summarize(self, template: PromptTemplate, turns: Sequence[Turn]) -> tuple[str, dict[str, Any]]:
-        """One call of the LLM: what turns are about, in a line that may be empty, and its entries in the trace."""
+    def _summarize(
+        self, template: PromptTemplate, turns: Sequence[Turn]
+    ) -> tuple[str, dict[str, Any]]:
+        """One call of the LLM: what turns are about, in a line that may be empty, and its entries
+        in the trace.
+        """
         sampling = {"temperature": 0.0, "max_tokens": _MAX_TOKENS}
         try:
-            reply = self.llm_rewriter.llm.complete(template.render(sampling, history=format_exchanges(turns))).text
+            reply = self.llm_rewriter.llm.complete(
+                template.render(sampling, history=format_exchanges(turns))
+            ).text
         except LLMError as error:
             return "", {"topic": "", "topic_missing": str(error)}
         line = clean_reply(reply)
         if not line or len(line) > _MAX_CHARACTERS:
-            return "", {"topic": "", "topic_missing": f"the reply is no line: {reply[:_MAX_CHARACTERS]!r}"}
+            return "", {
+                "topic": "",
+                "topic_missing": f"the reply is no line: {reply[:_MAX_CHARACTERS]!r}",
+            }
         return line, {"topic": line}
 
     def _update_database(self, question: Question) -> HistoryDatabase:
-        """The conversation's database with all turns until now; it is built again where the history has changed."""
+        """The conversation's database with all turns until now; it is built again where the history
+        has changed.
+        """
         from convrag_dhrag.database import HistoryDatabase
 
         state = question.state(self)
         capacity = self.capacity if self.update == "paper" else None
-        vectors, chosen = state.setdefault("vectors", {}), (self.chain_threshold, capacity, self.alpha)
+        vectors, chosen = (
+            state.setdefault("vectors", {}),
+            (self.chain_threshold, capacity, self.alpha),
+        )
         make = partial(HistoryDatabase, self.embedder, *chosen, vectors, self.words)
         return continue_reading(state, question.history, make)
 
 
-PAPER = {"chains": 373, "mean_length": 1.73, "per_cent": {"1-2": 32, "2-3": 40, "3-4": 21, "4-5": 6}}
+PAPER = {
+    "chains": 373,
+    "mean_length": 1.73,
+    "per_cent": {"1-2": 32, "2-3": 40, "3-4": 21, "4-5": 6},
+}
 """The paper's chain statistics. Its lengths are in steps, which it does not define."""
 
 LONGEST_CLASS = 4
-"""Chains of four turns and more are one class, so that there are as many classes as in the paper."""
+"""Chains of four turns and more are one class, so that there are as many classes as in the paper.
+"""
 
 
 def report_history(records: Iterable[TurnRecord]) -> Report | None:
-    """Chain statistics, selected against available turns, and analysis/dhrag.jsonl; None for other rewriters."""
+    """Chain statistics, selected against available turns, and analysis/dhrag.jsonl; None for other
+    rewriters.
+    """
     chains: dict[str, list[int]] = {}
     available, selected, lines = [], [], []
     for record in records:
@@ -178,7 +233,9 @@ def report_history(records: Iterable[TurnRecord]) -> Report | None:
     if not lines:
         return None
     numbers = _compute_numbers(chains.values(), available, selected)
-    return Report("dhrag", _write_lines(numbers), numbers, {"analysis/dhrag.jsonl": "\n".join(lines)})
+    return Report(
+        "dhrag", _write_lines(numbers), numbers, {"analysis/dhrag.jsonl": "\n".join(lines)}
+    )
 
 
 def _make_analysis_line(record: TurnRecord, trace: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,18 +246,29 @@ def _make_analysis_line(record: TurnRecord, trace: Mapping[str, Any]) -> dict[st
         "question": record.original_query,
         "rewrite": record.rewritten_query,
         "fallback": record.fallbacks.get("rewriter", ""),
-        **{key: trace.get(key) for key in ("available", "selected", "reasons", "match", "topic", "chain")},
+        **{
+            key: trace.get(key)
+            for key in ("available", "selected", "reasons", "match", "topic", "chain")
+        },
     }
 
 
-def _compute_numbers(conversations: Iterable[list[int]], available: list[int], selected: list[int]) -> dict[str, Any]:
+def _compute_numbers(
+    conversations: Iterable[list[int]], available: list[int], selected: list[int]
+) -> dict[str, Any]:
     lengths = [length for chains in conversations for length in Counter(chains).values()]
     classes = Counter(min(length, LONGEST_CLASS) for length in lengths)
-    names = {**{length: str(length) for length in range(1, LONGEST_CLASS)}, LONGEST_CLASS: f"{LONGEST_CLASS}+"}
+    names = {
+        **{length: str(length) for length in range(1, LONGEST_CLASS)},
+        LONGEST_CLASS: f"{LONGEST_CLASS}+",
+    }
     return {
         "chains": len(lengths),
         "mean_length": _mean(lengths),
-        "per_cent": {name: round(100 * classes[length] / max(len(lengths), 1), 1) for length, name in names.items()},
+        "per_cent": {
+            name: round(100 * classes[length] / max(len(lengths), 1), 1)
+            for length, name in names.items()
+        },
         "paper": PAPER,
         "follow_ups": len(available),
         "mean_available": _mean(available),

@@ -1,4 +1,6 @@
-"""Selects the exchanges that a question needs: those with the best scores, and others that are always kept."""
+"""Selects the exchanges that a question needs: those with the best scores, and others that are
+always kept.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,15 +15,16 @@ from convrag import Turn
 from convrag_dhrag.database import HistoryDatabase, cluster_rows, compute_recencies
 
 _TRIPLE_DIGITS = 6
-_GROUP_DIGITS = 9  # more than a triple's: the mean of many triples is less similar to a question that matches one
+# More than a triple's: the mean of many triples is less similar to a question that matches one
+_GROUP_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """The best group of a tier.
 
-    Its number among the tier's groups, the positions of its triples in the database, in order, the position of the one
-    nearest to their mean, and the question's similarity with that mean.
+    Its number among the tier's groups, the positions of its triples in the database, in order, the
+    position of the one nearest to their mean, and the question's similarity with that mean.
     """
 
     number: int
@@ -54,26 +57,35 @@ class TierSizes:
 
 def match_question(question: str, database: HistoryDatabase, sizes: TierSizes) -> Match | None:
     """Match a question by TF-IDF, tier by tier; None where no triple has a term of it."""
-    rows, similarities = database.vocabulary.weigh([triple.terms for triple in database.triples], question)
+    rows, similarities = database.vocabulary.weigh(
+        [triple.terms for triple in database.triples], question
+    )
     similarities = similarities.round(_TRIPLE_DIGITS)
     if not similarities.any():
         return None
     cluster = summary = None
     n = len(similarities)
     if n >= sizes.min_triples:
-        cluster = _match_group(rows, range(n), min(sizes.max_clusters, max(2, isqrt(n))), similarities)
+        cluster = _match_group(
+            rows, range(n), min(sizes.max_clusters, max(2, isqrt(n))), similarities
+        )
         summary = _match_group(rows, cluster.members, sizes.summaries, similarities)
     positions = summary.members if summary else range(n)
     triple = max(positions, key=lambda position: (similarities[position], position))
     return Match(cluster, summary, triple, float(similarities[triple]))
 
 
-def _match_group(rows: csr_matrix, positions: Sequence[int], k: int, similarities: NDArray[np.float64]) -> Group:
-    """Divide triples into at most k groups: the one whose mean is most similar to the question, of equals the first.
+def _match_group(
+    rows: csr_matrix, positions: Sequence[int], k: int, similarities: NDArray[np.float64]
+) -> Group:
+    """Divide triples into at most k groups: the one whose mean is most similar to the question, of
+    equals the first.
 
     A zero row is in no group.
     """
-    groups = [[positions[index] for index in found] for found in cluster_rows(rows[list(positions)], k)]
+    groups = [
+        [positions[index] for index in found] for found in cluster_rows(rows[list(positions)], k)
+    ]
     nearness = [_compute_similarity(rows[members], similarities[members]) for members in groups]
     number = nearness.index(max(nearness))
     members, inside = groups[number], rows[groups[number]]
@@ -114,7 +126,9 @@ class Score:
     @property
     def total(self) -> float:
         """The sum by which exchanges are ranked."""
-        return round(self.base + self.cluster_bonus + self.summary_bonus + self.chain_bonus, _DIGITS)
+        return round(
+            self.base + self.cluster_bonus + self.summary_bonus + self.chain_bonus, _DIGITS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +186,12 @@ class Selection:
             }
             for tier, found in (("cluster", self.match.cluster), ("summary", self.match.summary))
             if found
-        } | {"triple": {"turn_id": triples[self.match.triple].turn.id, "similarity": self.match.similarity}}
+        } | {
+            "triple": {
+                "turn_id": triples[self.match.triple].turn.id,
+                "similarity": self.match.similarity,
+            }
+        }
 
 
 def select_exchanges(
@@ -208,11 +227,17 @@ def select_exchanges(
     kept += [match.triple] if matched_exchange and match else []
     by_score = sorted(range(len(scores)), key=lambda position: (-scores[position].total, -position))
     selected = sorted(list(dict.fromkeys([*kept, *by_score]))[:top_k])
-    return Selection([(position, scores[position]) for position in selected], match, chain, database)
+    return Selection(
+        [(position, scores[position]) for position in selected], match, chain, database
+    )
 
 
 def _score_all(
-    similarities: NDArray[np.float64], chain: int, match: Match | None, database: HistoryDatabase, weights: Weights
+    similarities: NDArray[np.float64],
+    chain: int,
+    match: Match | None,
+    database: HistoryDatabase,
+    weights: Weights,
 ) -> list[Score]:
     """The scores of all triples. A similarity below 0 counts as 0."""
     in_cluster = match.cluster.members if match and match.cluster else ()

@@ -1,7 +1,8 @@
 """dataset=documents: a folder of documents.
 
-The option: dataset. What it stands on: find_files lists the files, catalog reads what is new or changed and keeps it,
-and unreadable lists what could not be read. readers/ has one reader for each format.
+The option: dataset. What it stands on: find_files lists the files, catalog reads what is new or
+changed and keeps it, and unreadable lists what could not be read. readers/ has one reader for each
+format.
 """
 
 from convrag import Register, hookimpl

@@ -1,4 +1,6 @@
-"""The documents of a folder as they are now: new and changed files are read, the others are in the store."""
+"""The documents of a folder as they are now: new and changed files are read, the others are in the
+store.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from typing import Any, NamedTuple
 
 from convrag import ConvragError, DataError, Document, Store
 from convrag.sdk.identity import digest
-from convrag.sdk.progress import track
+from convrag.sdk.output.progress import track
 from convrag.sdk.storage import BATCH
 from convrag.sdk.types import Heading
 from convrag_documents.find_files import FoundFile, FoundFiles
@@ -40,7 +42,9 @@ class ReadFile:
         return self.reader.make_key(self.content)
 
     def list_documents(self) -> Iterator[tuple[str, str]]:
-        """Yield (part, id of the document). A part of the file faq.jsonl, its line 3, has the id "faq.jsonl:3"."""
+        """Yield (part, id of the document). A part of the file faq.jsonl, its line 3, has the id
+        "faq.jsonl:3".
+        """
         for part in self.parts:
             yield part, f"{self.file.id}:{part}" if part else self.file.id
 
@@ -80,30 +84,48 @@ class CatalogReader:
             if reader := find_reader(file, docling=self._docling):
                 readers[file.id] = reader
             else:
-                unread.append(UnreadFile(file.id, "there is no reader for files of this kind", other_kind=True))
+                unread.append(
+                    UnreadFile(
+                        file.id, "there is no reader for files of this kind", other_kind=True
+                    )
+                )
         wanted = [file for file in found.files if file.id in readers]
-        with self._store.lock([f"documents/{key}"]):  # a second process waits, and then finds everything read
+        with self._store.lock(
+            [f"documents/{key}"]
+        ):  # a second process waits, and then finds everything read
             files = self._read_wanted(wanted, readers, key, unread)
         for each in unread:
             log.info("not read: %s (%s)", each.id, each.reason)
         return Catalog(tuple(files), tuple(sorted(unread)))
 
     def load(self, read: ReadFile, part: str, document_id: str) -> Document:
-        """Load a document of a file. Raises DataError where the store has lost it and the file has changed."""
+        """Load a document of a file. Raises DataError where the store has lost it and the file has
+        changed.
+        """
         key = _make_part_key(read.key, part)
         if not (row := self._store.get([key]).get(key)):  # the store has lost it
             self._read_again(read)
             row = self._store.get([key]).get(key)
         if not row:
-            raise DataError("this file has changed since it was read: start again", path=read.file.path)
+            raise DataError(
+                "this file has changed since it was read: start again", path=read.file.path
+            )
         return _make_document(document_id, json.loads(row))
 
     def _read_wanted(
-        self, wanted: Sequence[FoundFile], readers: Mapping[str, Reader], key: str, unread: list[UnreadFile]
+        self,
+        wanted: Sequence[FoundFile],
+        readers: Mapping[str, Reader],
+        key: str,
+        unread: list[UnreadFile],
     ) -> list[ReadFile]:
         """Read files, or find them as they were read before. Adds to `unread`."""
         old = load_times(self._store, key)
-        times = {file.id: seen for file in wanted if (seen := old.get(file.id)) and self._is_current(file, seen)}
+        times = {
+            file.id: seen
+            for file in wanted
+            if (seen := old.get(file.id)) and self._is_current(file, seen)
+        }
         keys = {file_id: readers[file_id].make_key(seen.content) for file_id, seen in times.items()}
         outcomes = self._get_outcomes(list(keys.values()))
         known = {file_id: outcomes[each] for file_id, each in keys.items() if each in outcomes}
@@ -121,7 +143,9 @@ class CatalogReader:
         for file in wanted:
             if outcome := known.get(file.id):
                 if outcome.parts:
-                    files.append(ReadFile(file, readers[file.id], times[file.id].content, outcome.parts))
+                    files.append(
+                        ReadFile(file, readers[file.id], times[file.id].content, outcome.parts)
+                    )
                 if outcome.reason:
                     unread.append(UnreadFile(file.id, outcome.reason))
         return files
@@ -139,7 +163,9 @@ class CatalogReader:
         content, status = read_bytes(file.path, self._limit)
         times = FileTimes(*_describe(status), time.time_ns(), _hash(content))
         key = reader.make_key(times.content)
-        return times, self._get_outcomes([key]).get(key) or self._parse(content, reader, key, file.id)
+        return times, self._get_outcomes([key]).get(key) or self._parse(
+            content, reader, key, file.id
+        )
 
     def _read_again(self, read: ReadFile) -> None:
         """Read a file again, if it has not changed."""
@@ -175,7 +201,9 @@ class CatalogReader:
             outcome = outcome._replace(reason=shorten_reason(reason))
         if not any(outcome):
             outcome = outcome._replace(reason="there is no text in it")
-        self._store.put("documents.read", {**rows, key: _dump(outcome)})  # last: its documents are there then
+        self._store.put(
+            "documents.read", {**rows, key: _dump(outcome)}
+        )  # last: its documents are there then
         return outcome
 
 
@@ -209,7 +237,10 @@ class FileTimes(NamedTuple):
 
 def load_times(store: Store, key: str) -> dict[str, FileTimes]:
     """Load the entries of a folder's files: id -> entry. None where nothing is known."""
-    return {file_id: FileTimes(*row) for file_id, row in json.loads(store.get([key]).get(key, b"{}")).items()}
+    return {
+        file_id: FileTimes(*row)
+        for file_id, row in json.loads(store.get([key]).get(key, b"{}")).items()
+    }
 
 
 def save_times(store: Store, key: str, entries: Mapping[str, FileTimes]) -> None:
@@ -239,12 +270,26 @@ def _make_part_key(key: str, part: str) -> str:
 
 
 def _list_fields(document: Document) -> list[object]:
-    """List what a reader knows of a document. Half surrogate pairs, which are no characters, are replaced."""
-    text, title, url = (_HALF_PAIR.sub("\ufffd", each) for each in (document.text, document.title, document.url))
-    headings = [[each.start, each.level, _HALF_PAIR.sub("\ufffd", each.text)] for each in document.headings]
+    """List what a reader knows of a document. Half surrogate pairs, which are no characters, are
+    replaced.
+    """
+    text, title, url = (
+        _HALF_PAIR.sub("\ufffd", each) for each in (document.text, document.title, document.url)
+    )
+    headings = [
+        [each.start, each.level, _HALF_PAIR.sub("\ufffd", each.text)] for each in document.headings
+    ]
     return [text, title, url, headings, document.pages, document.page_name]
 
 
 def _make_document(document_id: str, fields: Sequence[Any]) -> Document:
     text, title, url, headings, pages, page_name = fields
-    return Document(document_id, text, title, url, tuple(Heading(*each) for each in headings), tuple(pages), page_name)
+    return Document(
+        document_id,
+        text,
+        title,
+        url,
+        tuple(Heading(*each) for each in headings),
+        tuple(pages),
+        page_name,
+    )

@@ -25,7 +25,7 @@ from convrag import (
 from convrag.sdk.files import write_atomically
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.sdk.printable import make_printable
+from convrag.sdk.output.printable import make_printable
 from convrag.sdk.types import CorpusPart
 from convrag_documents.catalog import Catalog, CatalogReader, ReadFile
 from convrag_documents.find_files import FoundFiles, Selection, find_files
@@ -41,20 +41,23 @@ _said: set[str] = set()
 class DocumentsDataset(Dataset):
     """Your documents: Markdown, text, code, HTML, PDF, Office, RTF, mails, CSV, EPUB, JSON and notebooks in a folder.
 
-    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in the folder. What
-    cannot be read is listed, with the reason. A file is read once: the store keeps its text until the file changes.
+    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in
+    the folder. What cannot be read is listed, with the reason. A file is read once: the store keeps
+    its text until the file changes.
 
     Args:
         path: a folder, a file, or several: '[~/handbook,~/notes.txt]'.
         chunker: cuts the documents into passages; by default the run's.
-        include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; () reads all.
+        include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; ()
+            reads all.
         exclude: patterns of the files and folders to leave out.
         ignored: also read what is hidden, or ignored by git.
-        domains: one corpus of all files, called default; or one of each sub-folder, named as it is, with the files
-            beside them in default.
+        domains: one corpus of all files, called default; or one of each sub-folder, named as it is,
+            with the files beside them in default.
         max_megabytes: the size of the largest file that is read, in millions of bytes.
-        reader: light has a reader of its own for each format; docling (extra `docling`) reads PDF, Office, HTML and
-            pictures with models for columns, tables and printed letters, and takes seconds for a page.
+        reader: light has a reader of its own for each format; docling (extra `docling`) reads PDF,
+            Office, HTML and pictures with models for columns, tables and printed letters, and takes
+            seconds for a page.
 
     Raises:
         ConfigError: no path is given, or a pattern is none.
@@ -79,7 +82,9 @@ class DocumentsDataset(Dataset):
         if not self._paths:
             raise ConfigError("dataset.path=[]: name a folder or a file")
         self._chunker = chunker
-        self._selection = Selection(_list_patterns(include), _list_patterns(exclude), ignored, store.path)
+        self._selection = Selection(
+            _list_patterns(include), _list_patterns(exclude), ignored, store.path
+        )
         self._by_folder = domains == "folders"
         paths = [os.path.realpath(path.expanduser()) for path in self._paths]
         self._key = digest([paths, self._selection])
@@ -90,7 +95,9 @@ class DocumentsDataset(Dataset):
         self._places = Lazy(self._place_documents)
 
     def check(self) -> Iterable[str]:
-        """Read what is new or changed; the error where there is nothing to read. Warns of what could not be read."""
+        """Read what is new or changed; the error where there is nothing to read. Warns of what
+        could not be read.
+        """
         if problems := collect_problems(self._catalog):
             return problems
         if not (note := self.note()) or note in _said:
@@ -117,14 +124,18 @@ class DocumentsDataset(Dataset):
     def note(self) -> str:
         """Says how many files could not be read, and where they are listed."""
         catalog = self._catalog()
-        return describe_unread(catalog.unread, [read.file.id for read in catalog.files], f" {self._unread} lists them.")
+        return describe_unread(
+            catalog.unread, [read.file.id for read in catalog.files], f" {self._unread} lists them."
+        )
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield nothing: documents are there to be talked about."""
         return iter(())
 
     def domains(self) -> Sequence[str]:
-        """The corpora that have files: `default`, or the sub-folders. Raises DataError where nothing can be read."""
+        """The corpora that have files: `default`, or the sub-folders. Raises DataError where
+        nothing can be read.
+        """
         return list(self._by_domain())
 
     def corpus(self, domain: str) -> Iterator[Passage]:
@@ -132,7 +143,9 @@ class DocumentsDataset(Dataset):
         return chain.from_iterable(part.read() for part in self.corpus_parts(domain))
 
     def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
-        """Yield the passages of each document, under a key of its file's contents, its reader and the chunker."""
+        """Yield the passages of each document, under a key of its file's contents, its reader and
+        the chunker.
+        """
         cut = self._chunker.fingerprint  # empty where it was built by hand
         for read in self._list_files(domain):
             for part, document_id in read.list_documents():
@@ -171,7 +184,11 @@ class DocumentsDataset(Dataset):
         return dict(sorted(groups.items()))
 
     def _place_documents(self) -> dict[str, tuple[ReadFile, str]]:
-        return {each: (read, part) for read in self._catalog().files for part, each in read.list_documents()}
+        return {
+            each: (read, part)
+            for read in self._catalog().files
+            for part, each in read.list_documents()
+        }
 
     def _name_domain(self, read: ReadFile) -> str:
         folder, slash, _ = read.file.id.partition("/")
@@ -189,9 +206,13 @@ def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _describe_nothing(found: FoundFiles, catalog: Catalog) -> str:
     """Say why nothing was read."""
-    sentences = ["there is no document here that can be read." if found.files else "there is no file here."]
+    sentences = [
+        "there is no document here that can be read." if found.files else "there is no file here."
+    ]
     if catalog.unread:
         sentences.append(describe_unread(catalog.unread, ()))
     else:
-        sentences.append("What is hidden, ignored by git or excluded is left out (dataset.ignored, include, exclude).")
+        sentences.append(
+            "What is hidden, ignored by git or excluded is left out (dataset.ignored, include, exclude)."
+        )
     return make_printable(" ".join(sentences))

@@ -56,9 +56,10 @@ class Selection:
 def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
     """List the files below some paths.
 
-    Ids are paths below the folder, where one is given; below the deepest folder that holds all of them, where several
-    are. Symbolic links to folders are not followed, since what they lead to within the folder is found anyway; those to
-    files are followed within the folder. Links that lead out of it are listed as not read.
+    Ids are paths below the folder, where one is given; below the deepest folder that holds all of
+    them, where several are. Symbolic links to folders are not followed, since what they lead to
+    within the folder is found anyway; those to files are followed within the folder. Links that
+    lead out of it are listed as not read.
 
     Args:
         paths: folders or files.
@@ -71,12 +72,16 @@ def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
     named = [os.path.abspath(path.expanduser()) for path in paths]  # noqa: PTH100 - a link keeps its name
     for path, each in zip(paths, named, strict=True):
         if not os.path.exists(each):  # noqa: PTH110
-            raise DataError("there is no such file or folder (dataset.include takes patterns)", path=path)
+            raise DataError(
+                "there is no such file or folder (dataset.include takes patterns)", path=path
+            )
     try:
         folders = [each if os.path.isdir(each) else os.path.dirname(each) for each in named]  # noqa: PTH112, PTH120
         base = os.path.commonpath(folders)
     except ValueError as error:
-        raise ConfigError(f"dataset.path: no folder holds all of these: {', '.join(map(str, paths))}") from error
+        raise ConfigError(
+            f"dataset.path: no folder holds all of these: {', '.join(map(str, paths))}"
+        ) from error
     finder = _Finder(base, selection)
     for each in named:
         finder.add(each)
@@ -122,7 +127,9 @@ class _Finder:
         """Follow the links, and return all files."""
         for file_id, target, folder in self._links:
             if not os.path.exists(target) or os.path.commonpath([target, folder]) != folder:  # noqa: PTH110
-                self._unread.append(UnreadFile(file_id, "it is a symbolic link out of the folder, or to nothing"))
+                self._unread.append(
+                    UnreadFile(file_id, "it is a symbolic link out of the folder, or to nothing")
+                )
             elif os.path.isfile(target):  # noqa: PTH113
                 self._add_file(FoundFile(file_id, target, named=self._include is not None))
         by_id = {file.id: file for file in self._files.values()}
@@ -162,7 +169,9 @@ class _Finder:
             self._unread.append(UnreadFile(_clean_name(inner) or folder, describe_os_error(error)))
             return []
 
-    def _is_left_out(self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]) -> bool:
+    def _is_left_out(
+        self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]
+    ) -> bool:
         end = "/" if is_folder else ""
         made = is_folder and (entry.path == self._store or os.path.isdir(f"{entry.path}/.hydra"))  # noqa: PTH112
         return (
@@ -185,7 +194,9 @@ class IgnoreRules(NamedTuple):
     spec: GitIgnoreSpec
 
     def decide(self, path: str) -> bool | None:
-        """Whether a path is ignored; None where no pattern fits it, or where it is not below the folder."""
+        """Whether a path is ignored; None where no pattern fits it, or where it is not below the
+        folder.
+        """
         if not path.startswith(self.folder):
             return None
         decision: bool | None = self.spec.check_file(path[len(self.folder) :]).include
@@ -193,9 +204,11 @@ class IgnoreRules(NamedTuple):
 
 
 def read_rules_above(root: str) -> list[IgnoreRules]:
-    """Read what the repository that a folder stands in says of it: of the folders above it, the highest first.
+    """Read what the repository that a folder stands in says of it: of the folders above it, the
+    highest first.
 
-    Nothing where it stands in none, or where git ignores the folder itself: whoever names it wants it.
+    Nothing where it stands in none, or where git ignores the folder itself: whoever names it wants
+    it.
     """
     above = Path(root).parents
     top = next((place for place, folder in enumerate(above) if (folder / ".git").exists()), None)
@@ -210,30 +223,38 @@ def read_rules_above(root: str) -> list[IgnoreRules]:
 
 
 def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
-    """Whether git ignores an entry of a folder that it does not; the deepest file with a fitting pattern decides.
+    """Whether git ignores an entry of a folder that it does not; the deepest file with a fitting
+    pattern decides.
 
     Args:
         path: absolute; the path of a folder ends with a slash.
-        rules: those that hold for it, the highest first. Rules of folders beside its own are passed over.
+        rules: those that hold for it, the highest first. Rules of folders beside its own are passed
+            over.
     """
     decisions = (each.decide(path) for each in reversed(rules))
     return next((decision for decision in decisions if decision is not None), False)
 
 
 def make_patterns(patterns: Iterable[str], parameter: str) -> GitIgnoreSpec:
-    """Read a user's patterns, which are written as in .gitignore. Raises ConfigError for one that is none."""
+    """Read a user's patterns, which are written as in .gitignore. Raises ConfigError for one that
+    is none.
+    """
     lines = list(patterns)
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError as error:
         given = ", ".join(lines)
-        raise ConfigError(f"dataset.{parameter}={given}: this is no pattern as in .gitignore: {error}") from error
+        raise ConfigError(
+            f"dataset.{parameter}={given}: this is no pattern as in .gitignore: {error}"
+        ) from error
 
 
 def read_rules(folder: str, name: str = ".gitignore") -> IgnoreRules | None:
     """Read the patterns of a file in a folder; None where there is none that can be read."""
     try:
-        text = read_bytes(Path(folder, name), _LARGEST_IGNORE_FILE)[0].decode("utf-8-sig", "surrogateescape")
+        text = read_bytes(Path(folder, name), _LARGEST_IGNORE_FILE)[0].decode(
+            "utf-8-sig", "surrogateescape"
+        )
     except Unreadable:
         return None
     sound = []

@@ -1,4 +1,6 @@
-"""The bytes of a file; and the files that could not be read, with their reasons and the sentences that say so."""
+"""The bytes of a file; and the files that could not be read, with their reasons and the sentences
+that say so.
+"""
 
 import os
 import stat
@@ -7,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from convrag.sdk.printable import make_printable
+from convrag.sdk.output.printable import make_printable
 
 _LONGEST_REASON = 200
 
@@ -15,7 +17,8 @@ _LONGEST_REASON = 200
 class Unreadable(Exception):
     """A file, or a part of it, that cannot be read. The text says why: "it is encrypted, and needs a password".
 
-    A reader that raises it after it has yielded documents has read a part of the file: "line 7: this is not JSON".
+    A reader that raises it after it has yielded documents has read a part of the file: "line 7:
+    this is not JSON".
     """
 
     def __init__(self, reason: str) -> None:
@@ -26,7 +29,8 @@ class Unreadable(Exception):
 class UnreadFile(NamedTuple):
     """A file that was not read, or not all of it.
 
-    `other_kind` says that no reader is for its kind, as with a picture; such files are counted, not named one by one.
+    `other_kind` says that no reader is for its kind, as with a picture; such files are counted, not
+    named one by one.
     """
 
     id: str
@@ -70,7 +74,9 @@ def describe_os_error(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def describe_unread(unread: Sequence[UnreadFile], read: Iterable[str], known: str | None = None) -> str:
+def describe_unread(
+    unread: Sequence[UnreadFile], read: Iterable[str], known: str | None = None
+) -> str:
     """Say which files were not read and why; empty where all were.
 
         2 of 9 files could not be read, or not all of it:
@@ -88,12 +94,22 @@ def describe_unread(unread: Sequence[UnreadFile], read: Iterable[str], known: st
     sentences = []
     if named:
         total = len({*read, *(each.id for each in named)})
-        listed = [f"\n  {make_printable(each.id)}: {each.reason}" for each in named] if known is None else [known]
-        sentences.append(f"{len(named)} of {total} files could not be read, or not all of it:{''.join(listed)}")
+        listed = (
+            [f"\n  {make_printable(each.id)}: {each.reason}" for each in named]
+            if known is None
+            else [known]
+        )
+        sentences.append(
+            f"{len(named)} of {total} files could not be read, or not all of it:{''.join(listed)}"
+        )
     if others:
-        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(others.items(), key=lambda kind: -kind[1]))
+        kinds = ", ".join(
+            f"{kind} ({count})" for kind, count in sorted(others.items(), key=lambda kind: -kind[1])
+        )
         count = sum(others.values())
-        sentences.append(f"{count} {'file is' if count == 1 else 'files are'} of other kinds: {kinds}.")
+        sentences.append(
+            f"{count} {'file is' if count == 1 else 'files are'} of other kinds: {kinds}."
+        )
     return "\n".join(sentences)
 
 

@@ -1,5 +1,5 @@
-"""Retrievers on a cluster of Elasticsearch or OpenSearch, by words, vectors and tokens, for corpora that outgrow one
-machine.
+"""Retrievers on a cluster of Elasticsearch or OpenSearch, by words, vectors and tokens, for corpora
+that outgrow one machine.
 """
 
 from convrag import Register, hookimpl

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from convrag.sdk.cancelling import waiting
+from convrag.sdk.cancellation import waiting
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.errors import OTHER_ENGINE, ClusterError, Failure, explain_failure
 from convrag_elasticsearch.on_elasticsearch import Elasticsearch
@@ -63,14 +63,17 @@ class Cluster:
             if_missing: returned where the cluster replies 404; None raises that as well.
 
         Raises:
-            ClusterError: the cluster did not answer, replied with an error, or not all shards answered.
+            ClusterError: the cluster did not answer, replied with an error, or not all shards
+                answered.
         """
         media = "application/x-ndjson" if isinstance(body, bytes) else "application/json"
         data = body if body is None or isinstance(body, bytes) else write_json(body)
         policy = RetryPolicy(self.policy.timeout, 0, 0) if self._unavailable else self.policy
         try:
             with waiting():
-                reply = call_with_retries(lambda: self._send(method, path, data, media), policy, self.tell_wait)
+                reply = call_with_retries(
+                    lambda: self._send(method, path, data, media), policy, self.tell_wait
+                )
         except ClusterError as error:
             self._unavailable = error.unavailable
             if if_missing is not None and error.status == 404:
@@ -80,12 +83,16 @@ class Cluster:
         return reply
 
     def explain(self, item: Any) -> ClusterError:
-        """Build an error from a reply {"error": ..., "status": ...}, to a whole request or to one item of it."""
+        """Build an error from a reply {"error": ..., "status": ...}, to a whole request or to one
+        item of it.
+        """
         failure = Failure(int(item.get("status") or 500), item.get("error"))
         return explain_failure(failure, self.engine.name, self._connect()[0])
 
     def find_problems(self) -> Iterator[str]:
-        """Yield what prevents any request: variables that are missing or contradict each other, or no answer."""
+        """Yield what prevents any request: variables that are missing or contradict each other, or
+        no answer.
+        """
         connection = self.engine.read_connection()
         if problems := list(connection.find_problems()):
             yield from problems
@@ -93,7 +100,11 @@ class Cluster:
         with Cluster(self.engine, _PING_POLICY) as cluster:
             try:
                 if other := self.engine.find_other_engine(cluster.request("GET", "/")):
-                    yield str(explain_failure(Failure(400, other, OTHER_ENGINE), self.engine.name, connection))
+                    yield str(
+                        explain_failure(
+                            Failure(400, other, OTHER_ENGINE), self.engine.name, connection
+                        )
+                    )
             except ClusterError as error:
                 yield str(error)
 
@@ -109,7 +120,9 @@ class Cluster:
             shards = reply.get("_shards") if isinstance(reply, dict) else None
             if not shards or not shards["failed"]:
                 return reply
-            failure = Failure(503, f"only {shards['successful']} of {shards['total']} shards answered")
+            failure = Failure(
+                503, f"only {shards['successful']} of {shards['total']} shards answered"
+            )
         # outside of `except`: else the original error, which may hold a key, would be its context
         raise explain_failure(failure, self.engine.name, connection)
 
@@ -117,7 +130,11 @@ class Cluster:
         """Say that the cluster is waited for, once a minute at most."""
         if time.monotonic() - self._told > _TOLD_AGAIN:
             self._told = time.monotonic()
-            log.warning("%s It is asked again, with pauses of %g s together at most.", error, self.policy.max_wait)
+            log.warning(
+                "%s It is asked again, with pauses of %g s together at most.",
+                error,
+                self.policy.max_wait,
+            )
 
     def _connect(self) -> tuple[Connection, Any]:
         with self._lock:
@@ -131,7 +148,9 @@ class Cluster:
 
 def write_json(value: Any) -> bytes:
     """Write a value in one line."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def write_lines(values: Iterable[Any]) -> bytes:

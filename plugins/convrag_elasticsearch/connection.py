@@ -29,11 +29,19 @@ class Connection:
 
     @classmethod
     def from_environment(cls, prefix: str, names: Sequence[str], example: str) -> Connection:
-        """Read the variables. Call it late: a notebook may set them after it has composed a pipeline."""
-        return cls(prefix, {name: os.environ.get(f"{prefix}_{name}", "").strip() for name in names}, example)
+        """Read the variables. Call it late: a notebook may set them after it has composed a
+        pipeline.
+        """
+        return cls(
+            prefix,
+            {name: os.environ.get(f"{prefix}_{name}", "").strip() for name in names},
+            example,
+        )
 
     def get(self, name: str) -> str:
-        """Return the value of a variable; empty where it is not set, or the engine has no such variable."""
+        """Return the value of a variable; empty where it is not set, or the engine has no such
+        variable.
+        """
         return self.values.get(name, "")
 
     @property
@@ -100,13 +108,23 @@ class Connection:
             yield f"{' and '.join(given)} both are {what}: unset one of them"
 
     def _find_url_problem(self, url: str) -> str:
-        """Say what is wrong with an address, or nothing. It may hold a password: only what follows the @ is shown."""
+        """Say what is wrong with an address, or nothing. It may hold a password: only what follows
+        the @ is shown.
+        """
         try:
             parts = urlsplit(url)
-            good = parts.scheme in _PORTS and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+            good = (
+                parts.scheme in _PORTS
+                and bool(parts.hostname)
+                and (parts.port is None or parts.port > 0)
+            )
         except ValueError:
             good = False
-        return "" if good else f"{self.prefix}_URL: {url.rpartition('@')[2]!r} is no address: {self.example}"
+        return (
+            ""
+            if good
+            else f"{self.prefix}_URL: {url.rpartition('@')[2]!r} is no address: {self.example}"
+        )
 
 
 def _format_host(parts: SplitResult) -> str:

@@ -12,7 +12,9 @@ from convrag_elasticsearch.connection import Connection
 TRANSIENT_STATUSES = frozenset({408, 429, 502, 503, 504})
 """Statuses of errors that may be over when the request is repeated."""
 
-_NODE_WENT = re.compile("node_(disconnected|not_connected|closed)_exception|connect_transport_exception")
+_NODE_WENT = re.compile(
+    "node_(disconnected|not_connected|closed)_exception|connect_transport_exception"
+)
 """Errors with status 500 of a search whose node went down meanwhile; the others have its copies."""
 
 
@@ -71,12 +73,16 @@ class ClusterError(ConvragError):
 def explain_failure(failure: Failure, name: str, connection: Connection) -> ClusterError:
     """Put a failed request into our words, without secrets; `name` is the engine's."""
     if failure.kind == OTHER_ENGINE:
-        return ClusterError(f"what answers at {connection.shown_address} is not {name}: {failure.error}", 400)
+        return ClusterError(
+            f"what answers at {connection.shown_address} is not {name}: {failure.error}", 400
+        )
     if failure.status == 0 or failure.kind == "ConnectionTimeout":
         reason = connection.redact(str(failure.error).rpartition("): ")[2])
         message = f"nothing answers at {connection.shown_address} ({failure.kind}: {reason}). "
         advice = _advise_unreachable(failure.kind, connection.prefix)
-        return ClusterError(message + advice, failure.status, transient=failure.kind not in ("TlsError", "SSLError"))
+        return ClusterError(
+            message + advice, failure.status, transient=failure.kind not in ("TlsError", "SSLError")
+        )
     reason = connection.redact(format_reason(failure.error)).rstrip(".")
     status = 503 if failure.status == 500 and _NODE_WENT.search(reason) else failure.status
     advice = _advise(status, reason, connection.prefix)
@@ -111,7 +117,11 @@ def _advise(status: int, reason: str, prefix: str) -> str:
         if part in reason:
             return advice
     if status == 401:
-        keys = "ES_API_KEY, or ES_USER and ES_PASSWORD" if prefix == "ES" else f"{prefix}_USER and {prefix}_PASSWORD"
+        keys = (
+            "ES_API_KEY, or ES_USER and ES_PASSWORD"
+            if prefix == "ES"
+            else f"{prefix}_USER and {prefix}_PASSWORD"
+        )
         return f"Check {keys}."
     if status in TRANSIENT_STATUSES and status != 429:
         return "Is the cluster well? Try again later: what was done is kept."

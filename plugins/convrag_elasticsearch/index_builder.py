@@ -1,4 +1,6 @@
-"""Builds an index. Searches see it only when it is complete; a build that was interrupted is resumed."""
+"""Builds an index. Searches see it only when it is complete; a build that was interrupted is
+resumed.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,8 +9,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from convrag import Passage
+from convrag.sdk.output.progress import count_parts
 from convrag.sdk.parallel import call_in_threads
-from convrag.sdk.progress import count_parts
 from convrag_elasticsearch.cluster import Cluster, make_path, write_lines
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.retries import send_items
@@ -43,40 +45,54 @@ def find_index(cluster: Cluster, alias: str) -> CompleteIndex | None:
 
 
 def count_passages(cluster: Cluster, index: str) -> int:
-    """Count the passages of an index or alias. Raises ClusterError, also where not all shards answer."""
+    """Count the passages of an index or alias. Raises ClusterError, also where not all shards
+    answer.
+    """
     return int(cluster.request("GET", make_path(index, "_count"))["count"])
 
 
 def build_alias(prefix: str, domain: str, kind: str, fingerprint: str) -> str:
-    """Build the alias under which a complete index is searched: it stands for one corpus and one set of settings."""
+    """Build the alias under which a complete index is searched: it stands for one corpus and one
+    set of settings.
+    """
     return f"{build_latest_alias(prefix, domain, kind)}-{fingerprint[:_FINGERPRINT_LENGTH]}"
 
 
 def build_latest_alias(prefix: str, domain: str, kind: str) -> str:
-    """Build the alias of the index of a kind that was completed last. It is for people; searches do not use it."""
+    """Build the alias of the index of a kind that was completed last. It is for people; searches do
+    not use it.
+    """
     return f"{prefix}-{_sanitise_domain(domain)}-{kind}"
 
 
 def build_index_name(alias: str, generation: int) -> str:
-    """Build the name of an index. Generation 2 replaces generation 1 where that was damaged, and so on."""
+    """Build the name of an index. Generation 2 replaces generation 1 where that was damaged, and so
+    on.
+    """
     return f"{alias}-{generation}"
 
 
 def parse_generation(index: str) -> int:
-    """Read the generation, from 1 on, from the name of an index; 0 for a name that is not one of ours."""
+    """Read the generation, from 1 on, from the name of an index; 0 for a name that is not one of
+    ours.
+    """
     number = index.rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def _sanitise_domain(domain: str) -> str:
-    """Keep lower-case ASCII letters, digits and underscores. Two domains may become one; their fingerprints differ."""
+    """Keep lower-case ASCII letters, digits and underscores. Two domains may become one; their
+    fingerprints differ.
+    """
     return re.sub(r"[^a-z0-9_]+", "_", domain.lower())[:_MAX_DOMAIN_LENGTH] or "_"
 
 
 FieldBuilder = Callable[[Sequence[Passage]], Sequence[dict[str, Any]]]
 
 _CREATED = (200, 201, 409)
-"""Statuses of a document that is there: at a conflict, an earlier attempt succeeded, and its reply was lost."""
+"""Statuses of a document that is there: at a conflict, an earlier attempt succeeded, and its reply
+was lost.
+"""
 
 
 @dataclass(frozen=True)
@@ -113,14 +129,18 @@ class IndexBuilder:
         chunk_bytes: bytes in a request, at most.
     """
 
-    def __init__(self, cluster: Cluster, bulk_cluster: Cluster, *, threads: int, chunk: int, chunk_bytes: int) -> None:
+    def __init__(
+        self, cluster: Cluster, bulk_cluster: Cluster, *, threads: int, chunk: int, chunk_bytes: int
+    ) -> None:
         self.cluster = cluster
         self.bulk_cluster = bulk_cluster
         self.threads = threads
         self.chunk = chunk
         self.chunk_bytes = chunk_bytes
 
-    def build(self, plan: IndexPlan, passages: Callable[[], Iterator[Passage]], build_fields: FieldBuilder) -> str:
+    def build(
+        self, plan: IndexPlan, passages: Callable[[], Iterator[Passage]], build_fields: FieldBuilder
+    ) -> str:
         """Build the index, unless it is there, and say in a sentence what was done.
 
         Args:
@@ -136,7 +156,9 @@ class IndexBuilder:
             return f"{plan.domain}: {current.passages:,} passages are in {current.name} already"
         corpus = passages()
         index, resumed = self._open_index(plan, current)
-        total, existing = self._send_all(index, corpus, build_fields, f"Indexing {plan.domain}", resumed=resumed)
+        total, existing = self._send_all(
+            index, corpus, build_fields, f"Indexing {plan.domain}", resumed=resumed
+        )
         self._verify(index, total)
         self._publish(plan, index, total, current)
         earlier = f", {existing:,} of them from an earlier attempt" if existing else ""
@@ -163,16 +185,27 @@ class IndexBuilder:
             settings["default_pipeline"] = plan.alias
         mapping = {**plan.mapping, "_meta": {META: dict(plan.about)}}
         try:
-            self.cluster.request("PUT", make_path(index), {"mappings": mapping, "settings": settings})
+            self.cluster.request(
+                "PUT", make_path(index), {"mappings": mapping, "settings": settings}
+            )
         except ClusterError as error:
-            # It exists where another process created it meanwhile, or where our own first attempt lost its reply.
+            # It exists where another process created it meanwhile, or where our own first attempt
+            # lost its reply.
             if "resource_already_exists_exception" not in str(error):
                 raise
 
     def _send_all(
-        self, index: str, passages: Iterator[Passage], build_fields: FieldBuilder, title: str, *, resumed: bool
+        self,
+        index: str,
+        passages: Iterator[Passage],
+        build_fields: FieldBuilder,
+        title: str,
+        *,
+        resumed: bool,
     ) -> tuple[int, int]:
-        """Send the passages in batches from several threads; count all, and those that the index had already."""
+        """Send the passages in batches from several threads; count all, and those that the index
+        had already.
+        """
 
         def send(batch: Sequence[Passage]) -> tuple[int, int]:
             missing = self._find_missing(batch, index) if resumed else batch
@@ -182,7 +215,10 @@ class IndexBuilder:
 
         total = existing = 0
         batches = iter(lambda: list(islice(passages, self.chunk)), [])
-        with count_parts(title, total=None) as advance, call_in_threads(send, batches, self.threads, "bulk") as results:
+        with (
+            count_parts(title, total=None) as advance,
+            call_in_threads(send, batches, self.threads, "bulk") as results,
+        ):
             for passage_count, existing_count in results:
                 total += passage_count
                 existing += existing_count
@@ -192,20 +228,34 @@ class IndexBuilder:
     def _find_missing(self, passages: Sequence[Passage], index: str) -> list[Passage]:
         """Find the passages that an interrupted build has not sent."""
         ids = [build_document_id(passage.id) for passage in passages]
-        docs = self.cluster.request("POST", f"{make_path(index, '_mget')}?_source=false", {"ids": ids})["docs"]
+        docs = self.cluster.request(
+            "POST", f"{make_path(index, '_mget')}?_source=false", {"ids": ids}
+        )["docs"]
         existing = {doc["_id"] for doc in docs if doc.get("found")}
         return [passage for passage, id_ in zip(passages, ids, strict=True) if id_ not in existing]
 
-    def _send_batch(self, passages: Sequence[Passage], index: str, fields: Sequence[Mapping[str, Any]]) -> None:
-        """Send passages; what the cluster rejects for the moment is sent again. Raises ClusterError for other ones."""
+    def _send_batch(
+        self, passages: Sequence[Passage], index: str, fields: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Send passages; what the cluster rejects for the moment is sent again. Raises ClusterError
+        for other ones.
+        """
         path = f"{make_path(index, '_bulk')}?filter_path=items.*._id,items.*.status,items.*.error"
         actions = [
-            write_lines(({"create": {"_id": build_document_id(passage.id)}}, build_document(passage) | dict(own)))
+            write_lines(
+                (
+                    {"create": {"_id": build_document_id(passage.id)}},
+                    build_document(passage) | dict(own),
+                )
+            )
             for passage, own in zip(passages, fields, strict=True)
         ]
 
         def send(pending: Sequence[bytes]) -> list[ClusterError | None]:
-            replies = [self.bulk_cluster.request("POST", path, body) for body in join_lines(pending, self.chunk_bytes)]
+            replies = [
+                self.bulk_cluster.request("POST", path, body)
+                for body in join_lines(pending, self.chunk_bytes)
+            ]
             return [self._read_item(item["create"]) for reply in replies for item in reply["items"]]
 
         results = send_items(send, actions, self.cluster.policy, self.cluster.tell_wait)
@@ -231,7 +281,9 @@ class IndexBuilder:
                 409,
             )
 
-    def _publish(self, plan: IndexPlan, index: str, passages: int, replaced: CompleteIndex | None) -> None:
+    def _publish(
+        self, plan: IndexPlan, index: str, passages: int, replaced: CompleteIndex | None
+    ) -> None:
         """Give the index its aliases, and delete the one that it replaces, in a single step."""
         about = {META: {**plan.about, "passages": passages}}
         self.cluster.request("PUT", make_path(index, "_mapping"), {"_meta": about})
@@ -246,7 +298,8 @@ class IndexBuilder:
         try:
             self.cluster.request("POST", "/_aliases", {"actions": actions})
         except ClusterError as error:
-            # The other index is gone where our first attempt lost its reply, or another process was faster.
+            # The other index is gone where our first attempt lost its reply, or another process was
+            # faster.
             if (
                 error.status != 404
                 or (current := find_index(self.cluster, plan.alias)) is None
@@ -256,7 +309,9 @@ class IndexBuilder:
 
 
 def join_lines(lines: Sequence[bytes], most: int) -> Iterator[bytes]:
-    """Join lines, in their order, to bodies of at most so many bytes; a longer line is one by itself."""
+    """Join lines, in their order, to bodies of at most so many bytes; a longer line is one by
+    itself.
+    """
     start = size = 0
     for place, line in enumerate(lines):
         if size and size + len(line) > most:

@@ -36,12 +36,16 @@ class InferenceEndpoint:
         return [] if failure is None else self._explain_failure(cluster, failure)
 
     def set_up(self, cluster: Cluster) -> list[str]:
-        """Create the endpoint where that is wanted and needed, and wait for it; return why it does not work then."""
+        """Create the endpoint where that is wanted and needed, and wait for it; return why it does
+        not work then.
+        """
         failure = self._test(cluster)
         if failure is not None and self.create and not self._exists(cluster):
             failure = self._create(cluster)
         deadline = time.monotonic() + self.wait
-        while failure is not None and self._may_be_starting(cluster) and time.monotonic() < deadline:
+        while (
+            failure is not None and self._may_be_starting(cluster) and time.monotonic() < deadline
+        ):
             time.sleep(min(_POLL_INTERVAL, max(0.0, deadline - time.monotonic())))
             failure = self._test(cluster)
         return [] if failure is None else self._explain_failure(cluster, failure)
@@ -57,7 +61,9 @@ class InferenceEndpoint:
         return None
 
     def _create(self, cluster: Cluster) -> ClusterError | None:
-        """Create the endpoint, for which the cluster downloads the model and starts it; return the error of a test."""
+        """Create the endpoint, for which the cluster downloads the model and starts it; return the
+        error of a test.
+        """
         settings = {"model_id": self.model, "num_allocations": 1, "num_threads": 1}
         config = {"service": "elasticsearch", "service_settings": settings}
         try:
@@ -74,18 +80,34 @@ class InferenceEndpoint:
         return self._exists(cluster) and self._fetch_deployment(cluster).get("state") != "failed"
 
     def _fetch_deployment(self, cluster: Cluster) -> Mapping[str, Any]:
-        """Fetch the statistics of the model's deployment: `state`, `reason`, `nodes`; empty where there is none."""
+        """Fetch the statistics of the model's deployment: `state`, `reason`, `nodes`; empty where
+        there is none.
+        """
         nothing: Mapping[str, Any] = {"trained_model_stats": []}
-        found = cluster.request("GET", make_path("_ml", "trained_models", self.model, "_stats"), if_missing=nothing)
-        running = [stats["deployment_stats"] for stats in found["trained_model_stats"] if "deployment_stats" in stats]
-        own = [stats for stats in running if stats.get("deployment_id") in (self.inference_id, self.model)]
+        found = cluster.request(
+            "GET", make_path("_ml", "trained_models", self.model, "_stats"), if_missing=nothing
+        )
+        running = [
+            stats["deployment_stats"]
+            for stats in found["trained_model_stats"]
+            if "deployment_stats" in stats
+        ]
+        own = [
+            stats
+            for stats in running
+            if stats.get("deployment_id") in (self.inference_id, self.model)
+        ]
         return next(iter([*own, *running]), {})
 
     def _explain_failure(self, cluster: Cluster, failure: ClusterError) -> list[str]:
-        """Return all reasons that can be found for a failed test: the licence, the node, the endpoint, the model."""
+        """Return all reasons that can be found for a failed test: the licence, the node, the
+        endpoint, the model.
+        """
         problems = find_licence_problems(cluster)
         if "ml node" in str(failure).lower():
-            problems.append("it has no node with the role `ml` and memory to spare (about 4 GB for ELSER)")
+            problems.append(
+                "it has no node with the role `ml` and memory to spare (about 4 GB for ELSER)"
+            )
         if not self._exists(cluster):
             problems.append(
                 f"it has no inference endpoint {self.inference_id!r}: the same command with task=index "
@@ -98,7 +120,9 @@ class InferenceEndpoint:
     def _explain_deployment(self, deployment: Mapping[str, Any]) -> list[str]:
         state = deployment.get("state")
         if not deployment:
-            return [f"the model {self.model} is not started (Kibana: Machine Learning, Trained Models)"]
+            return [
+                f"the model {self.model} is not started (Kibana: Machine Learning, Trained Models)"
+            ]
         if state == "started" and deployment.get("nodes"):
             return []
         why = f": {deployment['reason']}" if deployment.get("reason") else ""
@@ -107,11 +131,14 @@ class InferenceEndpoint:
 
 
 _MACHINE_LEARNING = ("trial", "platinum", "enterprise")
-_START_TRIAL = "start a trial (30 days, once: POST /_license/start_trial?acknowledge=true; compose.yaml does)"
+_START_TRIAL = (
+    "start a trial (30 days, once: POST /_license/start_trial?acknowledge=true; compose.yaml does)"
+)
 
 
 def find_licence_problems(cluster: Cluster) -> list[str]:
-    """Say why the cluster's licence does not cover ELSER; nothing where it does, or where the user may not read it.
+    """Say why the cluster's licence does not cover ELSER; nothing where it does, or where the user
+    may not read it.
 
     Raises ClusterError only where the cluster is unavailable.
     """
@@ -125,4 +152,6 @@ def find_licence_problems(cluster: Cluster) -> list[str]:
     if kind in _MACHINE_LEARNING and valid:
         return []
     expired = "" if valid else f" ({licence['status']})"
-    return [f"its licence is {kind}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_START_TRIAL}"]
+    return [
+        f"its licence is {kind}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_START_TRIAL}"
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from convrag.sdk.library_logs import limit_logs
+from convrag.sdk.output.library_logs import limit_logs
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.errors import ClusterError, Failure
 from convrag_elasticsearch.on_elasticsearch import POOL, Body, Elasticsearch, VectorIndexType
@@ -46,7 +46,9 @@ class OpenSearch(Elasticsearch):
         )
 
     def send(self, client: Any, method: str, path: str, body: bytes | None, media: str) -> Any:
-        return client.transport.perform_request(method, path, body=body, headers={"content-type": media})
+        return client.transport.perform_request(
+            method, path, body=body, headers={"content-type": media}
+        )
 
     def read_failure(self, error: Exception) -> Failure | None:
         from opensearchpy.exceptions import ConnectionTimeout, TransportError
@@ -58,7 +60,9 @@ class OpenSearch(Elasticsearch):
             return Failure(408, error.error, kind)
         if not isinstance(error.status_code, int):
             return Failure(0, error.info if error.status_code == "N/A" else error.error, kind)
-        reply = error.info.get("error", error.info) if isinstance(error.info, Mapping) else error.info
+        reply = (
+            error.info.get("error", error.info) if isinstance(error.info, Mapping) else error.info
+        )
         return Failure(error.status_code, reply or error.error, kind)
 
     def find_other_engine(self, about: Mapping[str, Any]) -> str:
@@ -73,20 +77,28 @@ class OpenSearch(Elasticsearch):
         if kind == "flat":
             return field
         encoder = {"parameters": {"encoder": {"name": "sq"}}} if kind == "int8_hnsw" else {}
-        return field | {"method": {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil", **encoder}}
+        return field | {
+            "method": {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil", **encoder}
+        }
 
     def build_vector_settings(self, kind: VectorIndexType) -> dict[str, Any]:
         return {} if kind == "flat" else {"knn": True}
 
-    def build_vector_search(self, vector: Sequence[float], size: int, candidates: int, kind: VectorIndexType) -> Body:
+    def build_vector_search(
+        self, vector: Sequence[float], size: int, candidates: int, kind: VectorIndexType
+    ) -> Body:
         if kind != "flat":
             search = {"vector": vector, "k": max(candidates, size)}
             return {"query": {"knn": {"vector": search}}}
         parameters = {"field": "vector", "query_value": vector, "space_type": "cosinesimil"}
         script = {"source": "knn_score", "lang": "knn", "params": parameters}
-        return {"query": {"script_score": {"query": {"exists": {"field": "vector"}}, "script": script}}}
+        return {
+            "query": {"script_score": {"query": {"exists": {"field": "vector"}}, "script": script}}
+        }
 
-    def build_token_query(self, tokens: Mapping[str, float], *, prune: bool, plugins: frozenset[str]) -> Body:
+    def build_token_query(
+        self, tokens: Mapping[str, float], *, prune: bool, plugins: frozenset[str]
+    ) -> Body:
         if "opensearch-neural-search" in plugins:
             return {"neural_sparse": {"tokens": {"query_tokens": tokens}}}
         features = [
@@ -97,7 +109,9 @@ class OpenSearch(Elasticsearch):
 
     def list_plugins(self, cluster: Cluster) -> frozenset[str]:
         try:
-            return frozenset(row["component"] for row in cluster.request("GET", "/_cat/plugins?format=json"))
+            return frozenset(
+                row["component"] for row in cluster.request("GET", "/_cat/plugins?format=json")
+            )
         except ClusterError as error:
             if error.unavailable:
                 raise
@@ -105,14 +119,20 @@ class OpenSearch(Elasticsearch):
 
 
 def _make_signer(region: str, hosts: Sequence[str]) -> Any:
-    """Make the client's own signer of requests, with the credentials that boto3 finds. Raises ClusterError."""
+    """Make the client's own signer of requests, with the credentials that boto3 finds. Raises
+    ClusterError.
+    """
     from opensearchpy import Urllib3AWSV4SignerAuth
 
     if not find_spec("boto3"):
-        raise ClusterError("OPENSEARCH_AWS_REGION: boto3 finds the keys to sign with: pip install boto3", 401)
+        raise ClusterError(
+            "OPENSEARCH_AWS_REGION: boto3 finds the keys to sign with: pip install boto3", 401
+        )
     from boto3 import Session
 
     if (credentials := Session().get_credentials()) is None:
-        raise ClusterError("OPENSEARCH_AWS_REGION: boto3 finds no keys: run `aws configure`, or unset it", 401)
+        raise ClusterError(
+            "OPENSEARCH_AWS_REGION: boto3 finds no keys: run `aws configure`, or unset it", 401
+        )
     service = "aoss" if any(".aoss." in host for host in hosts) else "es"
     return Urllib3AWSV4SignerAuth(credentials, region, service)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from convrag.sdk.cancelling import sleep
+from convrag.sdk.cancellation import sleep
 from convrag_elasticsearch.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class RetryPolicy:
     Args:
         timeout: seconds for each attempt.
         retries: attempts after the first, at most.
-        max_wait: seconds of all waits between attempts together. Where the next wait would exceed it, there is none.
+        max_wait: seconds of all waits between attempts together. Where the next wait would exceed
+            it, there is none.
     """
 
     timeout: float
@@ -50,7 +51,8 @@ def call_with_retries(
     tell: Callable[[BaseException | None], None] = lambda error: None,
     is_transient: Callable[[BaseException], bool] = is_transient,
 ) -> T:
-    """Call a function, and again while its error is transient; return its result, or raise the last error.
+    """Call a function, and again while its error is transient; return its result, or raise the last
+    error.
 
     Args:
         call: the function.
@@ -113,10 +115,14 @@ def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
 
     Args:
         attempt: its number, from 1 on.
-        retry_after: seconds that the cluster asked for, if it did. Jitter is added to them, too: clients that were
-            rejected together must not all return together.
+        retry_after: seconds that the cluster asked for, if it did. Jitter is added to them, too:
+            clients that were rejected together must not all return together.
     """
-    wait = min(MAX_BACKOFF, INITIAL_BACKOFF * 2 ** (attempt - 1)) if retry_after is None else retry_after
+    wait = (
+        min(MAX_BACKOFF, INITIAL_BACKOFF * 2 ** (attempt - 1))
+        if retry_after is None
+        else retry_after
+    )
     return wait + random.random() * INITIAL_BACKOFF
 
 

@@ -8,15 +8,21 @@ from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from convrag import Hit, Passage, Query
-from convrag.sdk.cancelling import waiting
-from convrag.sdk.corpus import PassageSource
-from convrag.sdk.fusion import reciprocal_rank_fusion
-from convrag.sdk.queries import choose_queries
+from convrag.sdk.cancellation import waiting
+from convrag.sdk.search.corpus import PassageSource
+from convrag.sdk.search.fusion import reciprocal_rank_fusion
+from convrag.sdk.search.queries import choose_queries
 from convrag_elasticsearch.cluster import Cluster, make_path, write_lines
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.on_elasticsearch import Body
 from convrag_elasticsearch.retries import send_items
-from convrag_elasticsearch.subqueries import SOURCE_FIELDS, Subquery, WeightedSearch, build_document_id, build_passage
+from convrag_elasticsearch.subqueries import (
+    SOURCE_FIELDS,
+    Subquery,
+    WeightedSearch,
+    build_document_id,
+    build_passage,
+)
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -25,8 +31,8 @@ R = TypeVar("R")
 class Batcher(Generic[A, R]):
     """Collects the items of several threads. The first thread waits for the others, and sends the batch for all.
 
-    There is no background thread, and nobody holds a lock while waiting: the thread that sends a batch answers every
-    item of it, or passes its own error on to the others.
+    There is no background thread, and nobody holds a lock while waiting: the thread that sends a
+    batch answers every item of it, or passes its own error on to the others.
 
     Args:
         send: items -> a result, or an error, for each, in the same order.
@@ -34,7 +40,9 @@ class Batcher(Generic[A, R]):
         max_size: a batch of so many items is sent at once; the items of one call stay together.
     """
 
-    def __init__(self, send: Callable[[Sequence[A]], Sequence[R | Exception]], window: float, max_size: int) -> None:
+    def __init__(
+        self, send: Callable[[Sequence[A]], Sequence[R | Exception]], window: float, max_size: int
+    ) -> None:
         self._send = send
         self._window = window
         self._max_size = max_size
@@ -42,7 +50,9 @@ class Batcher(Generic[A, R]):
         self._open: _Batch[A, R] | None = None
 
     def submit(self, items: Sequence[A]) -> list[R]:
-        """Send items, and return their results in the same order. Raises the error of the first item that has one."""
+        """Send items, and return their results in the same order. Raises the error of the first
+        item that has one.
+        """
         futures: list[Future[R]] = [Future() for _ in items]
         with self._lock:
             is_first = self._open is None
@@ -57,7 +67,9 @@ class Batcher(Generic[A, R]):
             return [future.result() for future in futures]
 
     def _send_batch(self, batch: _Batch[A, R]) -> None:
-        """Wait for other threads, send, and set the results. An interruption reaches the others as an error."""
+        """Wait for other threads, send, and set the results. An interruption reaches the others as
+        an error.
+        """
         try:
             batch.full.wait(self._window)
             self._close(batch)
@@ -119,10 +131,14 @@ class MultiSearch:
         except ClusterError as error:
             if len(requests) > 1 and error.status in _SPLIT_STATUSES:
                 return [result for request in requests for result in self._send([request])]
-            return [ClusterError(str(error), error.status) for _ in requests]  # one each: every thread raises its own
+            return [
+                ClusterError(str(error), error.status) for _ in requests
+            ]  # one each: every thread raises its own
 
     def _msearch(self, requests: Sequence[SearchRequest]) -> list[list[Hit] | ClusterError]:
-        searches = (line for request in requests for line in (_build_header(request.alias), request.body))
+        searches = (
+            line for request in requests for line in (_build_header(request.alias), request.body)
+        )
         reply = self.cluster.request("POST", "/_msearch", write_lines(searches))
         return [self._read_item(item) for item in reply["responses"]]
 
@@ -133,7 +149,9 @@ class MultiSearch:
         if item["timed_out"] or shards["failed"]:
             partial = f"only {shards['successful']} of {shards['total']} shards answered"
             return self.cluster.explain({"error": partial, "status": 503})
-        return [Hit(build_passage(hit["_source"]), float(hit["_score"])) for hit in item["hits"]["hits"]]
+        return [
+            Hit(build_passage(hit["_source"]), float(hit["_score"])) for hit in item["hits"]["hits"]
+        ]
 
 
 class IndexedPassages(PassageSource):
@@ -149,7 +167,9 @@ class IndexedPassages(PassageSource):
         self.path = f"{make_path(alias, '_mget')}?_source_includes={','.join(SOURCE_FIELDS)}"
 
     def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
-        """Fetch the passages with ids, in the given order; unknown ids are left out. Raises ClusterError."""
+        """Fetch the passages with ids, in the given order; unknown ids are left out. Raises
+        ClusterError.
+        """
         found: list[Passage] = []
         for start in range(0, len(ids), _FETCHED):
             names = [build_document_id(name) for name in ids[start : start + _FETCHED]]
@@ -165,13 +185,17 @@ _FETCHED = 500
 
 
 def complete_body(body: Body, size: int) -> Body:
-    """Add to a search's body what all searches share: the number of hits, their fields, and ties broken by id."""
+    """Add to a search's body what all searches share: the number of hits, their fields, and ties
+    broken by id.
+    """
     shared: Body = {"size": size, "_source": {"includes": SOURCE_FIELDS}, "track_total_hits": False}
     return body | shared | {"sort": ["_score", "id"]}  # scores falling, ids rising
 
 
 def _build_header(index: str) -> dict[str, Any]:
-    """Build the header of a search. Hits from some of the shards only would be wrong, so they are not allowed."""
+    """Build the header of a search. Hits from some of the shards only would be wrong, so they are
+    not allowed.
+    """
     return {"index": index, "allow_partial_search_results": False}
 
 
@@ -185,7 +209,9 @@ class IndexSearcher:
         depth: passages of each ranking that is fused.
     """
 
-    def __init__(self, subqueries: Sequence[Subquery], multi_search: MultiSearch, rrf_k: int, depth: int) -> None:
+    def __init__(
+        self, subqueries: Sequence[Subquery], multi_search: MultiSearch, rrf_k: int, depth: int
+    ) -> None:
         self.subqueries = subqueries
         self.multi_search = multi_search
         self.rrf_k = rrf_k
@@ -210,7 +236,8 @@ class IndexSearcher:
             for each, own in zip(self.subqueries, chosen, strict=True)
         ]
         searches = [
-            each.build_searches(own, size) for each, own, size in zip(self.subqueries, chosen, sizes, strict=True)
+            each.build_searches(own, size)
+            for each, own, size in zip(self.subqueries, chosen, sizes, strict=True)
         ]
         requests = [
             SearchRequest(alias, complete_body(search.body, size))
@@ -226,7 +253,10 @@ class IndexSearcher:
         return best[:k]
 
     def _rank(
-        self, subquery: Subquery, searches: Sequence[WeightedSearch], results: Sequence[Sequence[Hit]]
+        self,
+        subquery: Subquery,
+        searches: Sequence[WeightedSearch],
+        results: Sequence[Sequence[Hit]],
     ) -> list[Hit]:
         """Make one ranking of the results of a subquery's searches."""
         if len(results) == 1:
@@ -234,8 +264,17 @@ class IndexSearcher:
         return fuse_rankings(results, [search.weight for search in searches], self.rrf_k)
 
 
-def fuse_rankings(rankings: Sequence[Sequence[Hit]], weights: Sequence[float], rrf_k: int) -> list[Hit]:
-    """Fuse rankings (hits, best first) by weighted reciprocal ranks; ties by id, as Elasticsearch's `rrf` does."""
-    scores = reciprocal_rank_fusion([[hit.passage.id for hit in hits] for hits in rankings], rrf_k, weights)
+def fuse_rankings(
+    rankings: Sequence[Sequence[Hit]], weights: Sequence[float], rrf_k: int
+) -> list[Hit]:
+    """Fuse rankings (hits, best first) by weighted reciprocal ranks; ties by id, as Elasticsearch's
+    `rrf` does.
+    """
+    scores = reciprocal_rank_fusion(
+        [[hit.passage.id for hit in hits] for hits in rankings], rrf_k, weights
+    )
     passages = {hit.passage.id: hit.passage for hits in rankings for hit in hits}
-    return [Hit(passages[id_], scores[id_]) for id_ in sorted(scores, key=lambda id_: (-scores[id_], id_))]
+    return [
+        Hit(passages[id_], scores[id_])
+        for id_ in sorted(scores, key=lambda id_: (-scores[id_], id_))
+    ]

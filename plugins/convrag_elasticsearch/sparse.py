@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from convrag import Passage, Query
-from convrag.sdk.sparse_vectors import PassageVectorFile, QueryVectorFile, find_problems
+from convrag.sdk.search.sparse_vectors import PassageVectorFile, QueryVectorFile, find_problems
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
 from convrag_elasticsearch.on_elasticsearch import Elasticsearch
 from convrag_elasticsearch.subqueries import CONTENT, Subquery, WeightedSearch
@@ -26,7 +26,8 @@ class SparseSubquery(Subquery):
     Args:
         engine: what the cluster runs.
         endpoint: makes the tokens on the cluster; None where files have all of them.
-        query_type: how queries are sent, which decides what is indexed, too; see ElserRetriever's `query`.
+        query_type: how queries are sent, which decides what is indexed, too; see ElserRetriever's
+            `query`.
         prune: leave tokens with small weights out of queries, for speed.
         passage_file: the file with the passages' vectors, where the endpoint does not make them.
         query_file: the file with the queries' vectors, where the endpoint does not make them.
@@ -70,11 +71,14 @@ class SparseSubquery(Subquery):
         if self.passage_file is None:
             return super().build_fields(passages)
         return [
-            {"tokens": _without_dots(tokens)} if tokens else {} for tokens in self.passage_file.read_vectors(passages)
+            {"tokens": _without_dots(tokens)} if tokens else {}
+            for tokens in self.passage_file.read_vectors(passages)
         ]
 
     def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
-        bodies = [(self._build_query(query, is_only=len(queries) == 1), query.weight) for query in queries]
+        bodies = [
+            (self._build_query(query, is_only=len(queries) == 1), query.weight) for query in queries
+        ]
         return [WeightedSearch({"query": body}, weight) for body, weight in bodies if body]
 
     def find_local_problems(self) -> Iterator[str]:
@@ -82,7 +86,11 @@ class SparseSubquery(Subquery):
 
     def find_cluster_problems(self, cluster: Cluster) -> list[str]:
         self._plugins = self.engine.list_plugins(cluster)
-        return self.endpoint.find_problems(cluster) if self.endpoint and self.query_file is None else []
+        return (
+            self.endpoint.find_problems(cluster)
+            if self.endpoint and self.query_file is None
+            else []
+        )
 
     def set_up_cluster(self, cluster: Cluster) -> list[str]:
         return self.endpoint.set_up(cluster) if self.endpoint else []
@@ -96,7 +104,11 @@ class SparseSubquery(Subquery):
             asked = {"inference_id": self.endpoint.inference_id, "query": query.text}
             return {"sparse_vector": {"field": "tokens", "prune": self.prune, **asked}}
         tokens = _without_dots(self.query_file.get_vector(query, is_only=is_only))
-        return self.engine.build_token_query(tokens, prune=self.prune, plugins=self._plugins) if tokens else None
+        return (
+            self.engine.build_token_query(tokens, prune=self.prune, plugins=self._plugins)
+            if tokens
+            else None
+        )
 
 
 def _without_dots(vector: Mapping[str, float]) -> dict[str, float]:

@@ -1,4 +1,6 @@
-"""Ways to search an index (lexical and dense here; sparse.py has a third), and passages as its documents."""
+"""Ways to search an index (lexical and dense here; sparse.py has a third), and passages as its
+documents.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from uuid import uuid4
 
 from convrag import Embedder, Passage, Query
-from convrag.sdk.queries import combine_vectors, embed_uncached
+from convrag.sdk.search.queries import combine_vectors, embed_uncached
 from convrag_elasticsearch.on_elasticsearch import Body, Elasticsearch, VectorIndexType
 
 if TYPE_CHECKING:
@@ -27,14 +29,18 @@ class Subquery(ABC):
     """One way to search: what it indexes of passages, and how it searches that."""
 
     searches_by: ClassVar[Literal["lexical", "dense"]] = "dense"
-    """Whether it searches by words or by vectors, and so which queries it takes (`convrag.sdk.queries`)."""
+    """Whether it searches by words or by vectors, and so which queries it takes
+    (`convrag.sdk.search.queries`).
+    """
 
     fuses_queries = False
     """Whether several queries become several searches whose rankings are fused."""
 
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """Return the settings that decide what is indexed, as plain data. Its hash is part of the index's name."""
+        """Return the settings that decide what is indexed, as plain data. Its hash is part of the
+        index's name.
+        """
 
     @abstractmethod
     def mapping_properties(self) -> dict[str, Any]:
@@ -54,7 +60,8 @@ class Subquery(ABC):
 
     @abstractmethod
     def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
-        """Build the searches for the queries of one rewrite: one, or several whose rankings are fused.
+        """Build the searches for the queries of one rewrite: one, or several whose rankings are
+        fused.
 
         Args:
             queries: all with text and a positive weight.
@@ -121,9 +128,15 @@ def build_passage(source: Mapping[str, Any]) -> Passage:
 
 
 def build_document_id(passage_id: str) -> str:
-    """Build a document's id: its passage's id, or a hash where that is longer than Elasticsearch allows."""
+    """Build a document's id: its passage's id, or a hash where that is longer than Elasticsearch
+    allows.
+    """
     data = passage_id.encode()
-    return passage_id if len(data) <= _MAX_ID_BYTES else f"blake2b-{blake2b(data, digest_size=32).hexdigest()}"
+    return (
+        passage_id
+        if len(data) <= _MAX_ID_BYTES
+        else f"blake2b-{blake2b(data, digest_size=32).hexdigest()}"
+    )
 
 
 def base_mapping_properties() -> dict[str, Any]:
@@ -168,10 +181,16 @@ class LexicalSubquery(Subquery):
         return {"similarity": {_SIMILARITY: {"type": "BM25", "k1": self.k1, "b": self.b}}}
 
     def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
-        matches = [{"match": {CONTENT: {"query": query.text, "boost": query.weight}}} for query in queries]
+        matches = [
+            {"match": {CONTENT: {"query": query.text, "boost": query.weight}}} for query in queries
+        ]
         if not matches:
             return []
-        return [WeightedSearch({"query": matches[0] if len(matches) == 1 else {"bool": {"should": matches}}})]
+        return [
+            WeightedSearch(
+                {"query": matches[0] if len(matches) == 1 else {"bool": {"should": matches}}}
+            )
+        ]
 
 
 class DenseSubquery(Subquery):
@@ -182,20 +201,28 @@ class DenseSubquery(Subquery):
     Args:
         engine: what the cluster runs.
         embedder: makes the vectors of passages and queries.
-        vectors: how they are indexed: a graph ("hnsw"), a graph of quantised vectors ("int8_hnsw"), or none ("flat").
+        vectors: how they are indexed: a graph ("hnsw"), a graph of quantised vectors ("int8_hnsw"),
+            or none ("flat").
         candidates: nearest neighbours that each shard considers.
     """
 
-    def __init__(self, engine: Elasticsearch, embedder: Embedder, vectors: VectorIndexType, candidates: int) -> None:
+    def __init__(
+        self, engine: Elasticsearch, embedder: Embedder, vectors: VectorIndexType, candidates: int
+    ) -> None:
         self.engine = engine
         self.embedder = embedder
         self.vectors = vectors
         self.candidates = candidates
-        # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
+        # An embedder that was built by hand has no fingerprint to share an index by: it gets an
+        # index of its own.
         self._unique_id = uuid4().hex
 
     def identity(self) -> Mapping[str, Any]:
-        return {"leg": "dense", "embedder": self.embedder.fingerprint or self._unique_id, "vectors": self.vectors}
+        return {
+            "leg": "dense",
+            "embedder": self.embedder.fingerprint or self._unique_id,
+            "vectors": self.vectors,
+        }
 
     def mapping_properties(self) -> dict[str, Any]:
         dimensions = int(self.embedder.embed(["dimensions"]).shape[1])
@@ -205,7 +232,9 @@ class DenseSubquery(Subquery):
         return self.engine.build_vector_settings(self.vectors)
 
     def build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
-        """Embed passages. A passage of which the embedder knows nothing gets no vector, and is not found by one."""
+        """Embed passages. A passage of which the embedder knows nothing gets no vector, and is not
+        found by one.
+        """
         rows = embed_uncached(self.embedder, [passage.content for passage in passages])
         return [{"vector": row.tolist()} if row.any() else {} for row in rows]
 
@@ -213,10 +242,18 @@ class DenseSubquery(Subquery):
         vector = combine_vectors(self.embedder, queries)
         if vector is None:
             return []
-        return [WeightedSearch(self.engine.build_vector_search(vector.tolist(), size, self.candidates, self.vectors))]
+        return [
+            WeightedSearch(
+                self.engine.build_vector_search(
+                    vector.tolist(), size, self.candidates, self.vectors
+                )
+            )
+        ]
 
     def convert_score(self, score: float) -> float:
         return 2 * score - 1  # engines have no negative scores: they return (1 + cosine) / 2
 
     def note(self) -> str:
-        return "" if self.vectors == "flat" else f"The vector search is approximate ({self.vectors})."
+        return (
+            "" if self.vectors == "flat" else f"The vector search is approximate ({self.vectors})."
+        )

@@ -1,4 +1,6 @@
-"""Many queries, fused: the queries of several rewriters, searched by themselves, and their rankings made one."""
+"""Many queries, fused: the queries of several rewriters, searched by themselves, and their rankings
+made one.
+"""
 
 from convrag import Register, hookimpl
 

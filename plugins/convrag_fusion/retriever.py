@@ -1,4 +1,6 @@
-"""`retriever=fused`: each query, or the queries of each rewriter, searched by itself, and the rankings fused."""
+"""`retriever=fused`: each query, or the queries of each rewriter, searched by itself, and the
+rankings fused.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from convrag import Hit, Query, Question, Retriever, use
-from convrag.sdk.fusion import (
+from convrag.sdk.search.fusion import (
     add_scores,
     measure_agreement,
     normalise_scores,
@@ -26,20 +28,23 @@ Fusion = Literal["linear", "weighted_rrf", "rrf", "nested_rrf"]
 class FusedRetriever(Retriever):
     """Search for the queries of each rewriter by themselves, with any retriever, and fuse the rankings into one.
 
-    The queries of one rewriter (`Query.source`, which `rewriter=ensemble` sets) belong together and are searched at
-    once, as its author meant them; a query without a source is searched by itself. Each ranking weighs as much as the
-    heaviest of its queries.
+    The queries of one rewriter (`Query.source`, which `rewriter=ensemble` sets) belong together and
+    are searched at once, as its author meant them; a query without a source is searched by itself.
+    Each ranking weighs as much as the heaviest of its queries.
 
-    * `linear` brings the scores of each ranking to one scale, and adds them up, weighted. A passage that a ranking
-      lacks gets the score that the retriever gives it, where it can (bm25 and dense do), else the lowest.
-    * `weighted_rrf` adds up reciprocal ranks, weighted; `rrf` does so without weights (Cormack et al. 2009).
-    * `nested_rrf` searches for every query by itself, fuses the rankings of each rewriter, then the fused ones,
-      weighted. A rewriter with many queries so has no more votes than one with a single query; an ensemble within an
-      ensemble counts as one rewriter.
+    * `linear` brings the scores of each ranking to one scale, and adds them up, weighted. A passage
+      that a ranking lacks gets the score that the retriever gives it, where it can (bm25 and dense
+      do), else the lowest.
+    * `weighted_rrf` adds up reciprocal ranks, weighted; `rrf` does so without weights (Cormack et
+      al. 2009).
+    * `nested_rrf` searches for every query by itself, fuses the rankings of each rewriter, then the
+      fused ones, weighted. A rewriter with many queries so has no more votes than one with a single
+      query; an ensemble within an ensemble counts as one rewriter.
 
-    With `agreement` a ranking also weighs by how many of its first ten passages the others have too: a rewrite that
-    went wrong finds what no other one finds (after Wu and Crestani 2002, who weigh systems by their likeness to the
-    rest; the overlap is Fagin et al.'s, 2003, deeper ranks counting less).
+    With `agreement` a ranking also weighs by how many of its first ten passages the others have
+    too: a rewrite that went wrong finds what no other one finds (after Wu and Crestani 2002, who
+    weigh systems by their likeness to the rest; the overlap is Fagin et al.'s, 2003, deeper ranks
+    counting less).
 
     Equal groups of queries are searched once, and count for each.
 
@@ -47,9 +52,10 @@ class FusedRetriever(Retriever):
         base: does the searching; `retriever.base=bm25` chooses another.
         fusion: "linear", "weighted_rrf", "rrf" or "nested_rrf".
         agreement: weigh rankings by their agreement, from 0 (not at all) to 1 (in proportion).
-        normalise: the scale of "linear": "min_max" (from 0 to 1) or "z_scores" (mean 0, standard deviation 1).
-        rrf_k: the constant k of reciprocal ranks: the larger, the less the first ranks stand out. Default: that of
-            Cormack et al. 2009.
+        normalise: the scale of "linear": "min_max" (from 0 to 1) or "z_scores" (mean 0, standard
+            deviation 1).
+        rrf_k: the constant k of reciprocal ranks: the larger, the less the first ranks stand out.
+            Default: that of Cormack et al. 2009.
         depth: passages that each search contributes. Default: as in most papers on fusion.
     """
 
@@ -71,7 +77,9 @@ class FusedRetriever(Retriever):
             return self.retrieve(queries, k)
         return self._search(queries, k, partial(self.base.retrieve_for, question))
 
-    def _search(self, queries: Sequence[Query], k: int, find: Callable[..., list[Hit]]) -> list[Hit]:
+    def _search(
+        self, queries: Sequence[Query], k: int, find: Callable[..., list[Hit]]
+    ) -> list[Hit]:
         groups = group_queries(queries, apart=self.fusion == "nested_rrf")
         if not groups or k < 1:
             return []
@@ -91,16 +99,26 @@ class FusedRetriever(Retriever):
         return self.base.explain(queries)
 
     def _fuse_scores(
-        self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]], ids: Sequence[str], depth: int
+        self,
+        groups: Sequence[Group],
+        found: Mapping[Unit, Sequence[Hit]],
+        ids: Sequence[str],
+        depth: int,
     ) -> dict[str, float]:
         scale = normalise_scores if self.normalise == "min_max" else standardise_scores
-        scaled = {unit: scale(score_candidates(self.base, unit, hits, ids, depth)) for unit, hits in found.items()}
+        scaled = {
+            unit: scale(score_candidates(self.base, unit, hits, ids, depth))
+            for unit, hits in found.items()
+        }
         weights = self._weigh(
-            [group.weight for group in groups], [_list_ids(found[group.units[0]]) for group in groups]
+            [group.weight for group in groups],
+            [_list_ids(found[group.units[0]]) for group in groups],
         )
         return add_scores([scaled[group.units[0]] for group in groups], weights)
 
-    def _fuse_ranks(self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]]) -> dict[str, float]:
+    def _fuse_ranks(
+        self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]]
+    ) -> dict[str, float]:
         rankings = [self._rank(group, found) for group in groups]
         given = [1.0 if self.fusion == "rrf" else group.weight for group in groups]
         return reciprocal_rank_fusion(rankings, self.rrf_k, self._weigh(given, rankings))
@@ -127,7 +145,9 @@ class FusedRetriever(Retriever):
 
 
 Unit = tuple[Query, ...]
-"""Queries that are searched at once. The heaviest has the weight 1, so that equal ones of two rewriters are one."""
+"""Queries that are searched at once. The heaviest has the weight 1, so that equal ones of two
+rewriters are one.
+"""
 
 
 @dataclass(frozen=True)
@@ -144,8 +164,9 @@ def group_queries(queries: Sequence[Query], *, apart: bool = False) -> list[Grou
 
     Args:
         queries: of one rewrite. Each query without a source is a group of its own.
-        apart: search for each query of a group by itself, but for queries that are for one kind of search: a query for
-            words and one for vectors belong together. The rewriters of an ensemble within an ensemble are one group.
+        apart: search for each query of a group by itself, but for queries that are for one kind of
+            search: a query for words and one for vectors belong together. The rewriters of an
+            ensemble within an ensemble are one group.
     """
     sources: dict[object, list[Query]] = {}
     for number, query in enumerate(queries):
@@ -158,7 +179,9 @@ def group_queries(queries: Sequence[Query], *, apart: bool = False) -> list[Grou
 def _make_group(queries: Sequence[Query], apart: bool) -> Group:
     units: dict[object, list[Query]] = {}
     for number, query in enumerate(queries):
-        units.setdefault(number if apart and query.search == "any" else "together", []).append(query)
+        units.setdefault(number if apart and query.search == "any" else "together", []).append(
+            query
+        )
     heaviest = [max(abs(query.weight) for query in unit) for unit in units.values()]
     scaled = [
         tuple(replace(query, weight=query.weight / weight, source="") for query in unit)

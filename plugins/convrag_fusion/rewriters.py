@@ -1,4 +1,6 @@
-"""`rewriter=ensemble`: the queries of several rewriters; `rewriter=reformulate`: one of five kinds, by an LLM."""
+"""`rewriter=ensemble`: the queries of several rewriters; `rewriter=reformulate`: one of five kinds,
+by an LLM.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +10,7 @@ from typing import Any, Literal
 
 from convrag import LLM, ConfigError, PromptTemplate, Question, Rewrite, Rewriter, use
 from convrag.sdk.errors import RunStopped
-from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
+from convrag.sdk.llm.rewriter import LLMRewriter, format_exchanges
 from convrag.sdk.parallel import map_parallel
 
 _PLACES = ("first", "second", "third", "fourth", "fifth")
@@ -17,14 +19,15 @@ _PLACES = ("first", "second", "third", "fourth", "fifth")
 class EnsembleRewriter(Rewriter):
     """Give the queries of up to five rewriters, weighted: rewrites that fail in different ways help each other.
 
-    `rewriter.first=condense rewriter.second=mmr rewriter.third=null` chooses two; `rewriter.second.lambda_=.5` sets a
-    parameter of one. All of them rewrite at once, and each query keeps its own weight, multiplied by its rewriter's.
-    What becomes of them is up to the retriever: bm25 and dense add them up; `retriever=fused` searches for the queries
-    of each rewriter by themselves and fuses the rankings. The first query, by which passages are reranked and the
-    question is answered, is the first rewriter's.
+    `rewriter.first=condense rewriter.second=mmr rewriter.third=null` chooses two;
+    `rewriter.second.lambda_=.5` sets a parameter of one. All of them rewrite at once, and each
+    query keeps its own weight, multiplied by its rewriter's. What becomes of them is up to the
+    retriever: bm25 and dense add them up; `retriever=fused` searches for the queries of each
+    rewriter by themselves and fuses the rankings. The first query, by which passages are reranked
+    and the question is answered, is the first rewriter's.
 
-    A rewriter that fails gives the question itself as it stands; the trace has the queries, the trace and the failure
-    of each, under "first", "second" and so on.
+    A rewriter that fails gives the question itself as it stands; the trace has the queries, the
+    trace and the failure of each, under "first", "second" and so on.
 
     Args:
         first: its first query is the rewritten question. By default one that asks the llm.
@@ -32,11 +35,12 @@ class EnsembleRewriter(Rewriter):
         third: null leaves it out.
         fourth: none by default.
         fifth: none by default.
-        weights: of the rewriters in their order, `rewriter.weights=[1,1,.5]`; 1 for all unless given. 0 leaves the
-            queries of one out.
+        weights: of the rewriters in their order, `rewriter.weights=[1,1,.5]`; 1 for all unless
+            given. 0 leaves the queries of one out.
 
     Raises:
-        ConfigError: there is not one weight for each rewriter, one is negative, or all of them are 0.
+        ConfigError: there is not one weight for each rewriter, one is negative, or all of them are
+            0.
     """
 
     def __init__(
@@ -50,18 +54,28 @@ class EnsembleRewriter(Rewriter):
         weights: Sequence[float] | None = None,
     ) -> None:
         chosen = (first, second, third, fourth, fifth)
-        self.of = {place: rewriter for place, rewriter in zip(_PLACES, chosen, strict=True) if rewriter}
+        self.of = {
+            place: rewriter for place, rewriter in zip(_PLACES, chosen, strict=True) if rewriter
+        }
         given = [1.0] * len(self.of) if weights is None else list(weights)
-        if len(given) != len(self.of) or not any(given) or not all(w >= 0 and isfinite(w) for w in given):
+        if (
+            len(given) != len(self.of)
+            or not any(given)
+            or not all(w >= 0 and isfinite(w) for w in given)
+        ):
             each = ", ".join(self.of)
-            raise ConfigError(f"rewriter.weights={given}: name a weight for each of {each}: 0 or more, one above 0")
+            raise ConfigError(
+                f"rewriter.weights={given}: name a weight for each of {each}: 0 or more, one above 0"
+            )
         self.weights = dict(zip(self.of, map(float, given), strict=True))
 
     def rewrite(self, question: Question) -> Rewrite:
         """The queries of the rewriters in their order, and what each of them did."""
         rewrites = self._ask_all(question)
         queries = [
-            replace(query, weight=query.weight * self.weights[name], source=_join(name, query.source))
+            replace(
+                query, weight=query.weight * self.weights[name], source=_join(name, query.source)
+            )
             for name, rewrite in rewrites.items()
             for query in rewrite.queries
             if self.weights[name] and query.text.strip()
@@ -109,17 +123,19 @@ def _describe(rewrite: Rewrite) -> dict[str, Any]:
 class ReformulateRewriter(Rewriter):
     """Ask the LLM for one of five kinds of queries, which complement each other in `rewriter=ensemble`.
 
-    "standalone" changes as little as possible; "keywords" are the words that a relevant passage has to contain;
-    "entities" names every person, product and term in full, with other names for them; "answer" is a passage that
-    could answer the question, invented (HyDE, Gao et al. 2023); "context" says the question together with what the last
-    answer has said of it. The first question of a conversation is reformulated too, but for "standalone". If the LLM
-    fails, the question is used, and the record gives the reason.
+    "standalone" changes as little as possible; "keywords" are the words that a relevant passage has
+    to contain; "entities" names every person, product and term in full, with other names for them;
+    "answer" is a passage that could answer the question, invented (HyDE, Gao et al. 2023);
+    "context" says the question together with what the last answer has said of it. The first
+    question of a conversation is reformulated too, but for "standalone". If the LLM fails, the
+    question is used, and the record gives the reason.
 
     Args:
-        llm: the language model that rewrites. `llm=extractive` gives the same stand-alone question for every kind.
+        llm: the language model that rewrites. `llm=extractive` gives the same stand-alone question
+            for every kind.
         kind: of the query.
-        prompt: a Jinja file to use instead of this package's; it is given `question` and `history` (a list of `user`
-            and `assistant`, oldest first).
+        prompt: a Jinja file to use instead of this package's; it is given `question` and `history`
+            (a list of `user` and `assistant`, oldest first).
         temperature: 0 gives the likeliest reply; None leaves it to the llm.
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
@@ -136,11 +152,15 @@ class ReformulateRewriter(Rewriter):
     def __post_init__(self) -> None:
         ours = Path(__file__).with_name(f"{self.kind}.jinja")
         template = PromptTemplate("rewrite", package="convrag_fusion", path=self.prompt or ours)
-        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens)
+        self.llm_rewriter = LLMRewriter(
+            self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens
+        )
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM; none for a first question that is only to be made stand-alone."""
         if self.kind == "standalone" and not question.history and not question.profile:
             return Rewrite.of(question.text)
-        return self.llm_rewriter.rewrite(question, {"kind": self.kind}, history=format_exchanges(question.history))
+        return self.llm_rewriter.rewrite(
+            question, {"kind": self.kind}, history=format_exchanges(question.history)
+        )

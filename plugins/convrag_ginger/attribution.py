@@ -1,13 +1,15 @@
-"""Attribution: which nuggets a sentence of an answer rests on, which passages it cites, and whether they support it."""
+"""Attribution: which nuggets a sentence of an answer rests on, which passages it cites, and whether
+they support it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
-from convrag.sdk.sentences import remove_citations
+from convrag.sdk.text.analysis import split_words
+from convrag.sdk.text.sentences import remove_citations
 from convrag.sdk.types import PassageSpan, Support
-from convrag.sdk.words import split_words
 from convrag_ginger.length_limit import find_numbers_and_negations, is_number, stem_content
 
 
@@ -15,10 +17,10 @@ from convrag_ginger.length_limit import find_numbers_and_negations, is_number, s
 class CitedSentence:
     """A sentence made from the nuggets of a cluster, with its citations and whether its nuggets support it.
 
-    `cluster` is the cluster's position. Of its nuggets, the sentence rests on `supporting`, and `passages` are the ids
-    that it cites. `share` of its content
-    words occur in its nuggets, and `unknown` are its numbers and negations that do not. `checked` says what decided
-    whether it is `supported`: "words" or "llm".
+    `cluster` is the cluster's position. Of its nuggets, the sentence rests on `supporting`, and
+    `passages` are the ids that it cites. `share` of its content words occur in its nuggets, and
+    `unknown` are its numbers and negations that do not. `checked` says what decided whether it is
+    `supported`: "words" or "llm".
     """
 
     text: str
@@ -33,7 +35,11 @@ class CitedSentence:
 
     def trace(self) -> dict[str, Any]:
         """What the trace holds of it: all but its nuggets, which the trace lists by themselves."""
-        return {name: value for name, value in asdict(self).items() if name not in ("nuggets", "supporting")}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in ("nuggets", "supporting")
+        }
 
 
 class LexicalSupport(NamedTuple):
@@ -43,7 +49,9 @@ class LexicalSupport(NamedTuple):
     unknown: list[str]
 
     def suffices(self, threshold: float) -> bool:
-        """Whether the sentence counts as supported: the share is high enough, and nothing is unknown."""
+        """Whether the sentence counts as supported: the share is high enough, and nothing is
+        unknown.
+        """
         return self.share >= threshold and not self.unknown
 
 
@@ -53,7 +61,8 @@ class Attributor:
 
     Args:
         threshold: the least share of a sentence's content words that its nuggets must have.
-        judge: a language model that decides instead of the words; where it gives no verdict, the words decide.
+        judge: a language model that decides instead of the words; where it gives no verdict, the
+            words decide.
         template: the prompt for its task "support".
         sampling: of its calls.
     """
@@ -64,7 +73,9 @@ class Attributor:
     sampling: dict[str, Any]
 
     def attribute(self, text: str, cluster: int, nuggets: Sequence[Nugget]) -> CitedSentence:
-        """A sentence made from the nuggets of a cluster, with its citations. With a judge, one call of the LLM."""
+        """A sentence made from the nuggets of a cluster, with its citations. With a judge, one call
+        of the LLM.
+        """
         texts = [nugget.text for nugget in nuggets]
         lexical = measure_lexical_support(text, texts)
         verdict = self._ask(self.judge, text, texts) if self.judge else None
@@ -82,9 +93,13 @@ class Attributor:
         )
 
     def _ask(self, judge: LLM, sentence: str, texts: Sequence[str]) -> bool | None:
-        """Whether the texts support the sentence; None where the call fails or the reply is neither yes nor no."""
+        """Whether the texts support the sentence; None where the call fails or the reply is neither
+        yes nor no.
+        """
         try:
-            completion = judge.complete(self.template.render(self.sampling, sentence=sentence, nuggets=list(texts)))
+            completion = judge.complete(
+                self.template.render(self.sampling, sentence=sentence, nuggets=list(texts))
+            )
         except LLMError:
             return None
         reply = split_words(completion.text)
@@ -96,7 +111,9 @@ def measure_lexical_support(sentence: str, texts: Sequence[str]) -> LexicalSuppo
     stems = stem_content(sentence)
     known_stems = {stem for text in texts for stem in stem_content(text)}
     known_words = {word for text in texts for word in split_words(text)}
-    negated = any(not is_number(found) for text in texts for found in find_numbers_and_negations(text))
+    negated = any(
+        not is_number(found) for text in texts for found in find_numbers_and_negations(text)
+    )
     unknown = [
         found
         for found in find_numbers_and_negations(sentence)
@@ -107,14 +124,17 @@ def measure_lexical_support(sentence: str, texts: Sequence[str]) -> LexicalSuppo
 
 
 def find_supporting_nuggets(sentence: str, texts: Sequence[str]) -> list[int]:
-    """The positions of the nuggets that a sentence rests on: those that contain it, else the fewest with its words.
+    """The positions of the nuggets that a sentence rests on: those that contain it, else the fewest
+    with its words.
 
-    The fewest are found greedily, the nugget with most of the remaining words first. A nugget with the same of the
-    sentence's words as one of them counts too. Where no nugget has any of the words, all of them count: the sentence
-    was made from them.
+    The fewest are found greedily, the nugget with most of the remaining words first. A nugget with
+    the same of the sentence's words as one of them counts too. Where no nugget has any of the
+    words, all of them count: the sentence was made from them.
     """
     for normalise in (_on_one_line, _words_only):
-        if quoted := [index for index, text in enumerate(texts) if normalise(sentence) in normalise(text)]:
+        if quoted := [
+            index for index, text in enumerate(texts) if normalise(sentence) in normalise(text)
+        ]:
             return quoted
     stems = frozenset(stem_content(sentence))
     shared = [stems.intersection(stem_content(text)) for text in texts]
@@ -127,13 +147,17 @@ def find_supporting_nuggets(sentence: str, texts: Sequence[str]) -> list[int]:
 
 
 def locate_support(answer: str, sentences: Iterable[CitedSentence]) -> tuple[Support, ...]:
-    """Where each sentence stands in the answer, in which they stand in this order, and the nuggets that it rests on."""
+    """Where each sentence stands in the answer, in which they stand in this order, and the nuggets
+    that it rests on.
+    """
     found: list[Support] = []
     place = 0
     for sentence in sentences:
         start = answer.index(sentence.text, place)
         place = start + len(sentence.text)
-        spans = dict.fromkeys(PassageSpan(each.passage_id, each.start, each.end) for each in sentence.supporting)
+        spans = dict.fromkeys(
+            PassageSpan(each.passage_id, each.start, each.end) for each in sentence.supporting
+        )
         found.append(Support(start, place, tuple(spans)))
     return tuple(found)
 
@@ -145,7 +169,9 @@ def number_passages(evidence: Evidence) -> dict[str, int]:
 
 def add_citations(sentence: str, passages: Iterable[str], numbers: Mapping[str, int]) -> str:
     """A sentence followed by the numbers of its passages, in rising order: "Tea is green. [1][3]"."""
-    citations = "".join(f"[{number}]" for number in sorted(numbers[passage] for passage in passages))
+    citations = "".join(
+        f"[{number}]" for number in sorted(numbers[passage] for passage in passages)
+    )
     return f"{sentence} {citations}" if citations else sentence
 
 

@@ -1,13 +1,15 @@
-"""What each of the best clusters says, in a sentence that its nuggets support, and the same rephrased as a whole."""
+"""What each of the best clusters says, in a sentence that its nuggets support, and the same
+rephrased as a whole.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from convrag import LLM, LLMError, Nugget, PromptTemplate, Summarizer
-from convrag.sdk.prompts import complete_whole
-from convrag.sdk.quoting import clean_quote
-from convrag.sdk.sentences import get_first_sentence, shorten_by_clauses
+from convrag.sdk.llm.prompts import complete_whole
+from convrag.sdk.text.quoting import clean_quote
+from convrag.sdk.text.sentences import get_first_sentence, shorten_by_clauses
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.clusters import Cluster
 from convrag_ginger.length_limit import LengthLimit, count_words
@@ -87,10 +89,14 @@ class SentenceWriter:
         sentences: dict[str, CitedSentence] = {}
         reduced = left_out = 0
         for index in order[: self.clusters]:
-            if len(sentences) == min(self.limit.sentences, MOST_QUOTED if quoting else self.limit.sentences):
+            if len(sentences) == min(
+                self.limit.sentences, MOST_QUOTED if quoting else self.limit.sentences
+            ):
                 break
             room = self.limit.words - count_words(sentences)
-            sentence, is_reduced = self._summarize(query, index, clusters[index], nuggets, room, quoting)
+            sentence, is_reduced = self._summarize(
+                query, index, clusters[index], nuggets, room, quoting
+            )
             reduced += is_reduced
             left_out += sentence is None
             if sentence is None or sentence.text in sentences:
@@ -103,9 +109,17 @@ class SentenceWriter:
         return WrittenSentences(list(sentences.values()), reduced, left_out)
 
     def _summarize(
-        self, query: str, index: int, cluster: Cluster, nuggets: Sequence[Nugget], room: int, quoting: Quoting | None
+        self,
+        query: str,
+        index: int,
+        cluster: Cluster,
+        nuggets: Sequence[Nugget],
+        room: int,
+        quoting: Quoting | None,
     ) -> tuple[CitedSentence | None, bool]:
-        """The summary of a cluster, or a sentence of it that is quoted, or None; and whether a summary was reduced."""
+        """The summary of a cluster, or a sentence of it that is quoted, or None; and whether a
+        summary was reduced.
+        """
         members = [nuggets[member] for member in cluster.members]
         representatives = [merged.nugget for merged in cluster.nuggets]
         if quoting:
@@ -123,20 +137,26 @@ class SentenceWriter:
                 return sentence, bool(text)
         return None, False
 
-    def rephrase(self, question: str, sentences: Sequence[CitedSentence]) -> tuple[list[CitedSentence], str]:
-        """Ask the LLM for a better wording of each sentence, and take it where nothing is lost: one call.
+    def rephrase(
+        self, question: str, sentences: Sequence[CitedSentence]
+    ) -> tuple[list[CitedSentence], str]:
+        """Ask the LLM for a better wording of each sentence, and take it where nothing is lost: one
+        call.
 
         It is not shown the citations, so that it cannot lose them.
 
         Returns:
-            As many sentences, and an empty string; or the same sentences, and why the reply was not used.
+            As many sentences, and an empty string; or the same sentences, and why the reply was not
+            used.
         """
         try:
             lines = self._ask(question, [sentence.text for sentence in sentences])
         except LLMError as error:
             return list(sentences), str(error)
         if len(lines) != len(sentences):
-            return list(sentences), f"the reply has {len(lines)} lines for {len(sentences)} sentences"
+            return list(
+                sentences
+            ), f"the reply has {len(lines)} lines for {len(sentences)} sentences"
         edited = list(sentences)
         for index, text in enumerate(lines):
             others = [sentence.text for sentence in (*edited[:index], *edited[index + 1 :])]
@@ -152,7 +172,8 @@ class SentenceWriter:
     def _replace_text(self, old: CitedSentence, text: str, words: int) -> CitedSentence:
         """The sentence in a new wording with its old citations.
 
-        The old sentence where the new wording has too many words, is several sentences, or loses its support.
+        The old sentence where the new wording has too many words, is several sentences, or loses
+        its support.
         """
         if text == old.text or count_words([text]) > words or get_first_sentence(text) != text:
             return old
@@ -163,7 +184,9 @@ class SentenceWriter:
 
 
 def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:
-    """The first sentence of each nugget that fits into `words`, shortened by clauses; then those that fit the room."""
+    """The first sentence of each nugget that fits into `words`, shortened by clauses; then those
+    that fit the room.
+    """
     sentences = [get_first_sentence(clean_quote(nugget.text)) for nugget in nuggets]
     yield from filter(None, (shorten_by_clauses(sentence, words) for sentence in sentences))
     yield from (sentence for sentence in sentences if words < len(sentence.split()) <= room)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from convrag import Clusterer, ConvragError, Embedder, Nugget, Ranker
-from convrag.sdk.vectors import cluster_texts
-from convrag.sdk.words import split_words
+from convrag.sdk.search.vectors import cluster_texts
+from convrag.sdk.text.analysis import split_words
 from convrag_ginger.length_limit import find_numbers_and_negations, stem_content
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 OutlierPolicy = Literal["own", "singletons", "nearest", "drop"]
 
 SEPARATOR = ";\n"
-"""Between the nuggets of a cluster, which is ranked as one text: one nugget on each line; ranker=size counts lines."""
+"""Between the nuggets of a cluster, which is ranked as one text: one nugget on each line;
+ranker=size counts lines.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,19 @@ class Cluster:
         return sorted(member for nugget in self.nuggets for member in nugget.members)
 
     def trace(self) -> dict[str, Any]:
-        """What the trace holds of it: the positions of its nuggets, and words only where there are any."""
+        """What the trace holds of it: the positions of its nuggets, and words only where there are
+        any.
+        """
         row = {"nuggets": self.members, "score": self.score, "outlier": self.outlier}
         return row | ({"words": list(self.words)} if self.words else {})
 
 
 def group_by_label(
-    labels: Sequence[int], texts: Sequence[str], embedder: Embedder, policy: OutlierPolicy, least: int = 1
+    labels: Sequence[int],
+    texts: Sequence[str],
+    embedder: Embedder,
+    policy: OutlierPolicy,
+    least: int = 1,
 ) -> list[list[int]]:
     """The positions of each cluster's texts, in the order in which the clusters appear.
 
@@ -51,17 +59,21 @@ def group_by_label(
         labels: of n texts; -1 is an outlier.
         texts: the n texts.
         embedder: finds the nearest cluster of an outlier.
-        policy: what becomes of outliers: one cluster of all of them ("own"), one cluster each ("singletons"), members
-            of the most similar cluster ("nearest"), nothing ("drop"). Where all texts are outliers, or an outlier is
-            similar to no cluster, they are singletons with any of the last three.
-        least: the fewest texts of a cluster; the texts of a smaller one are outliers. With 2 or more, outliers that are
-            fewer than this ("own") or similar to no cluster join the nearest one, and where fewer than two clusters are
-            left, each text is a cluster (GINGER).
+        policy: what becomes of outliers: one cluster of all of them ("own"), one cluster each
+            ("singletons"), members of the most similar cluster ("nearest"), nothing ("drop"). Where
+            all texts are outliers, or an outlier is similar to no cluster, they are singletons with
+            any of the last three.
+        least: the fewest texts of a cluster; the texts of a smaller one are outliers. With 2 or
+            more, outliers that are fewer than this ("own") or similar to no cluster join the
+            nearest one, and where fewer than two clusters are left, each text is a cluster
+            (GINGER).
     """
     clusters: dict[int, list[int]] = {}
     for index, label in enumerate(labels):
         clusters.setdefault(label, []).append(index)
-    groups = [members for label, members in clusters.items() if label >= 0 and len(members) >= least]
+    groups = [
+        members for label, members in clusters.items() if label >= 0 and len(members) >= least
+    ]
     kept = {index for members in groups for index in members}
     outliers = [index for index in range(len(texts)) if index not in kept]
     if least > 1:
@@ -106,8 +118,8 @@ def _assign_outliers(
 class SizeRanker(Ranker):
     """Rank clusters by the number of their nuggets, whatever the query: a baseline.
 
-    It counts lines: each nugget of a cluster stands on a line of its own. Of passages, those with more lines come
-    first. Source: the order of clusters in GINGER's public code.
+    It counts lines: each nugget of a cluster stands on a line of its own. Of passages, those with
+    more lines come first. Source: the order of clusters in GINGER's public code.
     """
 
     libraries = ("numpy",)
@@ -116,7 +128,10 @@ class SizeRanker(Ranker):
         """The number of lines of each text that are not blank, (n,) float64."""
         import numpy as np
 
-        return np.array([sum(1 for line in text.splitlines() if line.strip()) for text in texts], dtype=np.float64)
+        return np.array(
+            [sum(1 for line in text.splitlines() if line.strip()) for text in texts],
+            dtype=np.float64,
+        )
 
 
 @dataclass
@@ -145,9 +160,13 @@ class NuggetClusterer:
             return []
         texts = [nugget.text for nugget in nuggets]
         labels, groups, words = self._group(texts)
-        scores = self.ranker.score(query, [SEPARATOR.join(texts[index] for index in members) for members in groups])
+        scores = self.ranker.score(
+            query, [SEPARATOR.join(texts[index] for index in members) for members in groups]
+        )
         if len(scores) != len(groups):
-            raise ConvragError(f"{type(self.ranker).__name__} gave {len(scores)} scores for {len(groups)} clusters")
+            raise ConvragError(
+                f"{type(self.ranker).__name__} gave {len(scores)} scores for {len(groups)} clusters"
+            )
         return [
             Cluster(
                 tuple(nuggets[index] for index in members),
@@ -158,15 +177,21 @@ class NuggetClusterer:
             for number, (members, score) in enumerate(zip(groups, scores, strict=True))
         ]
 
-    def _group(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]], Mapping[int, Sequence[str]]]:
-        """The label of each text, the groups of their positions, and group -> words of its topic, if it has any."""
+    def _group(
+        self, texts: Sequence[str]
+    ) -> tuple[list[int], list[list[int]], Mapping[int, Sequence[str]]]:
+        """The label of each text, the groups of their positions, and group -> words of its topic,
+        if it has any.
+        """
         if len(texts) < self.few:
             labels = list(range(len(texts)))
             return labels, [[index] for index in labels], {}
         labels = cluster_texts(self.clusterer, texts, self.embedder)
         groups = group_by_label(labels, texts, self.embedder, self.outliers, self.least)
         numbers = {index: number for number, members in enumerate(groups) for index in members}
-        words = self.clusterer.describe(texts, [numbers.get(index, -1) for index in range(len(texts))])
+        words = self.clusterer.describe(
+            texts, [numbers.get(index, -1) for index in range(len(texts))]
+        )
         return labels, groups, words
 
 
@@ -184,19 +209,27 @@ class MergedNugget:
 
 
 def merge_duplicates(nuggets: Sequence[Nugget], threshold: float) -> list[MergedNugget]:
-    """Merge each nugget into the longest one that contains it; the result is in order of first appearance.
+    """Merge each nugget into the longest one that contains it; the result is in order of first
+    appearance.
 
-    A nugget contains another one if that stands in it literally. Otherwise, the other's content words must occur in it
-    in the same order, make up at least a share of `threshold` of its content words, and both must have the same
-    numbers and negations.
+    A nugget contains another one if that stands in it literally. Otherwise, the other's content
+    words must occur in it in the same order, make up at least a share of `threshold` of its content
+    words, and both must have the same numbers and negations.
     """
     keys = [_ComparisonKey(nugget.text, threshold) for nugget in nuggets]
-    longest_first = sorted(range(len(nuggets)), key=lambda index: (-len(keys[index].stems), -len(keys[index].text)))
+    longest_first = sorted(
+        range(len(nuggets)), key=lambda index: (-len(keys[index].stems), -len(keys[index].text))
+    )
     groups: dict[int, list[int]] = {}
     for index in longest_first:
-        container = next((longer for longer in groups if keys[index].is_contained_in(keys[longer])), index)
+        container = next(
+            (longer for longer in groups if keys[index].is_contained_in(keys[longer])), index
+        )
         groups.setdefault(container, []).append(index)
-    merged = [MergedNugget(nuggets[longest], tuple(sorted(members))) for longest, members in groups.items()]
+    merged = [
+        MergedNugget(nuggets[longest], tuple(sorted(members)))
+        for longest, members in groups.items()
+    ]
     return sorted(merged, key=lambda each: each.members)
 
 
@@ -215,4 +248,6 @@ class _ComparisonKey:
         if len(self.stems) < self.threshold * len(other.stems):
             return False
         rest = iter(other.stems)
-        return all(stem in rest for stem in self.stems)  # `in` consumes the iterator: the order must be the same
+        return all(
+            stem in rest for stem in self.stems
+        )  # `in` consumes the iterator: the order must be the same

@@ -26,9 +26,9 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag.sdk.deciding import Asking, Decider, DecidingGenerator
 from convrag.sdk.parallel import map_parallel
-from convrag.sdk.quoting import name_subject
+from convrag.sdk.text.answerability import Asking, Decider, DecidingGenerator
+from convrag.sdk.text.quoting import name_subject
 from convrag_ginger.attribution import Attributor, add_citations, locate_support, number_passages
 from convrag_ginger.cluster_sentences import TIED, Quoting, SentenceWriter, Unsupported
 from convrag_ginger.clusters import MergedNugget, NuggetClusterer, OutlierPolicy, merge_duplicates
@@ -40,52 +40,63 @@ from convrag_ginger.sentences_detector import SentencesDetector
 class GingerGenerator(DecidingGenerator):
     """Answer from information nuggets: detect, cluster and rank them, and say each of the best clusters in a sentence.
 
-    Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names these. The trace holds
-    all nuggets with their offsets, the clusters with their scores (and with the words of their topics, where the
-    clusterer has any), their order, and each sentence with its citations and whether its nuggets support it. Fewer
-    nuggets than `few` are a cluster each, and a single one gives a single sentence. Without nuggets, the answer says
-    that the documents do not answer the question (`outcome`: answered, single or unanswerable). Without a language
-    model, it quotes at most two sentences, of the nuggets that say nearly as much of what is asked as the best, unless
-    refuse=never leaves all to the ranker, as published.
+    Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names
+    these. The trace holds all nuggets with their offsets, the clusters with their scores (and with
+    the words of their topics, where the clusterer has any), their order, and each sentence with its
+    citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each, and a
+    single one gives a single sentence. Without nuggets, the answer says that the documents do not
+    answer the question (`outcome`: answered, single or unanswerable). Without a language model, it
+    quotes at most two sentences, of the nuggets that say nearly as much of what is asked as the
+    best, unless refuse=never leaves all to the ranker, as published.
 
     Args:
         llm: rephrases and checks, if `fluency` or `check` ask for it.
         detector: finds the nuggets in each passage.
         clusterer: groups them by the facet of the question that they answer.
         embedder: is given to the clusterer, and finds the nearest cluster of an outlier.
-        ranker: orders the clusters, their nuggets joined, by relevance; equal scores keep the order of the passages.
+        ranker: orders the clusters, their nuggets joined, by relevance; equal scores keep the order
+            of the passages.
         summarizer: says in one sentence what a cluster says.
         dataset: its corpus tells rare words of a question from common ones.
         store: keeps the document frequencies.
-        res_length_limit: the most sentences, of `words` words each; 100 means 400 words instead (GINGER's convention).
-        words: the most words of a sentence (35: GINGER). A longer one is shortened by whole clauses. If that cannot be
-            done, a sentence of the nuggets is quoted, which may be longer as long as the answer has room for it.
-        clusters: how many of the best clusters are summarised; None: as many as the length allows, so 3 by default
-            (GINGER).
+        res_length_limit: the most sentences, of `words` words each; 100 means 400 words instead
+            (GINGER's convention).
+        words: the most words of a sentence (35: GINGER). A longer one is shortened by whole
+            clauses. If that cannot be done, a sentence of the nuggets is quoted, which may be
+            longer as long as the answer has room for it.
+        clusters: how many of the best clusters are summarised; None: as many as the length allows,
+            so 3 by default (GINGER).
         few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs so many).
-        least_nuggets: the fewest nuggets of a cluster; smaller ones' nuggets are outliers. With 2 (GINGER), where there
-            are not two such clusters each nugget is a cluster, as with fewer than `few`.
-        outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of them: GINGER),
-            "singletons" (a cluster each), "nearest" (the most similar cluster), "drop". Default: an outlier may still
-            be the answer.
-        duplicates: a nugget is merged into another one that has all of its content words and the same numbers and
-            negations, if these are at least this share of the other's content words, 0 to 1. One that stands literally
-            in another is merged with any number. None: nothing is merged (GINGER).
-        support: the least share of a sentence's content words that its nuggets must have, 0 to 1. With less, or with a
-            number or a negation that they lack, it is unsupported. Default: most of its words.
+        least_nuggets: the fewest nuggets of a cluster; smaller ones' nuggets are outliers. With 2
+            (GINGER), where there are not two such clusters each nugget is a cluster, as with fewer
+            than `few`.
+        outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of
+            them: GINGER), "singletons" (a cluster each), "nearest" (the most similar cluster),
+            "drop". Default: an outlier may still be the answer.
+        duplicates: a nugget is merged into another one that has all of its content words and the
+            same numbers and negations, if these are at least this share of the other's content
+            words, 0 to 1. One that stands literally in another is merged with any number. None:
+            nothing is merged (GINGER).
+        support: the least share of a sentence's content words that its nuggets must have, 0 to 1.
+            With less, or with a number or a negation that they lack, it is unsupported. Default:
+            most of its words.
         check: what decides that: the "words", or the "llm" (a call for each sentence).
-        unsupported: what becomes of an unsupported sentence: "reduce" (a sentence of its nuggets is quoted instead; if
-            none fits, it is left out), "drop" (it is left out), "keep" (it is printed, and flagged in the trace:
-            GINGER, which does not check). The trace has the number of sentences that were reduced and left out.
-        fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording where the new one is
-            too long, is several sentences, or loses its support.
-        refuse: when the passages count as no answer, if no language model speaks (with one, no nugget is none): never,
-            rarely, balanced, often, or what `confidence` must exceed, 0 to 1 (docs/stages.md).
-        ask: when the user is asked which is meant: "auto" where the question refers to something that nothing before
-            names and several documents have; "always" also where by all signals it is unclear.
-        prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question` and `text` (a
-            sentence on each line).
-        temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the llm.
+        unsupported: what becomes of an unsupported sentence: "reduce" (a sentence of its nuggets is
+            quoted instead; if none fits, it is left out), "drop" (it is left out), "keep" (it is
+            printed, and flagged in the trace: GINGER, which does not check). The trace has the
+            number of sentences that were reduced and left out.
+        fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording
+            where the new one is too long, is several sentences, or loses its support.
+        refuse: when the passages count as no answer, if no language model speaks (with one, no
+            nugget is none): never, rarely, balanced, often, or what `confidence` must exceed, 0 to
+            1 (docs/stages.md).
+        ask: when the user is asked which is meant: "auto" where the question refers to something
+            that nothing before names and several documents have; "always" also where by all signals
+            it is unclear.
+        prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question`
+            and `text` (a sentence on each line).
+        temperature: of rephrasing and checking; 0 gives the likeliest reply, None leaves it to the
+            llm.
 
     Raises:
         ConfigError: least_nuggets is above 1 with outliers=singletons.
@@ -133,7 +144,9 @@ class GingerGenerator(DecidingGenerator):
         )
         self.duplicates = duplicates
         self.fluency = fluency
-        self.decider = Decider(getattr(summarizer, "llm", llm), dataset, store, refuse, ask)  # it writes the sentences
+        self.decider = Decider(
+            getattr(summarizer, "llm", llm), dataset, store, refuse, ask
+        )  # it writes the sentences
         sampling = {"temperature": temperature}
         support_prompt = PromptTemplate("support", package="convrag_ginger")
         fluency_prompt = PromptTemplate("fluency", package="convrag_ginger", path=prompt)
@@ -152,7 +165,9 @@ class GingerGenerator(DecidingGenerator):
 
     @classmethod
     def uses_stage(cls, name: str, parameters: Mapping[str, Any]) -> bool:
-        """The llm to rephrase or check, the embedder where the clusterer asks it or outliers have a nearest cluster."""
+        """The llm to rephrase or check, the embedder where the clusterer asks it or outliers have a
+        nearest cluster.
+        """
         if name == "llm":
             return bool(parameters["fluency"] or parameters["check"] == "llm")
         nearest = parameters["outliers"] == "nearest" or parameters["least_nuggets"] > 1
@@ -169,13 +184,19 @@ class GingerGenerator(DecidingGenerator):
             return decision.make_answer()
         query = question.standalone or question.text
         nuggets, untagged = self._detect(query, evidence)
-        quoting = Quoting(decision.keep_best(nuggets), decision.adds) if self.decider.quotes else None
+        quoting = (
+            Quoting(decision.keep_best(nuggets), decision.adds) if self.decider.quotes else None
+        )
         nuggets = list(quoting.rates) if quoting else nuggets
         merged = self._merge(nuggets)
         clusters = self.nugget_clusterer.cluster(query, merged)
-        rates = [quoting.rate(nuggets[n] for n in each.members) if quoting else 0.0 for each in clusters]
+        rates = [
+            quoting.rate(nuggets[n] for n in each.members) if quoting else 0.0 for each in clusters
+        ]
         least = TIED * max(rates, default=0.0)
-        order = sorted(range(len(clusters)), key=lambda index: (rates[index] < least, -clusters[index].score))
+        order = sorted(
+            range(len(clusters)), key=lambda index: (rates[index] < least, -clusters[index].score)
+        )
         written = self.writer.write(query, nuggets, clusters, order, quoting)
         sentences = written.sentences
         counts: dict[str, Any] = {"reduced": written.reduced, "left_out": written.left_out}
@@ -213,9 +234,11 @@ class GingerGenerator(DecidingGenerator):
         return Answer(text, citations, trace, locate_support(text, sentences))
 
     def _detect(self, query: str, evidence: Evidence) -> tuple[list[Nugget], int]:
-        """The nuggets of all passages, in the order of the evidence, and how many replies ignored the tags.
+        """The nuggets of all passages, in the order of the evidence, and how many replies ignored
+        the tags.
 
-        A hint stands for its passage. The nuggets of a passage whose reply has no tags are sentences.
+        A hint stands for its passage. The nuggets of a passage whose reply has no tags are
+        sentences.
         """
         passages = {item.passage.id: item.passage for item in reversed(evidence.items)}
         ordered = dict.fromkeys(item.passage.id for item in evidence.items)
@@ -227,7 +250,9 @@ class GingerGenerator(DecidingGenerator):
                 return SentencesDetector().detect(query, passages[name]), True
 
         found = list(map_parallel(detect, ordered))
-        return [nugget for nuggets, _ in found for nugget in nuggets], sum(untagged for _, untagged in found)
+        return [nugget for nuggets, _ in found for nugget in nuggets], sum(
+            untagged for _, untagged in found
+        )
 
     def _merge(self, nuggets: Sequence[Nugget]) -> list[MergedNugget]:
         if self.duplicates is None:
@@ -238,12 +263,21 @@ class GingerGenerator(DecidingGenerator):
 def describe_untagged(replies: int) -> str:
     """What is said of a model that ignores the tags."""
     had = "1 reply" if replies == 1 else f"{replies} replies"
-    return f"{had} had no tags: this model does not follow the format; detector=sentences needs none"
+    return (
+        f"{had} had no tags: this model does not follow the format; detector=sentences needs none"
+    )
 
 
 def count_topic_words(traces: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """Word -> number of clusters that have it among the words of their topic, over the traces of the generator."""
-    return Counter(word for trace in traces for each in trace.get("clusters", ()) for word in each.get("words", ()))
+    """Word -> number of clusters that have it among the words of their topic, over the traces of
+    the generator.
+    """
+    return Counter(
+        word
+        for trace in traces
+        for each in trace.get("clusters", ())
+        for word in each.get("words", ())
+    )
 
 
 def rank_words(counts: Counter[str], most: int) -> list[tuple[str, int]]:
@@ -258,9 +292,18 @@ _LISTED = 10
 
 
 def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
-    """Count outcomes, nuggets, sentences and words of topics; None where another generator, or none, answered."""
+    """Count outcomes, nuggets, sentences and words of topics; None where another generator, or
+    none, answered.
+    """
     counts: Counter[str] = Counter(
-        answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, reduced=0, left_out=0, unsupported=0
+        answered=0,
+        single=0,
+        unanswerable=0,
+        nuggets=0,
+        sentences=0,
+        reduced=0,
+        left_out=0,
+        unsupported=0,
     )
     words: Counter[str] = Counter()
     for record in records:

@@ -11,15 +11,16 @@ from annotated_types import Ge, Interval
 from rapidfuzz import fuzz
 
 from convrag import LLM, Detector, LLMError, Nugget, Passage, PromptTemplate
-from convrag.sdk.alignment import Aligner, keep_outermost
-from convrag.sdk.prompts import complete_whole
-from convrag.sdk.sentences import find_sentence_spans, get_first_sentence
+from convrag.sdk.llm.prompts import complete_whole
+from convrag.sdk.text.sentences import find_sentence_spans, get_first_sentence
+from convrag_ginger.alignment import Aligner, keep_outermost
 
 log = logging.getLogger(__name__)
 
 _GAP = re.compile(r"\s")
 _ROOM = 2
-"""Tokens of a reply for each token of the passage: the copy, its tags, and other tokens than ours."""
+"""Tokens of a reply for each token of the passage: the copy, its tags, and other tokens than ours.
+"""
 
 
 class Untagged(LLMError):
@@ -30,20 +31,24 @@ class Untagged(LLMError):
 class LlmDetector(Detector):
     """Ask the LLM to copy the passage with tags around the parts that answer the query (GINGER).
 
-    Each tagged text is aligned with the passage: an exact match, then one that ignores case, white space and
-    typography, then a similar one. The nugget is the matched text of the passage. A tagged text without a match is not
-    from the passage and is dropped; the log counts them (level INFO).
+    Each tagged text is aligned with the passage: an exact match, then one that ignores case, white
+    space and typography, then a similar one. The nugget is the matched text of the passage. A
+    tagged text without a match is not from the passage and is dropped; the log counts them (level
+    INFO).
 
     Args:
         llm: the language model that tags.
-        fuzzy: the least similarity of a tagged text with its match, 0 to 1; 1 accepts exact copies only. With 0.9, one
-            character in ten may differ.
-        max_passage_tokens: a longer passage is tagged in parts, cut between sentences. The reply repeats the part, and
-            many models write at most 4,096 tokens: the default leaves room for the tags, and for miscounting.
-        prompt: a Jinja file to use instead of this package's nuggets.jinja; it is given `question`, `passage`, `title`.
+        fuzzy: the least similarity of a tagged text with its match, 0 to 1; 1 accepts exact copies
+            only. With 0.9, one character in ten may differ.
+        max_passage_tokens: a longer passage is tagged in parts, cut between sentences. The reply
+            repeats the part, and many models write at most 4,096 tokens: the default leaves room
+            for the tags, and for miscounting.
+        prompt: a Jinja file to use instead of this package's nuggets.jinja; it is given `question`,
+            `passage`, `title`.
         temperature: 0 gives the likeliest reply, which suits copying; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; None: the llm's, or as many as the copy needs where that is more. A
-            reply that is cut all the same is asked for once more, and then is an error.
+        max_tokens: the longest reply, in tokens; None: the llm's, or as many as the copy needs
+            where that is more. A reply that is cut all the same is asked for once more, and then is
+            an error.
 
     Raises:
         DataError: the prompt's file is missing or is no template.
@@ -64,13 +69,23 @@ class LlmDetector(Detector):
         self.prompt_templates = (self.template,)
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        """One call of the LLM for each part of the passage; none for a blank passage. Raises LLMError, Untagged."""
+        """One call of the LLM for each part of the passage; none for a blank passage. Raises
+        LLMError, Untagged.
+        """
         spans: list[tuple[int, int]] = []
-        for start, end in split_passage(passage.text, self.max_passage_tokens, self.llm.count_tokens):
+        for start, end in split_passage(
+            passage.text, self.max_passage_tokens, self.llm.count_tokens
+        ):
             if part := passage.text[start:end].strip():
                 offset = passage.text.index(part, start)
-                spans += [(offset + first, offset + last) for first, last in self._tag(query, part, passage)]
-        return [Nugget(passage.text[start:end], passage.id, start, end) for start, end in keep_outermost(spans)]
+                spans += [
+                    (offset + first, offset + last)
+                    for first, last in self._tag(query, part, passage)
+                ]
+        return [
+            Nugget(passage.text[start:end], passage.id, start, end)
+            for start, end in keep_outermost(spans)
+        ]
 
     def _tag(self, query: str, part: str, passage: Passage) -> list[tuple[int, int]]:
         """The spans of a part that the LLM tags, in the order of the reply."""
@@ -86,12 +101,20 @@ class LlmDetector(Detector):
             if aligned := aligner.align(text, after=spans[-1][1] if spans else 0):
                 spans.append((aligned.start, aligned.end))
         if dropped := len(tagged) - len(spans):
-            log.info("passage %s: %d of %d nuggets are not in it: dropped", passage.id, dropped, len(tagged))
+            log.info(
+                "passage %s: %d of %d nuggets are not in it: dropped",
+                passage.id,
+                dropped,
+                len(tagged),
+            )
         return spans
 
 
-def split_passage(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> list[tuple[int, int]]:
-    """(start, end) of parts of at most `max_tokens` tokens, cut between sentences; a longer sentence between words.
+def split_passage(
+    text: str, max_tokens: int, count_tokens: Callable[[str], int]
+) -> list[tuple[int, int]]:
+    """(start, end) of parts of at most `max_tokens` tokens, cut between sentences; a longer
+    sentence between words.
 
     Args:
         text: of a passage.
@@ -103,7 +126,9 @@ def split_passage(text: str, max_tokens: int, count_tokens: Callable[[str], int]
     parts: list[tuple[int, int]] = []
     size = 0
     pieces = (
-        piece for span in find_sentence_spans(text) for piece in _split_sentence(text, *span, max_tokens, count_tokens)
+        piece
+        for span in find_sentence_spans(text)
+        for piece in _split_sentence(text, *span, max_tokens, count_tokens)
     )
     for start, end in pieces:
         tokens = count_tokens(text[start:end])
@@ -130,7 +155,9 @@ def _split_sentence(
 
 
 _COPIED = 50
-"""The least similarity of a reply without tags with its passage, in per cent, as where nothing answers the question."""
+"""The least similarity of a reply without tags with its passage, in per cent, as where nothing
+answers the question.
+"""
 
 _TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
 
@@ -138,8 +165,8 @@ _TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
 def read_tagged_texts(reply: str) -> list[str]:
     """The texts between <IN> and </IN>, in order, without the tags inside them.
 
-    Of nested ones the outermost counts. Empty ones, and closing tags without an opening one, are ignored. A text
-    without a closing tag ends with its sentence, or at the next tag.
+    Of nested ones the outermost counts. Empty ones, and closing tags without an opening one, are
+    ignored. A text without a closing tag ends with its sentence, or at the next tag.
     """
     tags = list(_TAG.finditer(reply))
     spans: list[tuple[int, int]] = []

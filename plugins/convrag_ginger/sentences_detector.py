@@ -1,4 +1,6 @@
-"""`detector=sentences`: the sentences of a passage that match the query best, the first ones preferred."""
+"""`detector=sentences`: the sentences of a passage that match the query best, the first ones
+preferred.
+"""
 
 import math
 from collections.abc import Mapping
@@ -8,27 +10,30 @@ from typing import Annotated, Any
 from annotated_types import Ge, Interval
 
 from convrag import LLM, Detector, Nugget, Passage, use
-from convrag.sdk.matching import Asked, match_sentences
-from convrag.sdk.words import find_stems
+from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.matching import Asked, match_sentences
 
 
 @dataclass(kw_only=True, eq=False)
 class SentencesDetector(Detector):
     """Take the sentences that match the query best: no LLM, no model, no cost.
 
-    A sentence is relevant by the share of the query's words (English stems, without stop words) that it or its title
-    has. Words that stand only in the sentence before count for a part, since a sentence often continues what was named
-    there. Headings, questions, menus and code are no sentences that answer. The relevance of the n-th sentence is
-    divided by log2(n + 1), as nDCG discounts a rank (Jarvelin and Kekalainen 2002), since texts say first what matters
-    most (Edmundson 1969).
+    A sentence is relevant by the share of the query's words (English stems, without stop words)
+    that it or its title has. Words that stand only in the sentence before count for a part, since a
+    sentence often continues what was named there. Headings, questions, menus and code are no
+    sentences that answer. The relevance of the n-th sentence is divided by log2(n + 1), as nDCG
+    discounts a rank (Jarvelin and Kekalainen 2002), since texts say first what matters most
+    (Edmundson 1969).
 
     Args:
-        threshold: the least share of the query's words that a passage has, 0 to 1; with less, it has no nugget. A
-            higher one leaves more questions unanswered. Default: one word will do, since the retriever has found the
-            passage for this query, and which of the nuggets the answer has room for is up to the ranker.
-        best: the least share of the best discounted relevance in the passage, 0 to 1. F1 is highest if everything is
-            kept that is likelier than half of that F1 (Lipton et al. 2014); with an F1 of about .4, and a best sentence
-            that is more likely a nugget than not, that is a third.
+        threshold: the least share of the query's words that a passage has, 0 to 1; with less, it
+            has no nugget. A higher one leaves more questions unanswered. Default: one word will do,
+            since the retriever has found the passage for this query, and which of the nuggets the
+            answer has room for is up to the ranker.
+        best: the least share of the best discounted relevance in the passage, 0 to 1. F1 is highest
+            if everything is kept that is likelier than half of that F1 (Lipton et al. 2014); with
+            an F1 of about .4, and a best sentence that is more likely a nugget than not, that is a
+            third.
         context: weight of a word that stands only in the sentence before, 0 to 1.
         lead: whether later sentences are discounted.
         least_words: the fewest words of a sentence.
@@ -48,7 +53,10 @@ class SentencesDetector(Detector):
             return []
         asked = Asked.of(dict.fromkeys(wanted, 1.0))
         found = match_sentences(asked, passage.text, passage.title, self.context, self.least_words)
-        scores = [match.share / math.log2(n + 1) if self.lead else match.share for n, match in enumerate(found, 1)]
+        scores = [
+            match.share / math.log2(n + 1) if self.lead else match.share
+            for n, match in enumerate(found, 1)
+        ]
         least = self.best * max(scores, default=0.0)
         return [
             Nugget(passage.text[match.start : match.end], passage.id, match.start, match.end)
@@ -60,9 +68,9 @@ class SentencesDetector(Detector):
 class AutoDetector(Detector):
     """Detect nuggets with detector=llm if the run's llm is a language model, else with detector=sentences.
 
-    So `llm=gpt4` alone has GPT-4 detect them, and a run without a model needs none. A stage that works by rules says
-    so itself (`LLM.tasks`). `detector=llm` or `detector=sentences` decide it instead, whatever the llm is. The run's
-    summary says which of the two was used.
+    So `llm=gpt4` alone has GPT-4 detect them, and a run without a model needs none. A stage that
+    works by rules says so itself (`LLM.tasks`). `detector=llm` or `detector=sentences` decide it
+    instead, whatever the llm is. The run's summary says which of the two was used.
 
     Args:
         llm: decides which detector is used, and detects the nuggets if it is a language model.
@@ -70,7 +78,9 @@ class AutoDetector(Detector):
         matching: the detector without one: `detector.matching.best=.75`.
     """
 
-    def __init__(self, *, llm: LLM, tagging: Detector = use("llm"), matching: Detector = use("sentences")) -> None:
+    def __init__(
+        self, *, llm: LLM, tagging: Detector = use("llm"), matching: Detector = use("sentences")
+    ) -> None:
         self.uses_model = llm.tasks is None
         self.detector = tagging if self.uses_model else matching
 

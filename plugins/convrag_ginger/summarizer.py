@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convrag import LLM, LLMError, Nugget, Prompt, PromptTemplate, Summarizer
-from convrag.sdk.prompts import add_complaint
-from convrag.sdk.quoting import clean_quote
-from convrag.sdk.sentences import get_first_sentence, remove_citations, shorten_by_clauses
+from convrag.sdk.llm.prompts import add_complaint
+from convrag.sdk.text.quoting import clean_quote
+from convrag.sdk.text.sentences import get_first_sentence, remove_citations, shorten_by_clauses
 from convrag_ginger.attribution import measure_lexical_support
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
@@ -21,15 +21,17 @@ _QUOTED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$
 class LlmSummarizer(Summarizer):
     """Ask the LLM to say in one sentence what the nuggets contribute to answering the query (GINGER).
 
-    Only the first sentence of a reply counts. One that is too long even without its last clauses, or that says what
-    the nuggets do not, is asked for once more, with the reason. Where the second reply is no better, a sentence of the
-    nuggets is quoted that fits the limit; where none does, nothing is said.
+    Only the first sentence of a reply counts. One that is too long even without its last clauses,
+    or that says what the nuggets do not, is asked for once more, with the reason. Where the second
+    reply is no better, a sentence of the nuggets is quoted that fits the limit; where none does,
+    nothing is said.
 
     Args:
         llm: the language model that summarises.
-        prompt: a Jinja file to use instead of this package's summarize.jinja; it is given `question`, `nuggets` (a list
-            of texts) and `words` (the limit).
-        temperature: 0 gives the likeliest sentence (GINGER leaves it to the model); None leaves it to the llm.
+        prompt: a Jinja file to use instead of this package's summarize.jinja; it is given
+            `question`, `nuggets` (a list of texts) and `words` (the limit).
+        temperature: 0 gives the likeliest sentence (GINGER leaves it to the model); None leaves it
+            to the llm.
         max_tokens: the longest reply, in tokens (100: GINGER); None leaves it to the llm.
 
     Raises:
@@ -37,7 +39,12 @@ class LlmSummarizer(Summarizer):
     """
 
     def __init__(
-        self, *, llm: LLM, prompt: Path | None = None, temperature: float | None = 0.0, max_tokens: int | None = 100
+        self,
+        *,
+        llm: LLM,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 100,
     ) -> None:
         self.llm = llm
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
@@ -75,11 +82,11 @@ def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
         return f"Your sentence has {len(sentence.split())} words. Say it in one complete sentence of at most {words}."
     support = measure_lexical_support(sentence, texts)
     if support.unknown:
-        return (
-            f"The pieces do not say: {', '.join(support.unknown)}. Write the sentence again, with what they say alone."
-        )
+        return f"The pieces do not say: {', '.join(support.unknown)}. Write the sentence again, with what they say alone."
     if not support.suffices(LEAST_SUPPORT):
-        return "Most of your sentence is not in the pieces. Write it again, with what they say alone."
+        return (
+            "Most of your sentence is not in the pieces. Write it again, with what they say alone."
+        )
     return ""
 
 
@@ -88,7 +95,9 @@ def _read_sentence(reply: str) -> str:
 
 
 def clean_sentence(reply: str) -> str:
-    """The first line of a reply that has text, without its label, bullet, quotation marks and citations."""
+    """The first line of a reply that has text, without its label, bullet, quotation marks and
+    citations.
+    """
     for line in reply.splitlines():
         text = _LABEL.sub("", _BULLET.sub("", line.strip()))
         if text.startswith("```"):

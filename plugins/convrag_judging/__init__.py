@@ -1,4 +1,6 @@
-"""Answers assessed by language models or from files of judgements: nuggets, ratings by a rubric, and agreement."""
+"""Answers assessed by language models or from files of judgements: nuggets, ratings by a rubric,
+and agreement.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,11 @@ def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("metrics", "nuggets", "convrag_judging.nuggets:NuggetMetrics")
     register("metrics", "judge", "convrag_judging.judge:JudgeMetrics")
-    for name in ("answer_relevancy", "context_precision", "context_recall"):  # as other tools call them
+    for name in (
+        "answer_relevancy",
+        "context_precision",
+        "context_recall",
+    ):  # as other tools call them
         register("metrics", name, "convrag_judging.judge:JudgeMetrics", rubric=name)
     register("task", "agreement", "convrag_judging.agreement:AgreementTask")
     register("task", "score_nuggets", "convrag_judging.nugget_scores:ScoreNuggetsTask")

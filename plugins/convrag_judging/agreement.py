@@ -1,7 +1,9 @@
-"""Agreement between the ratings of judges and of people: Spearman, Kendall's tau-b and Krippendorff's alpha.
+"""Agreement between the ratings of judges and of people: Spearman, Kendall's tau-b and
+Krippendorff's alpha.
 
-Krippendorff's alpha is our own, since the library of that name is under the GPL. It follows K. Krippendorff, Computing
-Krippendorff's alpha-reliability (2011), whose worked examples are our tests.
+Krippendorff's alpha is our own, since the library of that name is under the GPL. It follows K.
+Krippendorff, Computing Krippendorff's alpha-reliability (2011), whose worked examples are our
+tests.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from typing import TYPE_CHECKING, Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
+from convrag.sdk.data.strict_json import format_json
 from convrag.sdk.files import open_atomically, write_atomically
-from convrag.sdk.plotting import STYLE, make_figure
-from convrag.sdk.strict_json import format_json
+from convrag.sdk.output.plots import STYLE, make_figure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 
 
 SEPARATOR = "<::>"
-"""Separates a conversation's id from a turn's number in turn ids: intervals are bootstrapped over conversations."""
+"""Separates a conversation's id from a turn's number in turn ids: intervals are bootstrapped over
+conversations.
+"""
 Level = Literal["nominal", "ordinal", "interval"]
 TurnScores = Mapping[str, Mapping[str, float]]
 """Turn id -> annotator -> score."""
@@ -42,9 +46,10 @@ LEAST = 5
 class Agreement:
     """The agreement on one criterion; a figure is None where it is undefined (equal scores, or a single annotator).
 
-    `spearman` and `tau_b` compare the mean score of each turn with the mean of its human scores; `interval` is the 95 %
-    interval of `spearman`, by a bootstrap over conversations. `alpha` is over all annotators, people and judges alike;
-    `alpha_humans` over the people alone, which is the most to be expected of a judge.
+    `spearman` and `tau_b` compare the mean score of each turn with the mean of its human scores;
+    `interval` is the 95 % interval of `spearman`, by a bootstrap over conversations. `alpha` is
+    over all annotators, people and judges alike; `alpha_humans` over the people alone, which is the
+    most to be expected of a judge.
     """
 
     turns: int
@@ -59,7 +64,11 @@ class Agreement:
     def describe(self, criterion: str) -> str:
         """The figures in a sentence."""
         people = f"{self.annotators} annotators" if self.annotators > 1 else "1 annotator"
-        among = f" ({format_figure(self.alpha_humans)} among the annotators)" if self.annotators > 1 else ""
+        among = (
+            f" ({format_figure(self.alpha_humans)} among the annotators)"
+            if self.annotators > 1
+            else ""
+        )
         spearman, tau_b, alpha = map(format_figure, (self.spearman, self.tau_b, self.alpha))
         within = " ({:.3f} to {:.3f})".format(*self.interval) if self.interval else ""
         figures = f"Spearman {spearman}{within}, Kendall's tau-b {tau_b}, Krippendorff's alpha {alpha}{among}"
@@ -91,9 +100,15 @@ def measure_agreement(scores: TurnScores, human: TurnScores, level: Level = "ord
     )
 
 
-def measure_agreements(ratings: RatingTable, human: RatingTable, level: Level = "ordinal") -> dict[str, Agreement]:
+def measure_agreements(
+    ratings: RatingTable, human: RatingTable, level: Level = "ordinal"
+) -> dict[str, Agreement]:
     """Criterion -> agreement, for the criteria that both judges and people rated."""
-    return {name: measure_agreement(ratings[name], human[name], level) for name in human if name in ratings}
+    return {
+        name: measure_agreement(ratings[name], human[name], level)
+        for name in human
+        if name in ratings
+    }
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -109,7 +124,8 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 def spearman_interval(
     first: Sequence[float], second: Sequence[float], conversations: Sequence[str]
 ) -> tuple[float, float] | None:
-    """The 95 % interval of `spearman`: a percentile bootstrap that draws conversations with replacement.
+    """The 95 % interval of `spearman`: a percentile bootstrap that draws conversations with
+    replacement.
 
     None where there are fewer than five of them, or where a side's values hardly differ.
     """
@@ -130,7 +146,9 @@ def spearman_interval(
     return float(low), float(high)
 
 
-def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
+def kendall_tau_b(
+    first: Sequence[float], second: Sequence[float]
+) -> tuple[float | None, float | None]:
     """Kendall's tau-b and its two-sided p value; None where all values of one side are equal."""
     from scipy.stats import kendalltau
 
@@ -141,11 +159,14 @@ def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> tuple[floa
 
 
 def krippendorff_alpha(units: Iterable[Sequence[float]], level: Level = "ordinal") -> float | None:
-    """Krippendorff's alpha: 1 is perfect agreement, 0 chance; None where it is undefined, all values being equal.
+    """Krippendorff's alpha: 1 is perfect agreement, 0 chance; None where it is undefined, all
+    values being equal.
 
     Args:
-        units: for each unit the values that annotators gave it, in any order. A unit with fewer than two is left out.
-        level: whether the values are names ("nominal"), ranks ("ordinal") or numbers on an even scale ("interval").
+        units: for each unit the values that annotators gave it, in any order. A unit with fewer
+            than two is left out.
+        level: whether the values are names ("nominal"), ranks ("ordinal") or numbers on an even
+            scale ("interval").
     """
     import numpy as np
 
@@ -170,7 +191,9 @@ def format_figure(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.3f}"
 
 
-def _squared_differences(values: NDArray[np.float64], totals: NDArray[np.float64], level: Level) -> NDArray[np.float64]:
+def _squared_differences(
+    values: NDArray[np.float64], totals: NDArray[np.float64], level: Level
+) -> NDArray[np.float64]:
     """The squared difference of each two values; ranks differ by the number of values between them."""
     import numpy as np
 
@@ -189,18 +212,20 @@ def _mean(values: Mapping[str, float]) -> float:
 class AgreementTask(Task):
     """Compare scores of answers with scores by people: Spearman's and Kendall's correlation, Krippendorff's alpha.
 
-    A line of a file is {"turn_id": ..., "criterion": ..., "score": ..., "annotator": ...}, or holds several "scores" by
-    criterion, as the scores.jsonl of any run does. Each file of scores is a judge. A .json file is one of
-    InspectorRAGet, such as MTRAG's marks of people: `human` reads what people marked in it, `scores` what algorithms
-    did. The figures are written to agreement.json and agreement.md in the folder of this command, and drawn there
-    (extra `plots`).
+    A line of a file is {"turn_id": ..., "criterion": ..., "score": ..., "annotator": ...}, or holds
+    several "scores" by criterion, as the scores.jsonl of any run does. Each file of scores is a
+    judge. A .json file is one of InspectorRAGet, such as MTRAG's marks of people: `human` reads
+    what people marked in it, `scores` what algorithms did. The figures are written to
+    agreement.json and agreement.md in the folder of this command, and drawn there (extra `plots`).
 
     Args:
-        scores: files of scores to be checked: a run's judgements.jsonl or scores.jsonl, or any other.
+        scores: files of scores to be checked: a run's judgements.jsonl or scores.jsonl, or any
+            other.
         human: files of people's scores.
-        measure: the measure of the scores to compare with every criterion of the people; None compares measures and
-            criteria of the same name, and where there are none all with all.
-        models: whose answers each file of scores is about, where `human` has the answers of several models.
+        measure: the measure of the scores to compare with every criterion of the people; None
+            compares measures and criteria of the same name, and where there are none all with all.
+        models: whose answers each file of scores is about, where `human` has the answers of several
+            models.
         level: the scale's level of measurement, for Krippendorff's alpha.
     """
 
@@ -215,17 +240,21 @@ class AgreementTask(Task):
             if not files:
                 raise ConfigError(f"task.{name} is empty: task.{name}=[FILE]")
         if self.models and len(self.models) != len(self.scores):
-            raise ConfigError(f"task.models names {len(self.models)} models for {len(self.scores)} files of scores")
+            raise ConfigError(
+                f"task.models names {len(self.models)} models for {len(self.scores)} files of scores"
+            )
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the files, write and draw the figures, and print them."""
-        from convrag.sdk.console import make_console
-        from convrag.sdk.printable import format_table
+        from convrag.sdk.output.console import make_console
+        from convrag.sdk.output.printable import format_table
 
         agreements = self._compare()
         folder.mkdir(parents=True, exist_ok=True)
         numbers = {name: asdict(agreement) for name, agreement in agreements.items()}
-        table = format_table([_HEADINGS, *(_make_row(name, each) for name, each in agreements.items())])
+        table = format_table(
+            [_HEADINGS, *(_make_row(name, each) for name, each in agreements.items())]
+        )
         write_atomically(folder / "agreement.json", format_json(numbers, indent=2) + "\n")
         write_atomically(folder / "agreement.md", "\n".join(table) + "\n")
         console = make_console()
@@ -234,7 +263,9 @@ class AgreementTask(Task):
         return 0
 
     def _compare(self) -> dict[str, Agreement]:
-        """The agreement of each measure with each criterion that it is compared with, by their names."""
+        """The agreement of each measure with each criterion that it is compared with, by their
+        names.
+        """
         from convrag_judging.judgement_files import group_ratings, read_ratings
 
         human = group_ratings(read_ratings(self.human))
@@ -246,7 +277,9 @@ class AgreementTask(Task):
         found = measure_agreements(scores, human, self.level)
         if not found:
             found = {
-                f"{criterion}, {measure}": measure_agreement(scores[measure], human[criterion], self.level)
+                f"{criterion}, {measure}": measure_agreement(
+                    scores[measure], human[criterion], self.level
+                )
                 for criterion in human
                 for measure in scores
             }
@@ -258,7 +291,15 @@ class AgreementTask(Task):
         return found
 
 
-_HEADINGS = ("people's criterion", "Spearman", "95 % interval", "Kendall", "alpha", "alpha of people", "turns")
+_HEADINGS = (
+    "people's criterion",
+    "Spearman",
+    "95 % interval",
+    "Kendall",
+    "alpha",
+    "alpha of people",
+    "turns",
+)
 
 
 def _make_row(name: str, each: Agreement) -> tuple[str, ...]:
@@ -268,7 +309,9 @@ def _make_row(name: str, each: Agreement) -> tuple[str, ...]:
 
 
 def _draw(agreements: Mapping[str, Agreement], folder: Path) -> Iterator[str]:
-    """Draw Spearman's correlations with their intervals, agreement.svg and .png; a remark where that is impossible."""
+    """Draw Spearman's correlations with their intervals, agreement.svg and .png; a remark where
+    that is impossible.
+    """
     drawn = {name: each for name, each in agreements.items() if each.spearman is not None}
     if find_spec("matplotlib") is None:
         yield "No plot was drawn: matplotlib is not installed (pip install 'convrag[plots]')."
@@ -287,4 +330,6 @@ def _draw(agreements: Mapping[str, Agreement], folder: Path) -> Iterator[str]:
         axes.set_xlabel("Spearman's correlation with people, 95 % interval")
         for kind in ("svg", "png"):
             with open_atomically(folder / f"agreement.{kind}", "wb") as file:
-                figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+                figure.savefig(
+                    file, format=kind, metadata={"Date": None} if kind == "svg" else None
+                )

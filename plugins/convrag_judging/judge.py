@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge
 
 from convrag import LLM, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord, operational
-from convrag.sdk.answers import References, lacks_part, list_evidence
 from convrag.sdk.identity import digest, file_hash
-from convrag.sdk.judges import Judge, Repeats, check_tasks, name_judges, passage_inputs, repeat_calls
 from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.sdk.llm.judges import (
+    Judge,
+    Repeats,
+    check_tasks,
+    name_judges,
+    passage_inputs,
+    repeat_calls,
+)
 from convrag.sdk.parallel import map_parallel
+from convrag.sdk.text.answers import References, lacks_part, list_evidence
 
 if TYPE_CHECKING:
     from convrag_judging.judgement_files import Rating
@@ -27,27 +34,32 @@ log = logging.getLogger(__name__)
 class JudgeMetrics(Metrics):
     """Faithfulness, appropriateness and completeness of answers, from 1 to 5, as language models judge them.
 
-    One call for each answer and judge has the conversation from the data set, the passages that the system showed its
-    model, the reference answer and the answer. Criteria and scale stand in the rubric file. Scores are averaged
-    over judges. A turn without an answer gets the lowest score. Judges must be validated: `human` takes the scores of
-    people, and the summary then has the agreement of judges and people.
+    One call for each answer and judge has the conversation from the data set, the passages that the
+    system showed its model, the reference answer and the answer. Criteria and scale stand in the
+    rubric file. Scores are averaged over judges. A turn without an answer gets the lowest score.
+    Judges must be validated: `human` takes the scores of people, and the summary then has the
+    agreement of judges and people.
 
     Args:
         llm: the judge. It should not be the model that answers: `metrics.judge.llm=gpt4`.
         dataset: has the conversation before each question, and reference answers.
         second_llm: a second judge.
         third_llm: a third one.
-        rubric: a YAML file instead of this package's rubric.yaml: lowest, highest and criteria. Or the name of another
-            of this package's: answer_relevancy, context_precision or context_recall, which are metrics, too.
-        prompt: a Jinja file instead of this package's judge.jinja; it is given `question`, `history`, `passages` (with
-            `title` and `text`), `reference`, `answer`, `lowest`, `highest` and `criteria`.
+        rubric: a YAML file instead of this package's rubric.yaml: lowest, highest and criteria. Or
+            the name of another of this package's: answer_relevancy, context_precision or
+            context_recall, which are metrics, too.
+        prompt: a Jinja file instead of this package's judge.jinja; it is given `question`,
+            `history`, `passages` (with `title` and `text`), `reference`, `answer`, `lowest`,
+            `highest` and `criteria`.
         reference: whether judges see the reference answer.
         judgements: JSONL files of scores, averaged over annotators; no model is asked then.
-        human: JSONL files of people's scores: {"turn_id": ..., "criterion": ..., "score": ..., "annotator": ...}.
-        repeat: ask each judge so many times, with sampling on; a score is the mean, so that intervals contain the
-            judge's noise, and the report says how often it differs from itself.
-        temperature: of all calls; 0 gives the likeliest reply, and stands for 1 where `repeat` needs sampling; None
-            leaves it to the llm.
+        human: JSONL files of people's scores: {"turn_id": ..., "criterion": ..., "score": ...,
+            "annotator": ...}.
+        repeat: ask each judge so many times, with sampling on; a score is the mean, so that
+            intervals contain the judge's noise, and the report says how often it differs from
+            itself.
+        temperature: of all calls; 0 gives the likeliest reply, and stands for 1 where `repeat`
+            needs sampling; None leaves it to the llm.
         workers: answers that are judged in parallel.
 
     Raises:
@@ -78,7 +90,9 @@ class JudgeMetrics(Metrics):
 
         self.references = References(dataset)
         self.reference = reference
-        self.title = rubric_path(rubric).stem if rubric and rubric != rubric_path(rubric) else "judge"
+        self.title = (
+            rubric_path(rubric).stem if rubric and rubric != rubric_path(rubric) else "judge"
+        )
         self.workers = workers
         self.template = PromptTemplate("judge", package="convrag_judging", path=prompt)
         self.prompt_templates = (self.template,)
@@ -93,7 +107,9 @@ class JudgeMetrics(Metrics):
         """Check that the files can be read, and that the models can judge."""
         if not self._judgements:
             yield from check_tasks(self.judges, ["judge"], self.title)
-        yield from collect_problems(*(file for file in (self._rubric, self._human, self._judgements) if file))
+        yield from collect_problems(
+            *(file for file in (self._rubric, self._human, self._judgements) if file)
+        )
 
     def content_hash(self) -> str:
         """A hash of the files."""
@@ -106,32 +122,47 @@ class JudgeMetrics(Metrics):
         return self._rubric().names
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """The mean score of each turn by criterion, and the report. Raises RunStopped at a cost limit."""
+        """The mean score of each turn by criterion, and the report. Raises RunStopped at a cost
+        limit.
+        """
         from convrag_judging.rating_aggregate import TurnRatings, average, report_ratings
 
         by_turn: dict[str, list[Rating]] = {}
         for rating in self._judgements() if self._judgements else ():
             by_turn.setdefault(rating.turn_id, []).append(rating)
         if self._judgements:
-            turns = [TurnRatings(record.turn_id, tuple(by_turn.get(record.turn_id, ()))) for record in records]
+            turns = [
+                TurnRatings(record.turn_id, tuple(by_turn.get(record.turn_id, ())))
+                for record in records
+            ]
         else:
             judge = partial(self._judge, rubric=self._rubric())
             answered = (record for record in records if not lacks_part(record, "answer"))
             turns = list(map_parallel(judge, answered, "judging", workers=self.workers))
-        means = average((rating for turn in turns for rating in turn.ratings), lambda rating: rating.turn_id)
+        means = average(
+            (rating for turn in turns for rating in turn.ratings), lambda rating: rating.turn_id
+        )
         in_files = tuple(by_turn) if self._judgements else None
         human = self._human() if self._human else ()
-        return Measurement(means, report=report_ratings(turns, self._rubric(), human, in_files, self.title))
+        return Measurement(
+            means, report=report_ratings(turns, self._rubric(), human, in_files, self.title)
+        )
 
     def _judge(self, record: TurnRecord, rubric: Rubric) -> TurnRatings:
-        """The ratings of a turn by all judges; an empty answer gets the lowest score, and no call is made for it."""
+        """The ratings of a turn by all judges; an empty answer gets the lowest score, and no call
+        is made for it.
+        """
         from convrag_judging.judgement_files import Rating
         from convrag_judging.rating_aggregate import TurnRatings
 
         answer = record.answer.text
         if not answer.strip():
             lowest = float(rubric.lowest)
-            ratings = [Rating(record.turn_id, name, lowest, each.name) for each in self.judges for name in rubric.names]
+            ratings = [
+                Rating(record.turn_id, name, lowest, each.name)
+                for each in self.judges
+                for name in rubric.names
+            ]
             return TurnRatings(record.turn_id, tuple(ratings), empty=True)
         turn = self.references.look_up(record)
         inputs = {**turn.prompt_inputs(), "answer": answer, **rubric.prompt_inputs()}
@@ -140,23 +171,35 @@ class JudgeMetrics(Metrics):
         problems: list[str] = []
         ratings, repeats = [], Repeats()
         for judge in self.judges:
-            replies = repeat_calls(partial(self._rate, judge, inputs, rubric, problems), self.repeat)
+            replies = repeat_calls(
+                partial(self._rate, judge, inputs, rubric, problems), self.repeat
+            )
             reason = " / ".join(reason for reason, _ in replies if reason)
             scores = repeats.average([scores for _, scores in replies])
-            ratings += [Rating(record.turn_id, name, score, judge.name, reason) for name, score in scores.items()]
+            ratings += [
+                Rating(record.turn_id, name, score, judge.name, reason)
+                for name, score in scores.items()
+            ]
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)
-        return TurnRatings(record.turn_id, tuple(ratings), problems=tuple(problems), repeats=repeats)
+        return TurnRatings(
+            record.turn_id, tuple(ratings), problems=tuple(problems), repeats=repeats
+        )
 
     def _rate(
         self, judge: Judge, inputs: Mapping[str, Any], rubric: Rubric, problems: list[str]
     ) -> tuple[str, dict[str, float]]:
-        """A judge's reason and its scores that are on the scale; `problems` gets a message where one is not."""
+        """A judge's reason and its scores that are on the scale; `problems` gets a message where
+        one is not.
+        """
         from convrag_judging.reply_forms import ScoreReply, parse_score, scores_form
 
         form = scores_form(rubric.names, rubric.lowest, rubric.highest)
         reply = judge.ask(self.template, form, problems, ScoreReply, **inputs)
         given = {} if reply is None else reply.scores
-        scores = {name: parse_score(given.get(name), rubric.lowest, rubric.highest) for name in rubric.names}
+        scores = {
+            name: parse_score(given.get(name), rubric.lowest, rubric.highest)
+            for name in rubric.names
+        }
         found = {name: float(score) for name, score in scores.items() if score is not None}
         return (reply.reason if reply else ""), found

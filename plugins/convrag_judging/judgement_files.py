@@ -1,4 +1,6 @@
-"""Files of judgements: nuggets, their labels and ratings, a JSON object a line, and errors that name the line."""
+"""Files of judgements: nuggets, their labels and ratings, a JSON object a line, and errors that
+name the line.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,15 +10,25 @@ from typing import Annotated, TypeVar
 from pydantic import AliasChoices, Field, FiniteFloat
 
 from convrag import DataError
-from convrag.sdk.citations import strip_citations
-from convrag.sdk.inspectorraget import Author, read_marked_answers
-from convrag.sdk.jsonl import Line, read_lines
-from convrag_judging.nugget_scores import NuggetLabels, NuggetSet, parse_assignment, parse_importance
+from convrag.sdk.data.inspectorraget import Author, read_marked_answers
+from convrag.sdk.data.jsonl import Line, read_lines
+from convrag.sdk.text.citations import strip_citations
+from convrag_judging.nugget_scores import (
+    NuggetLabels,
+    NuggetSet,
+    parse_assignment,
+    parse_importance,
+)
 
 T = TypeVar("T")
 
 _TurnId = Annotated[
-    str | int, Field(validation_alias=AliasChoices("turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id"))
+    str | int,
+    Field(
+        validation_alias=AliasChoices(
+            "turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id"
+        )
+    ),
 ]
 """The id of the turn, under any of the names that files have for it."""
 
@@ -61,7 +73,9 @@ class _LabelLine:
     importance: list[str] | None = None
     assignment: list[str] | None = None
     assessor: str | None = None
-    words: Annotated[int | None, Field(validation_alias=AliasChoices("words", "response_length"))] = None
+    words: Annotated[
+        int | None, Field(validation_alias=AliasChoices("words", "response_length"))
+    ] = None
     answer_text: str | None = None
 
 
@@ -78,8 +92,8 @@ class _RatingLine:
 def read_nuggets(path: Path) -> Mapping[str, NuggetSet]:
     """Turn id -> its nuggets. Raises DataError, naming the line.
 
-    A line is {"turn_id": "...", "nuggets": [...]}; a nugget is {"text": "...", "importance": "vital"} or its text. The
-    id may be called qid, as the nuggetizer does.
+    A line is {"turn_id": "...", "nuggets": [...]}; a nugget is {"text": "...", "importance":
+    "vital"} or its text. The id may be called qid, as the nuggetizer does.
     """
     found: dict[str, NuggetSet] = {}
     for line, row in _parse_lines(path, _NuggetLine, "a line of nuggets"):
@@ -89,7 +103,9 @@ def read_nuggets(path: Path) -> Mapping[str, NuggetSet]:
         nuggets = row.split()
         labels = [label for _, label, _ in nuggets]
         if any(labels) and not all(map(parse_importance, labels)):
-            raise line.error("the importance of a nugget is vital or okay; either each nugget has one, or none")
+            raise line.error(
+                "the importance of a nugget is vital or okay; either each nugget has one, or none"
+            )
         texts = tuple(text for text, _, _ in nuggets)
         if not all(text.strip() for text in texts):
             raise line.error("a nugget has no text")
@@ -100,9 +116,9 @@ def read_nuggets(path: Path) -> Mapping[str, NuggetSet]:
 def read_nugget_labels(paths: Sequence[Path]) -> Mapping[str, Sequence[NuggetLabels]]:
     """Turn id -> the labels of each assessor. Raises DataError, naming the line.
 
-    A line is {"turn_id": "...", "importance": [...], "assignment": [...]}, or has "nuggets" that are {"text": "...",
-    "importance": "vital", "assignment": "support"} each. An "assessor" tells several in one file apart; otherwise each
-    file is one.
+    A line is {"turn_id": "...", "importance": [...], "assignment": [...]}, or has "nuggets" that
+    are {"text": "...", "importance": "vital", "assignment": "support"} each. An "assessor" tells
+    several in one file apart; otherwise each file is one.
     """
     found: dict[str, dict[str, NuggetLabels]] = {}
     for path, name in zip(paths, name_annotators(paths), strict=True):
@@ -135,20 +151,26 @@ def _read_labels(row: _LabelLine, line: Line, assessor: str) -> NuggetLabels:
     return NuggetLabels(assessor, tuple(row.importance), tuple(row.assignment), words=words)
 
 
-def read_ratings(paths: Sequence[Path], author: Author = "human", models: Sequence[str] = ()) -> list[Rating]:
+def read_ratings(
+    paths: Sequence[Path], author: Author = "human", models: Sequence[str] = ()
+) -> list[Rating]:
     """The ratings in files, in order. Raises DataError, naming the line.
 
-    A line is {"turn_id": "...", "criterion": "faithfulness", "score": 4, "annotator": "A"}, or has several "scores":
-    {"turn_id": "...", "scores": {"faithfulness": 4}}, as the scores.jsonl of a run has. Without an "annotator", the
-    name of the file is one. Of a .json file (InspectorRAGet) the marks are read.
+    A line is {"turn_id": "...", "criterion": "faithfulness", "score": 4, "annotator": "A"}, or has
+    several "scores": {"turn_id": "...", "scores": {"faithfulness": 4}}, as the scores.jsonl of a
+    run has. Without an "annotator", the name of the file is one. Of a .json file (InspectorRAGet)
+    the marks are read.
 
     Args:
         paths: of the files.
-        author: whose marks are read of a .json file; where it has several models, "turn (model)" names an answer.
+        author: whose marks are read of a .json file; where it has several models, "turn (model)"
+            names an answer.
         models: whose answers each file is about, where answers are named so.
     """
     found: list[Rating] = []
-    for path, name, model in zip(paths, name_annotators(paths), models or [""] * len(paths), strict=True):
+    for path, name, model in zip(
+        paths, name_annotators(paths), models or [""] * len(paths), strict=True
+    ):
         if path.suffix == ".json":
             found += _list_marks(path, author)
             continue
@@ -158,7 +180,9 @@ def read_ratings(paths: Sequence[Path], author: Author = "human", models: Sequen
             if scores is None and row.criterion and row.score is not None:
                 scores = {row.criterion: row.score}
             if scores is None:
-                raise line.error('there must be a "criterion" with a "score", or "scores" by criterion')
+                raise line.error(
+                    'there must be a "criterion" with a "score", or "scores" by criterion'
+                )
             annotator = name if row.annotator is None else str(row.annotator)
             for criterion, score in scores.items():
                 key = (str(row.turn_id), criterion, annotator)
@@ -176,7 +200,9 @@ def _list_marks(path: Path, author: Author) -> Iterator[Rating]:
     for each in answers:
         answer = f"{each.turn_id} ({each.model})" if several else each.turn_id
         for criterion, marks in each.marks[author].items():
-            yield from (Rating(answer, criterion, mark, annotator) for annotator, mark in marks.items())
+            yield from (
+                Rating(answer, criterion, mark, annotator) for annotator, mark in marks.items()
+            )
 
 
 def group_ratings(ratings: Sequence[Rating]) -> RatingTable:
@@ -189,9 +215,14 @@ def group_ratings(ratings: Sequence[Rating]) -> RatingTable:
 
 
 def name_annotators(paths: Sequence[Path]) -> list[str]:
-    """The annotator of each file: the file's name without ending, or its whole path where two files share a name."""
+    """The annotator of each file: the file's name without ending, or its whole path where two files
+    share a name.
+    """
     stems = [path.stem for path in paths]
-    return [stem if stems.count(stem) == 1 else str(path) for stem, path in zip(stems, paths, strict=True)]
+    return [
+        stem if stems.count(stem) == 1 else str(path)
+        for stem, path in zip(stems, paths, strict=True)
+    ]
 
 
 def _parse_lines(path: Path, kind: type[T], what: str) -> Iterator[tuple[Line, T]]:

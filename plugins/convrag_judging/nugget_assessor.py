@@ -1,12 +1,14 @@
-"""A language model that creates nuggets, labels their importance, and assigns them to answers (TREC RAG)."""
+"""A language model that creates nuggets, labels their importance, and assigns them to answers (TREC
+RAG).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from convrag import Passage, PromptTemplate
-from convrag.sdk.answers import ReferenceTurn
-from convrag.sdk.judges import Judge, passage_inputs
+from convrag.sdk.llm.judges import Judge, passage_inputs
+from convrag.sdk.text.answers import ReferenceTurn
 from convrag_judging.nugget_judgements import NuggetAssessment
 from convrag_judging.nugget_scores import LabelParser, NuggetSet, parse_assignment, parse_importance
 
@@ -40,19 +42,27 @@ class NuggetAssessor:
     prompts: Mapping[str, PromptTemplate]
     limits: NuggetLimits
 
-    def create_nuggets(self, turn: ReferenceTurn, passages: Sequence[Passage], problems: list[str]) -> list[str]:
-        """The facts that a good answer states, window after window of passages; each reply replaces the list.
+    def create_nuggets(
+        self, turn: ReferenceTurn, passages: Sequence[Passage], problems: list[str]
+    ) -> list[str]:
+        """The facts that a good answer states, window after window of passages; each reply replaces
+        the list.
 
         A reply that cannot be read, or is empty, leaves the list as it is.
         """
         nuggets: list[str] = []
         for start in range(0, len(passages), self.limits.window):
-            window = [passage_inputs(passage) for passage in passages[start : start + self.limits.window]]
+            window = [
+                passage_inputs(passage) for passage in passages[start : start + self.limits.window]
+            ]
             nuggets = self._ask_for_nuggets(turn, window, nuggets, problems) or nuggets
         return nuggets
 
-    def assess(self, turn: ReferenceTurn, nuggets: NuggetSet, answer: str, problems: list[str]) -> NuggetAssessment:
-        """Label nuggets: their importance, unless they have it, and whether the answer supports them.
+    def assess(
+        self, turn: ReferenceTurn, nuggets: NuggetSet, answer: str, problems: list[str]
+    ) -> NuggetAssessment:
+        """Label nuggets: their importance, unless they have it, and whether the answer supports
+        them.
 
         An empty answer supports none, and no call is made for it.
         """
@@ -62,7 +72,13 @@ class NuggetAssessor:
             form = self.prompts["importance"], turn, texts, parse_importance, "vital, okay"
             importance = self._label(*form, problems)
         if answer.strip():
-            support = self.prompts["assign"], turn, texts, parse_assignment, "support, partial, none"
+            support = (
+                self.prompts["assign"],
+                turn,
+                texts,
+                parse_assignment,
+                "support, partial, none",
+            )
             assignment = self._label(*support, problems, answer=answer)
         return NuggetAssessment.from_complete(self.judge.name, texts, importance, assignment)
 
@@ -76,7 +92,9 @@ class NuggetAssessor:
         problems: list[str],
         **inputs: Any,
     ) -> list[str]:
-        """A label for each nugget, asked for in batches; an empty string for a label that is missing."""
+        """A label for each nugget, asked for in batches; an empty string for a label that is
+        missing.
+        """
         from convrag_judging.reply_forms import LabelList, labels_form
 
         labels: list[str] = []
@@ -90,15 +108,29 @@ class NuggetAssessor:
         return labels
 
     def _ask_for_nuggets(
-        self, turn: ReferenceTurn, window: Sequence[Mapping[str, str]], nuggets: Sequence[str], problems: list[str]
+        self,
+        turn: ReferenceTurn,
+        window: Sequence[Mapping[str, str]],
+        nuggets: Sequence[str],
+        problems: list[str],
     ) -> list[str]:
         from convrag_judging.reply_forms import NuggetList, nuggets_form
 
         most, longest = self.limits.nuggets, self.limits.words
-        inputs = {**turn.prompt_inputs(), "passages": window, "nuggets": nuggets, "most": most, "words": longest}
-        reply = self.judge.ask(self.prompts["nuggetise"], nuggets_form(most, longest), problems, NuggetList, **inputs)
+        inputs = {
+            **turn.prompt_inputs(),
+            "passages": window,
+            "nuggets": nuggets,
+            "most": most,
+            "words": longest,
+        }
+        reply = self.judge.ask(
+            self.prompts["nuggetise"], nuggets_form(most, longest), problems, NuggetList, **inputs
+        )
         found = reply.nuggets if reply else []
-        return _remove_duplicates(nugget for nugget in found if 1 <= len(nugget.split()) <= longest)[:most]
+        return _remove_duplicates(
+            nugget for nugget in found if 1 <= len(nugget.split()) <= longest
+        )[:most]
 
 
 def _remove_duplicates(nuggets: Iterable[str]) -> list[str]:

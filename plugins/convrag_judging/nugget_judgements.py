@@ -1,4 +1,6 @@
-"""The nugget judgements of turns: the labels of each assessor, the scores that they come to, and a run's in all."""
+"""The nugget judgements of turns: the labels of each assessor, the scores that they come to, and a
+run's in all.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from convrag import Report
-from convrag.sdk.strict_json import format_json
+from convrag.sdk.data.strict_json import format_json
 from convrag_judging.nugget_scores import SCORES, LabelPairs, NuggetLabels
 
 FEW, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED = "few", "no_passages", "no_nuggets", "not_judged"
@@ -34,7 +36,11 @@ class NuggetAssessment:
 
     @classmethod
     def from_complete(
-        cls, assessor: str, texts: Sequence[str], importance: Sequence[str], assignment: Sequence[str]
+        cls,
+        assessor: str,
+        texts: Sequence[str],
+        importance: Sequence[str],
+        assignment: Sequence[str],
     ) -> NuggetAssessment:
         """An assessment of the nuggets that have both labels; an empty string is a missing label."""
         rows = list(zip(texts, importance, assignment, strict=True))
@@ -47,7 +53,8 @@ class NuggetAssessment:
 class TurnJudgement:
     """The assessments of a turn, or the reason why it has none.
 
-    `words` is the length of the answer that was judged, `problems` has a message for each reply that broke its form.
+    `words` is the length of the answer that was judged, `problems` has a message for each reply
+    that broke its form.
     """
 
     turn_id: str
@@ -58,14 +65,22 @@ class TurnJudgement:
 
     @classmethod
     def from_assessments(
-        cls, turn_id: str, assessments: Iterable[NuggetAssessment], words: int, problems: Sequence[str]
+        cls,
+        turn_id: str,
+        assessments: Iterable[NuggetAssessment],
+        words: int,
+        problems: Sequence[str],
     ) -> TurnJudgement:
-        """A turn that models assessed; an assessment without a single pair of labels does not count."""
+        """A turn that models assessed; an assessment without a single pair of labels does not
+        count.
+        """
         kept = tuple(assessment for assessment in assessments if assessment.labels.pairs)
         return cls(turn_id, kept, words, "" if kept else NOT_JUDGED, tuple(problems))
 
     @classmethod
-    def from_labels(cls, turn_id: str, labels: Sequence[NuggetLabels], words: int | None) -> TurnJudgement:
+    def from_labels(
+        cls, turn_id: str, labels: Sequence[NuggetLabels], words: int | None
+    ) -> TurnJudgement:
         """A turn with labels from files; one without labels is left out.
 
         Labels without a pair count as an assessment, with scores of 0, as in published scores.
@@ -77,16 +92,27 @@ class TurnJudgement:
         """
         if not labels:
             return cls(turn_id, left_out=NOT_JUDGED)
-        assessments = (NuggetAssessment(each.assessor, each.texts, each.importance, each.assignment) for each in labels)
-        return cls(turn_id, tuple(assessments), next((each.words for each in labels if each.words is not None), words))
+        assessments = (
+            NuggetAssessment(each.assessor, each.texts, each.importance, each.assignment)
+            for each in labels
+        )
+        return cls(
+            turn_id,
+            tuple(assessments),
+            next((each.words for each in labels if each.words is not None), words),
+        )
 
     def compute_scores(self) -> dict[str, float]:
-        """The mean over the assessors of each measure, by its name; empty where the turn is not scored."""
+        """The mean over the assessors of each measure, by its name; empty where the turn is not
+        scored.
+        """
         labels = [assessment.labels for assessment in self.assessments]
         if not labels:
             return {}
         scores = [each.compute_scores() for each in labels]
-        means = {f"nuggets_{name}": sum(each[name] for each in scores) / len(scores) for name in SCORES}
+        means = {
+            f"nuggets_{name}": sum(each[name] for each in scores) / len(scores) for name in SCORES
+        }
         means["nuggets_count"] = sum(len(each.pairs) for each in labels) / len(labels)
         return means | ({} if self.words is None else {"nuggets_words": float(self.words)})
 
@@ -99,7 +125,8 @@ FILE = "nuggets.jsonl"
 def report_judgements(
     judgements: Sequence[TurnJudgement], min_nuggets: int, in_files: Sequence[str] | None
 ) -> Report | None:
-    """The counts in sentences and as data, and the labels of models as a file; None where there was no turn.
+    """The counts in sentences and as data, and the labels of models as a file; None where there was
+    no turn.
 
     Args:
         judgements: of the run's turns.
@@ -123,9 +150,14 @@ def report_judgements(
         "not_in_run": len(set(in_files or ()) - {each.turn_id for each in judgements}),
         "assessors": _average_assessors(judgements),
     }
-    sentences = tuple(f"Nuggets{line}" for line in _describe(judgements, numbers, min_nuggets, len(in_files or ())))
+    sentences = tuple(
+        f"Nuggets{line}"
+        for line in _describe(judgements, numbers, min_nuggets, len(in_files or ()))
+    )
     rows = "\n".join(line for each in judgements for line in _to_json_lines(each))
-    return Report("judging", sentences, {TITLE: numbers}, {FILE: rows} if in_files is None and rows else {})
+    return Report(
+        "judging", sentences, {TITLE: numbers}, {FILE: rows} if in_files is None and rows else {}
+    )
 
 
 def _average_assessors(judgements: Sequence[TurnJudgement]) -> dict[str, dict[str, float]]:
@@ -134,11 +166,16 @@ def _average_assessors(judgements: Sequence[TurnJudgement]) -> dict[str, dict[st
     for each in (assessment for judgement in judgements for assessment in judgement.assessments):
         pairs = each.labels.pairs
         vital = sum(importance == "vital" for importance, _ in pairs)
-        scores = {**each.labels.compute_scores(), "nuggets": float(len(pairs)), "vital_nuggets": float(vital)}
+        scores = {
+            **each.labels.compute_scores(),
+            "nuggets": float(len(pairs)),
+            "vital_nuggets": float(vital),
+        }
         turns.setdefault(each.assessor, []).append(scores)
     names = (*SCORES, "nuggets", "vital_nuggets")
     return {
-        assessor: {"turns": float(len(rows))} | {name: fmean(row[name] for row in rows) for name in names}
+        assessor: {"turns": float(len(rows))}
+        | {name: fmean(row[name] for row in rows) for name in names}
         for assessor, rows in turns.items()
     }
 
@@ -148,9 +185,15 @@ def _describe(
 ) -> Iterator[str]:
     scores = [each.compute_scores() for each in judgements if not each.left_out]
     if scores:
-        mean = {name: fmean(given) for name in scores[0] | {"nuggets_words": 0.0} if (given := _list(scores, name))}
+        mean = {
+            name: fmean(given)
+            for name in scores[0] | {"nuggets_words": 0.0}
+            if (given := _list(scores, name))
+        }
         words = mean.get("nuggets_words")
-        length = "length of the answers unknown" if words is None else f"answers of {words:.1f} words"
+        length = (
+            "length of the answers unknown" if words is None else f"answers of {words:.1f} words"
+        )
         strict, count = mean["nuggets_strict_vital"], mean["nuggets_count"]
         yield f": V_strict {strict:.3f} over {len(scores)} turns, {length}, {count:.1f} nuggets a turn"
     if len(numbers["assessors"]) > 1:
@@ -182,7 +225,9 @@ def _list(scores: Sequence[Mapping[str, float]], name: str) -> list[float]:
 
 
 def _describe_left_out(numbers: Mapping[str, Any], min_nuggets: int) -> str:
-    """How many turns were left out, and why; with `min_nuggets`, too few nuggets are named even if 0 turns."""
+    """How many turns were left out, and why; with `min_nuggets`, too few nuggets are named even if
+    0 turns.
+    """
     reasons = {
         FEW: f"rest on fewer than {min_nuggets} nuggets",
         NO_PASSAGES: "have no passages to make nuggets from",
@@ -190,7 +235,11 @@ def _describe_left_out(numbers: Mapping[str, Any], min_nuggets: int) -> str:
         NOT_JUDGED: "have no judgement",
     }
     counts = numbers["left_out"]
-    named = [f"{counts[each]} {why}" for each, why in reasons.items() if counts[each] or (each == FEW and min_nuggets)]
+    named = [
+        f"{counts[each]} {why}"
+        for each, why in reasons.items()
+        if counts[each] or (each == FEW and min_nuggets)
+    ]
     total = f": {sum(counts.values())} of {numbers['turns']} turns left out"
     return f"{total}: {', '.join(named)}" if named else total
 
@@ -200,7 +249,12 @@ def _to_json_lines(judgement: TurnJudgement) -> Iterator[str]:
     for assessment in judgement.assessments:
         rows = zip(assessment.texts, assessment.importance, assessment.assignment, strict=False)
         nuggets = [
-            {"text": text, "importance": importance, "assignment": assignment} for text, importance, assignment in rows
+            {"text": text, "importance": importance, "assignment": assignment}
+            for text, importance, assignment in rows
         ]
-        line = {"turn_id": judgement.turn_id, "assessor": assessment.assessor, "words": judgement.words}
+        line = {
+            "turn_id": judgement.turn_id,
+            "assessor": assessment.assessor,
+            "words": judgement.words,
+        }
         yield format_json({**line, "nuggets": nuggets})

@@ -1,4 +1,6 @@
-"""Labels of nuggets in any spelling, the nugget scores of TREC RAG and GINGER, and `task=score_nuggets`."""
+"""Labels of nuggets in any spelling, the nugget scores of TREC RAG and GINGER, and
+`task=score_nuggets`.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,14 @@ OKAY_WEIGHT = 0.5
 
 _SEPARATORS = re.compile(r"[^a-z]+")
 _ASSIGNMENTS: dict[str, Assignment] = {
-    **dict.fromkeys(("support", "supports", "supported", "full", "full_support", "fully_supported"), "support"),
+    **dict.fromkeys(
+        ("support", "supports", "supported", "full", "full_support", "fully_supported"), "support"
+    ),
     **dict.fromkeys(("partial", "partially", "partial_support", "partially_support"), "partial"),
     **dict.fromkeys(("partially_supported", "partially_supports", "partly_supported"), "partial"),
-    **dict.fromkeys(("none", "no_support", "not_support", "not_supported", "unsupported", "non_support"), "none"),
+    **dict.fromkeys(
+        ("none", "no_support", "not_support", "not_supported", "unsupported", "non_support"), "none"
+    ),
 }
 _IMPORTANCES: dict[str, Importance] = {
     "vital": "vital",
@@ -71,7 +77,8 @@ class NuggetLabels:
 class LabelPairs:
     """The importance and the assignment of each nugget of an answer.
 
-    `unpaired` counts the labels that the longer of two lists had left, `unknown` the labels that could not be read.
+    `unpaired` counts the labels that the longer of two lists had left, `unknown` the labels that
+    could not be read.
     """
 
     pairs: tuple[tuple[Importance, Assignment], ...]
@@ -80,8 +87,13 @@ class LabelPairs:
 
     @classmethod
     def from_labels(cls, importance: Sequence[str], assignment: Sequence[str]) -> LabelPairs:
-        """Pair two lists of labels up to the end of the shorter one; unknown labels count as okay, or as none."""
-        parsed = [(parse_importance(a), parse_assignment(b)) for a, b in zip(importance, assignment, strict=False)]
+        """Pair two lists of labels up to the end of the shorter one; unknown labels count as okay,
+        or as none.
+        """
+        parsed = [
+            (parse_importance(a), parse_assignment(b))
+            for a, b in zip(importance, assignment, strict=False)
+        ]
         return cls(
             tuple((vital or "okay", support or "none") for vital, support in parsed),
             abs(len(importance) - len(assignment)),
@@ -110,8 +122,9 @@ def scores(importance: Iterable[str], assignment: Iterable[str]) -> dict[str, fl
 
     Args:
         importance: "vital" or "okay" for each nugget, in any case.
-        assignment: "support", "partial" or "none" for each nugget, also as "partial_support", "not_support" and the
-            like. Of two lists of unequal length, the rest of the longer one does not count.
+        assignment: "support", "partial" or "none" for each nugget, also as "partial_support",
+            "not_support" and the like. Of two lists of unequal length, the rest of the longer one
+            does not count.
     """
     return LabelPairs.from_labels(list(importance), list(assignment)).compute_scores()
 
@@ -121,7 +134,9 @@ def _count_full(assignments: Iterable[Assignment]) -> int:
 
 
 def _sum_credit(assignments: Sequence[Assignment]) -> float:
-    return _count_full(assignments) + PARTIAL_CREDIT * sum(label == "partial" for label in assignments)
+    return _count_full(assignments) + PARTIAL_CREDIT * sum(
+        label == "partial" for label in assignments
+    )
 
 
 def _divide(part: float, whole: float) -> float:
@@ -136,10 +151,11 @@ def _normalise(label: str) -> str:
 class ScoreNuggetsTask(Task):
     """Compute nugget scores from files of importance and assignment labels, such as published ones.
 
-    A line is {"turn_id": ..., "importance": ["vital", ...], "assignment": ["support", ...]}, or has "nuggets" with
-    text, importance and assignment each, as castorini's nuggetizer writes them ("qid" will do for the id). Each file is
-    an assessor, unless its lines name theirs; scores are averaged over assessors. The files of a run are written to the
-    folder of this command, so that task=compare can compare it with runs.
+    A line is {"turn_id": ..., "importance": ["vital", ...], "assignment": ["support", ...]}, or has
+    "nuggets" with text, importance and assignment each, as castorini's nuggetizer writes them
+    ("qid" will do for the id). Each file is an assessor, unless its lines name theirs; scores are
+    averaged over assessors. The files of a run are written to the folder of this command, so that
+    task=compare can compare it with runs.
 
     Args:
         judgements: JSONL files of labels.
@@ -164,6 +180,9 @@ class ScoreNuggetsTask(Task):
         config = OmegaConf.masked_copy(config, [str(name) for name in config])
         with open_dict(config):
             config.metrics = {"nuggets": chosen}
-        records = [TurnRecord(turn_id.partition(SEPARATOR)[0], turn_id, "default", 1, "") for turn_id in turns]
+        records = [
+            TurnRecord(turn_id.partition(SEPARATOR)[0], turn_id, "default", 1, "")
+            for turn_id in turns
+        ]
         _, summary = evaluate_records(config, folder, records, show=print_summary)
         return summary.exit_status

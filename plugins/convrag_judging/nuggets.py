@@ -20,7 +20,11 @@ from convrag import (
     TurnRecord,
     operational,
 )
-from convrag.sdk.answers import (
+from convrag.sdk.identity import digest, file_hash
+from convrag.sdk.lazy import Lazy
+from convrag.sdk.llm.judges import check_tasks, name_judges
+from convrag.sdk.parallel import map_parallel
+from convrag.sdk.text.answers import (
     References,
     ReferenceTurn,
     lacks_part,
@@ -28,13 +32,15 @@ from convrag.sdk.answers import (
     prepare_answer,
     rests_on_few_nuggets,
 )
-from convrag.sdk.citations import strip_citations
-from convrag.sdk.identity import digest, file_hash
-from convrag.sdk.judges import check_tasks, name_judges
-from convrag.sdk.lazy import Lazy
-from convrag.sdk.parallel import map_parallel
+from convrag.sdk.text.citations import strip_citations
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits
-from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, TurnJudgement, report_judgements
+from convrag_judging.nugget_judgements import (
+    FEW,
+    NO_NUGGETS,
+    NO_PASSAGES,
+    TurnJudgement,
+    report_judgements,
+)
 from convrag_judging.nugget_scores import SCORES, NuggetLabels, NuggetSet
 
 log = logging.getLogger(__name__)
@@ -44,37 +50,44 @@ _TASKS = ("nuggetise", "importance", "assign")
 class NuggetMetrics(Metrics):
     """Nugget scores as TREC RAG and GINGER define them: strict_vital (V_strict), vital, strict_all, all, weighted.
 
-    Nuggets are the facts that a good answer states. A language model creates them from passages, window after window,
-    labels which are vital, and labels which of them an answer supports; or files have the labels. Nuggets do not depend
-    on the system that is judged: they are created once for each question and its passages. A turn without passages is
-    not scored; a failed turn and an empty answer score 0. The number of nuggets and the length of the answer in words
-    are reported with the scores: longer answers score higher, so compare systems at one length.
+    Nuggets are the facts that a good answer states. A language model creates them from passages,
+    window after window, labels which are vital, and labels which of them an answer supports; or
+    files have the labels. Nuggets do not depend on the system that is judged: they are created once
+    for each question and its passages. A turn without passages is not scored; a failed turn and an
+    empty answer score 0. The number of nuggets and the length of the answer in words are reported
+    with the scores: longer answers score higher, so compare systems at one length.
 
     Args:
         llm: creates the nuggets and labels them. It should not be the model that answers:
             `metrics.nuggets.llm=gpt4`.
         dataset: has the conversation before each question, and its reference passages.
         store: where passages are looked up.
-        second_llm: a second assessor of importance and support; scores are averaged over assessors (GINGER has three).
+        second_llm: a second assessor of importance and support; scores are averaged over assessors
+            (GINGER has three).
         third_llm: a third assessor.
-        passages: the passages that nuggets are created from: "reference", the data set's (a turn's own, else those that
-            the qrels call relevant), or "evidence", those that the judged system showed its model (then systems cannot
-            be compared).
+        passages: the passages that nuggets are created from: "reference", the data set's (a turn's
+            own, else those that the qrels call relevant), or "evidence", those that the judged
+            system showed its model (then systems cannot be compared).
         nuggets: JSONL file of nuggets, with or without importance; none are created then.
-        judgements: JSONL files of importance and support labels, each of them an assessor (or with an "assessor" in
-            each line); no model is asked then.
-        max_words: truncates all answers to this length in words before they are judged; None judges them whole.
-        min_nuggets: leaves out turns whose answer rests on fewer nuggets (generator=ginger; the GINGER paper leaves
-            out those with fewer than 2). The summary always has their number.
+        judgements: JSONL files of importance and support labels, each of them an assessor (or with
+            an "assessor" in each line); no model is asked then.
+        max_words: truncates all answers to this length in words before they are judged; None judges
+            them whole.
+        min_nuggets: leaves out turns whose answer rests on fewer nuggets (generator=ginger; the
+            GINGER paper leaves out those with fewer than 2). The summary always has their number.
         window: passages per call (10: TREC RAG).
         batch: nuggets per call that labels importance or support (10: TREC RAG).
         max_nuggets: the most nuggets of a question (30: TREC RAG).
         nugget_words: the most words of a nugget (12: TREC RAG).
-        nuggetise_prompt: a Jinja file instead of this package's nuggetise.jinja; it is given `question`, `history`,
-            `passages` (with `title` and `text`), `nuggets` (the list so far), `most` and `words`.
-        importance_prompt: a Jinja file instead of importance.jinja; it is given `question`, `history`, `nuggets`.
-        assign_prompt: a Jinja file instead of assign.jinja; it is given `question`, `history`, `nuggets`, `answer`.
-        temperature: the temperature of all calls; 0 gives the likeliest reply, None leaves it to the llm.
+        nuggetise_prompt: a Jinja file instead of this package's nuggetise.jinja; it is given
+            `question`, `history`, `passages` (with `title` and `text`), `nuggets` (the list so
+            far), `most` and `words`.
+        importance_prompt: a Jinja file instead of importance.jinja; it is given `question`,
+            `history`, `nuggets`.
+        assign_prompt: a Jinja file instead of assign.jinja; it is given `question`, `history`,
+            `nuggets`, `answer`.
+        temperature: the temperature of all calls; 0 gives the likeliest reply, None leaves it to
+            the llm.
         workers: turns that are judged in parallel.
 
     Raises:
@@ -125,14 +138,19 @@ class NuggetMetrics(Metrics):
         self._nuggets = Lazy(partial(read_nuggets, nuggets)) if nuggets else None
         self._labels = Lazy(partial(read_nugget_labels, list(judgements))) if judgements else None
         paths = dict(zip(_TASKS, (nuggetise_prompt, importance_prompt, assign_prompt), strict=True))
-        prompts = {task: PromptTemplate(task, package="convrag_judging", path=path) for task, path in paths.items()}
+        prompts = {
+            task: PromptTemplate(task, package="convrag_judging", path=path)
+            for task, path in paths.items()
+        }
         self.prompt_templates = tuple(prompts.values())
         sizes = NuggetLimits(window, batch, max_nuggets, nugget_words)
         self.judges = name_judges((llm, second_llm, third_llm), temperature)
         self.assessors = [NuggetAssessor(judge, prompts, sizes) for judge in self.judges]
 
     def check(self) -> Iterator[str]:
-        """Check that the files can be read, that there are passages or nuggets, and that the models know the tasks."""
+        """Check that the files can be read, that there are passages or nuggets, and that the models
+        know the tasks.
+        """
         try:
             if self._labels:
                 self._labels()
@@ -156,13 +174,19 @@ class NuggetMetrics(Metrics):
     def note(self) -> str:
         """Warns where scores must not be compared between systems."""
         own = self.passages == "evidence" and not self._nuggets and not self._labels
-        return "nuggets are made from what this system showed its model: do not compare systems by them" if own else ""
+        return (
+            "nuggets are made from what this system showed its model: do not compare systems by them"
+            if own
+            else ""
+        )
 
     def list_measures(self) -> Sequence[str]:
         return (*(f"nuggets_{name}" for name in SCORES), "nuggets_count", "nuggets_words")
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped at a cost limit."""
+        """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped
+        at a cost limit.
+        """
         labels = self._labels() if self._labels else None
         if labels is not None:
             judgements = [self._look_up(record, labels) for record in records]
@@ -170,7 +194,9 @@ class NuggetMetrics(Metrics):
             answered = (record for record in records if not lacks_part(record, "answer"))
             judgements = list(map_parallel(self._judge, answered, "nuggets", workers=self.workers))
         scores = {each.turn_id: each.compute_scores() for each in judgements if not each.left_out}
-        report = report_judgements(judgements, self.min_nuggets, None if labels is None else list(labels))
+        report = report_judgements(
+            judgements, self.min_nuggets, None if labels is None else list(labels)
+        )
         return Measurement(scores, report=report)
 
     def _tasks(self) -> list[str]:
@@ -180,7 +206,9 @@ class NuggetMetrics(Metrics):
         labelled = all(nuggets.importance for nuggets in self._nuggets().values())
         return ["assign"] if labelled else ["importance", "assign"]
 
-    def _look_up(self, record: TurnRecord, labels: Mapping[str, Sequence[NuggetLabels]]) -> TurnJudgement:
+    def _look_up(
+        self, record: TurnRecord, labels: Mapping[str, Sequence[NuggetLabels]]
+    ) -> TurnJudgement:
         """The judgement of a turn from files."""
         if rests_on_few_nuggets(record, self.min_nuggets):
             return TurnJudgement(record.turn_id, left_out=FEW)
@@ -195,13 +223,23 @@ class NuggetMetrics(Metrics):
         nuggets = self._find_nuggets(record, turn, problems)
         if isinstance(nuggets, str):
             return TurnJudgement(record.turn_id, left_out=nuggets, problems=tuple(problems))
-        answer = prepare_answer(record, max_words=self.max_words) if self.max_words else record.answer.text
-        assessments = [assessor.assess(turn, nuggets, answer, problems) for assessor in self.assessors]
+        answer = (
+            prepare_answer(record, max_words=self.max_words)
+            if self.max_words
+            else record.answer.text
+        )
+        assessments = [
+            assessor.assess(turn, nuggets, answer, problems) for assessor in self.assessors
+        ]
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)
-        return TurnJudgement.from_assessments(record.turn_id, assessments, _count_words(answer), problems)
+        return TurnJudgement.from_assessments(
+            record.turn_id, assessments, _count_words(answer), problems
+        )
 
-    def _find_nuggets(self, record: TurnRecord, turn: ReferenceTurn, problems: list[str]) -> NuggetSet | str:
+    def _find_nuggets(
+        self, record: TurnRecord, turn: ReferenceTurn, problems: list[str]
+    ) -> NuggetSet | str:
         """The nuggets of a turn, from the file or from passages, or the reason why it has none."""
         if self._nuggets:
             nuggets = self._nuggets().get(record.turn_id)

@@ -1,4 +1,6 @@
-"""The forms of replies: strict ones that are asked for, and lenient ones for reading a reply that breaks them."""
+"""The forms of replies: strict ones that are asked for, and lenient ones for reading a reply that
+breaks them.
+"""
 
 from typing import Annotated, Any, TypeVar
 
@@ -20,7 +22,11 @@ class LabelList(BaseModel):
         labels = value.get("labels") if isinstance(value, dict) else value
         if not isinstance(labels, list):
             return value
-        return {"labels": [[*item.values()][-1] if isinstance(item, dict) and item else item for item in labels]}
+        return {
+            "labels": [
+                [*item.values()][-1] if isinstance(item, dict) and item else item for item in labels
+            ]
+        }
 
 
 def labels_form(count: int, parse: LabelParser, choices: str) -> type[LabelList]:
@@ -54,7 +60,9 @@ def nuggets_form(most: int, words: int) -> type[NuggetList]:
         if len(nuggets) > most:
             raise ValueError(f"there must be at most {most} nuggets, not {len(nuggets)}")
         if long := [nugget for nugget in nuggets if not 1 <= len(nugget.split()) <= words]:
-            raise ValueError(f"a nugget has 1 to {words} words, and this one {len(long[0].split())}: {long[0]!r}")
+            raise ValueError(
+                f"a nugget has 1 to {words} words, and this one {len(long[0].split())}: {long[0]!r}"
+            )
         return nuggets
 
     return _make_strict(NuggetList, nuggets=Annotated[list[str], AfterValidator(check)])
@@ -70,7 +78,10 @@ class ScoreReply(BaseModel):
     @classmethod
     def _wrap_scores(cls, value: Any) -> Any:
         if isinstance(value, dict) and "scores" not in value:
-            return {"reason": str(value.get("reason", "")), "scores": {k: v for k, v in value.items() if k != "reason"}}
+            return {
+                "reason": str(value.get("reason", "")),
+                "scores": {k: v for k, v in value.items() if k != "reason"},
+            }
         return value
 
 
@@ -82,7 +93,9 @@ def scores_form(criteria: tuple[str, ...], lowest: int, highest: int) -> type[Sc
             if name not in scores:
                 raise ValueError(f"there is no score for {name!r}")
             if parse_score(scores[name], lowest, highest) is None:
-                raise ValueError(f"{name} must be a whole number from {lowest} to {highest}: {scores[name]!r}")
+                raise ValueError(
+                    f"{name} must be a whole number from {lowest} to {highest}: {scores[name]!r}"
+                )
         return scores
 
     return _make_strict(ScoreReply, scores=Annotated[dict[str, Any], AfterValidator(check)])
@@ -95,7 +108,9 @@ def _make_strict(form: type[M], **fields: Any) -> type[M]:
 
 
 def parse_score(value: Any, lowest: int, highest: int) -> int | None:
-    """A score as a number: from 4, 4.0, "4" or {"score": 4}; None for anything that is not on the scale."""
+    """A score as a number: from 4, 4.0, "4" or {"score": 4}; None for anything that is not on the
+    scale.
+    """
     if isinstance(value, dict):
         value = value.get("score")
     try:

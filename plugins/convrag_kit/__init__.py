@@ -1,4 +1,6 @@
-"""Tasks for setting convrag up and for writing plugins: what is installed, what a run lacks, and a new plugin."""
+"""Tasks for setting convrag up and for writing plugins: what is installed, what a run lacks, and a
+new plugin.
+"""
 
 from convrag import Register, hookimpl
 

@@ -1,7 +1,9 @@
-"""The configuration as a JSON schema, by which editors complete and check YAML: groups, options, and their parameters.
+"""The configuration as a JSON schema, by which editors complete and check YAML: groups, options,
+and their parameters.
 
-It is of draft 7, which the language servers of editors know best. A preset, or a file of --config-name, is checked by
-the whole (`conf.schema.json`), a variant of a group by its part (`conf.schema.json#/definitions/rewriter`).
+It is of draft 7, which the language servers of editors know best. A preset, or a file of
+--config-name, is checked by the whole (`conf.schema.json`), a variant of a group by its part
+(`conf.schema.json#/definitions/rewriter`).
 """
 
 import json
@@ -16,11 +18,18 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict  # the one of Python 3.11 does not tell pydantic all
 
 from convrag import ConfigError, ConvragError
-from convrag.sdk.console import make_console
 from convrag.sdk.files import write_atomically
 from convrag.sdk.groups import GROUPS, OPTION_KEY, SEVERAL, options_group
+from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.configuration import PRESETS, Settings, user_folder
-from convrag.sdk.tasks.options import Option, Parameter, describe_option, plain_value, plugins, variants
+from convrag.sdk.tasks.options import (
+    Option,
+    Parameter,
+    describe_option,
+    plain_value,
+    plugins,
+    variants,
+)
 from convrag_kit.inventory import find_base, find_variants, list_groups
 
 Schema = dict[str, Any]
@@ -30,13 +39,15 @@ _LATER = {"type": "string", "pattern": r"^\?\?\?$|\$\{"}
 
 
 class _Values(GenerateJsonSchema):
-    """What YAML holds: also a number for a text (a path may be called 2024), the name of a member for an enum, and
-    anything for a class that has no JSON.
-    """
+    """What YAML holds: also a number for a text (a path may be called 2024), the name of a member for an enum, and anything for a class that has no JSON."""
 
     def generate_inner(self, schema: Any) -> Schema:
         made = super().generate_inner(schema)
-        return {**made, "type": ["string", "number"]} if made.get("type") == "string" and made != _LATER else made
+        return (
+            {**made, "type": ["string", "number"]}
+            if made.get("type") == "string" and made != _LATER
+            else made
+        )
 
     def enum_schema(self, schema: Any) -> Schema:
         return {"enum": [*schema["cls"].__members__]}
@@ -46,7 +57,9 @@ class _Values(GenerateJsonSchema):
 
 
 def write_schema(file: Path) -> None:
-    """Write the schema, and say how a YAML file names it. Raises ConfigError where it cannot be written."""
+    """Write the schema, and say how a YAML file names it. Raises ConfigError where it cannot be
+    written.
+    """
     try:
         write_atomically(file, json.dumps(build_schema(), indent=1, default=str) + "\n")
     except OSError as error:
@@ -57,7 +70,9 @@ def write_schema(file: Path) -> None:
 
 
 def build_schema() -> Schema:
-    """The schema of every option that is installed, and of the variants and presets, those of --config-dir included."""
+    """The schema of every option that is installed, and of the variants and presets, those of
+    --config-dir included.
+    """
     options = {group: plugins.load().registry.options(group) for group in GROUPS}
     names = {group: {*options.get(group, ()), *variants(group)} for group in (*GROUPS, *PRESETS)}
     for file in user_folder.path.glob("*/*.yaml") if user_folder.path else ():
@@ -69,22 +84,46 @@ def build_schema() -> Schema:
         definitions[group] = {"anyOf": [_refer(f"{group}.{name}") for name in options[group]]}
     for group, known in names.items():
         several = {"type": "array", "items": {"enum": sorted(known)}}
-        definitions[f"{group}.choice"] = {"anyOf": [{"enum": [*sorted(known), None]}, several, _LATER]}
+        definitions[f"{group}.choice"] = {
+            "anyOf": [{"enum": [*sorted(known), None]}, several, _LATER]
+        }
     chosen = {group: _refer(f"{group}.choice") for group in names}
     keys = {key: each for group, each in chosen.items() for key in (group, f"override /{group}")}
-    patterns = {rf"^(optional )?(override )?/?{re.escape(group)}(@.*)?$": each for group, each in chosen.items()}
-    entry = {**_make_object(keys), "patternProperties": {**patterns, "^(optional )?(override )?/?hydra/": {}}}
+    patterns = {
+        rf"^(optional )?(override )?/?{re.escape(group)}(@.*)?$": each
+        for group, each in chosen.items()
+    }
+    entry = {
+        **_make_object(keys),
+        "patternProperties": {**patterns, "^(optional )?(override )?/?hydra/": {}},
+    }
     definitions["defaults"] = {"type": "array", "items": {"anyOf": [{"type": "string"}, entry]}}
-    stages = {g: {"description": c.__doc__, "anyOf": [_refer(options_group(g)), _LATER]} for g, c in GROUPS.items()}
-    stages |= {group: _make_object({name: _refer(f"{group}.{name}") for name in options[group]}) for group in SEVERAL}
+    stages = {
+        g: {"description": c.__doc__, "anyOf": [_refer(options_group(g)), _LATER]}
+        for g, c in GROUPS.items()
+    }
+    stages |= {
+        group: _make_object({name: _refer(f"{group}.{name}") for name in options[group]})
+        for group in SEVERAL
+    }
     settings = _describe(_list_settings(Settings), "settings")
-    properties = {**settings["properties"], **stages, "defaults": _refer("defaults"), "hydra": {"type": "object"}}
+    properties = {
+        **settings["properties"],
+        **stages,
+        "defaults": _refer("defaults"),
+        "hydra": {"type": "object"},
+    }
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "convrag"}
-    return {**head, **_make_object(properties), "definitions": {**definitions, "settings": settings}}
+    return {
+        **head,
+        **_make_object(properties),
+        "definitions": {**definitions, "settings": settings},
+    }
 
 
 def _describe_option(option: Option, names: set[str]) -> Schema:
-    """The parameters of an option, at its place or in the file of a variant, which names in `defaults` what it extends.
+    """The parameters of an option, at its place or in the file of a variant, which names in
+    `defaults` what it extends.
 
     Args:
         option: one that cannot be read has any.
@@ -92,24 +131,39 @@ def _describe_option(option: Option, names: set[str]) -> Schema:
     """
     try:
         told = {each.name: each.help for each in describe_option(option).parameters}
-        made = _describe({n: _type(option.parameters[n], t) for n, t in told.items()}, f"{option.group}.{option.name}")
+        made = _describe(
+            {n: _type(option.parameters[n], t) for n, t in told.items()},
+            f"{option.group}.{option.name}",
+        )
     except Exception as error:  # evaluating an annotation of a plugin may raise anything
-        return {"description": str(error) if isinstance(error, ConvragError) else option.help, "type": "object"}
+        return {
+            "description": str(error) if isinstance(error, ConvragError) else option.help,
+            "type": "object",
+        }
     for name, group in option.injected_groups().items():
         choices = [_refer(f"{group}.choice"), _refer(options_group(group))]
         made["properties"][name] = {"description": told[name], "anyOf": choices}
     known, others = find_variants(option.group), plugins.load().registry.options(option.group)
-    free = (name for name in names if name not in others and find_base(name, known, others) in (option.name, name))
+    free = (
+        name
+        for name in names
+        if name not in others and find_base(name, known, others) in (option.name, name)
+    )
     extended = "|".join(map(re.escape, sorted([option.name, *free])))
     base = {"contains": {"type": "string", "pattern": rf"^(/?\w+/)?({extended})(@.*)?$"}}
-    made["properties"] |= {OPTION_KEY: {"const": option.name}, "defaults": {"allOf": [_refer("defaults"), base]}}
+    made["properties"] |= {
+        OPTION_KEY: {"const": option.name},
+        "defaults": {"allOf": [_refer("defaults"), base]},
+    }
     return {**made, "description": option.help}
 
 
 def _type(parameter: Parameter, told: str) -> Any:
     """The annotation of a parameter with its limits, its default and what is said of it."""
     limited = Annotated[(parameter.type, *parameter.limits)] if parameter.limits else parameter.type
-    default = {} if parameter.required or parameter.group else {"default": plain_value(parameter.default)}
+    default = (
+        {} if parameter.required or parameter.group else {"default": plain_value(parameter.default)}
+    )
     return _annotate(Any if parameter.group else limited, told, **default)
 
 
@@ -119,7 +173,9 @@ def _annotate(annotation: Any, told: str, **extra: Any) -> Any:
 
 
 def _list_settings(cls: Any) -> dict[str, Any]:
-    """The settings that are fields of a dataclass, which may be one themselves, as annotations by name."""
+    """The settings that are fields of a dataclass, which may be one themselves, as annotations by
+    name.
+    """
     found = {}
     for each in fields(cls):
         kind = get_type_hints(cls)[each.name]
@@ -137,7 +193,9 @@ def _make_type(members: Mapping[str, Any]) -> Any:
 def _describe(members: Mapping[str, Any], definition: str) -> Schema:
     """An object with these annotated members; what they define stays in the definition."""
     template = f"#/definitions/{definition}/$defs/{{model}}"
-    made: Schema = TypeAdapter(_make_type(members)).json_schema(ref_template=template, schema_generator=_Values)
+    made: Schema = TypeAdapter(_make_type(members)).json_schema(
+        ref_template=template, schema_generator=_Values
+    )
     return made
 
 

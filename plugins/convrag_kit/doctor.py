@@ -19,9 +19,9 @@ _STYLES: dict[Level, str] = {"ok": "green", "-": "dim", "warn": "yellow", "fail"
 class DoctorTask(Task):
     """Check versions, plugins, stages, keys and the store for a configuration, and say what to do.
 
-    Add what a run would have: `python -m convrag task=doctor llm=claude embedder=bge`. Each stage that is chosen is
-    asked for itself, plugins of others included. Nothing is changed, downloaded or paid. The exit status is 1 where
-    something that this configuration needs is missing.
+    Add what a run would have: `python -m convrag task=doctor llm=claude embedder=bge`. Each stage
+    that is chosen is asked for itself, plugins of others included. Nothing is changed, downloaded
+    or paid. The exit status is 1 where something that this configuration needs is missing.
     """
 
     def execute(self, config: DictConfig, folder: Path) -> int:
@@ -33,7 +33,9 @@ def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
     """The title and the findings of each part of the report."""
     yield "versions", doctor_checks.check_versions()
     yield "plugins", _check_plugins()
-    with tempfile.TemporaryDirectory() as empty:  # some stages open the store in check(), which would create it
+    with (
+        tempfile.TemporaryDirectory() as empty
+    ):  # some stages open the store in check(), which would create it
         copy = config.copy()
         copy.store.path, copy.store.url = empty, None
         stages = ConfiguredStages(Wiring(copy))
@@ -48,15 +50,22 @@ def _check_plugins() -> list[Finding]:
     if failures := registry.failures:
         return [Finding("warn", failure.plugin, str(failure)) for failure in failures]
     options = [option for group in GROUPS for option in registry.options(group).values()]
-    return [Finding("ok", ", ".join(sorted({f"{option.distribution} {option.version}" for option in options})))]
+    return [
+        Finding(
+            "ok",
+            ", ".join(sorted({f"{option.distribution} {option.version}" for option in options})),
+        )
+    ]
 
 
 def print_findings(parts: Iterable[tuple[str, Iterable[Finding]]]) -> int:
-    """Print the parts of a report, each below its title and without those that are empty; return how many failed."""
+    """Print the parts of a report, each below its title and without those that are empty; return
+    how many failed.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    from convrag.sdk.console import make_console
+    from convrag.sdk.output.console import make_console
 
     console = make_console()
     failed = 0
@@ -64,10 +73,17 @@ def print_findings(parts: Iterable[tuple[str, Iterable[Finding]]]) -> int:
         rows = Table.grid(padding=(0, 1))
         for level, subject, message in findings:
             failed += level == "fail"
-            rows.add_row(Text(f"  {level:<4}", _STYLES[level]), Text(f"{subject}: {message}" if message else subject))
+            rows.add_row(
+                Text(f"  {level:<4}", _STYLES[level]),
+                Text(f"{subject}: {message}" if message else subject),
+            )
         if rows.row_count:
             console.print(Text(f"\n{title}", style="bold"))
             console.print(rows)
-    end = f"{failed} things are in the way of this configuration." if failed else "Nothing is in the way."
+    end = (
+        f"{failed} things are in the way of this configuration."
+        if failed
+        else "Nothing is in the way."
+    )
     console.print(f"\n{end if failed != 1 else 'One thing is in the way of this configuration.'}")
     return failed

@@ -28,8 +28,8 @@ class Finding(NamedTuple):
     """One line of the report.
 
     Args:
-        level: "ok", "-" (not installed or not set, and not needed), "warn" (unusual, but a run may work), or "fail" (a
-            run would fail).
+        level: "ok", "-" (not installed or not set, and not needed), "warn" (unusual, but a run may
+            work), or "fail" (a run would fail).
         subject: what was examined.
         message: what was found, and what to do about it.
     """
@@ -53,7 +53,9 @@ class ConfiguredStages:
             try:
                 (wiring.get_all if group in SEVERAL else wiring.get)(group)
             except ConvragError as error:
-                group_of.setdefault(str(error), group)  # stages that need a broken one raise its error again
+                group_of.setdefault(
+                    str(error), group
+                )  # stages that need a broken one raise its error again
         self.build_errors = {group: message for message, group in group_of.items()}
         self.problems = {place: self._find_problems(place) for place in wiring.stages}
 
@@ -61,12 +63,16 @@ class ConfiguredStages:
         """A line for each stage, also for one that only another stage needs."""
         yield from (Finding("fail", group, message) for group, message in self.build_errors.items())
         for place, problems in self.problems.items():
-            yield from (Finding("fail", self.wiring.describe_choice(place), problem) for problem in problems)
+            yield from (
+                Finding("fail", self.wiring.describe_choice(place), problem) for problem in problems
+            )
             if not problems:
                 yield Finding("ok", self.wiring.describe_choice(place))
 
     def list_variables(self) -> Iterator[tuple[str, str]]:
-        """Yield (place, variable) for each environment variable that a parameter of these stages names."""
+        """Yield (place, variable) for each environment variable that a parameter of these stages
+        names.
+        """
         for place in self.wiring.stages:
             node: Any = self.wiring.config
             for step in place.split("."):
@@ -96,7 +102,9 @@ def check_versions() -> Iterator[Finding]:
         if not found and extra:
             absent[extra].append(requirement.name)
         elif not found:
-            yield Finding("fail", requirement.name, f"is not installed: pip install '{requirement.name}'")
+            yield Finding(
+                "fail", requirement.name, f"is not installed: pip install '{requirement.name}'"
+            )
         elif not requirement.specifier.contains(found, prereleases=True):
             wanted = f"{requirement.name}{requirement.specifier}"
             yield Finding(
@@ -108,7 +116,11 @@ def check_versions() -> Iterator[Finding]:
             installed.append(f"{requirement.name} {found}")
     yield Finding("ok", ", ".join(dict.fromkeys(installed)))
     for extra, names in absent.items():
-        yield Finding("-", f"extra {extra}", f"without {', '.join(names)}: pip install 'convrag[{extra}]' brings it")
+        yield Finding(
+            "-",
+            f"extra {extra}",
+            f"without {', '.join(names)}: pip install 'convrag[{extra}]' brings it",
+        )
 
 
 def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
@@ -120,8 +132,12 @@ def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
         for name, value in variant.values.items():
             if name.endswith("_env") and isinstance(value, str):
                 readers[value].append(f"{variant.group}={variant.name}")
-    for option in (option for group in GROUPS for option in plugins.load().registry.options(group).values()):
-        with suppress(ConvragError):  # of a class that cannot be imported: versions and plugins say so
+    for option in (
+        option for group in GROUPS for option in plugins.load().registry.options(group).values()
+    ):
+        with suppress(
+            ConvragError
+        ):  # of a class that cannot be imported: versions and plugins say so
             for variable in option.cls.env_vars:
                 readers[variable].append(f"{option.group}={option.name}")
     for variable in sorted(name for name in readers if os.environ.get(name)):
@@ -150,6 +166,8 @@ def check_store(path: Path, url: str = "") -> Iterator[Finding]:
     try:
         tempfile.TemporaryFile(dir=place).close()  # permissions do not tell all
     except OSError:
-        yield Finding("fail", subject, f"{place} cannot be written to: choose another folder, store.path=...")
+        yield Finding(
+            "fail", subject, f"{place} cannot be written to: choose another folder, store.path=..."
+        )
     else:
         yield Finding("ok", subject, "can be written to")

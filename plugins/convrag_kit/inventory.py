@@ -1,4 +1,6 @@
-"""The installed options and variants as data: where each comes from, its parameters, and whether it is ready to run."""
+"""The installed options and variants as data: where each comes from, its parameters, and whether it
+is ready to run.
+"""
 
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -25,8 +27,8 @@ class Entry:
         version: of the distribution.
         module: `package.module:Class` of an option, the package of a variant.
         file: where it is defined.
-        state: "ready", "faulty" (it is ready, and something else of its plugin failed), "needs" (a library is missing),
-            "claimed" (two plugins offer the name) or "broken".
+        state: "ready", "faulty" (it is ready, and something else of its plugin failed), "needs" (a
+            library is missing), "claimed" (two plugins offer the name) or "broken".
         message: why it is not ready, and what to do about it.
         extends: the option or variant that a variant extends; empty for an option.
         details: the rest of the docstring.
@@ -52,8 +54,14 @@ class Entry:
 def list_entries(group: str) -> list[Entry]:
     """The options of a group and their variants, in alphabetical order."""
     offered = options_group(group)
-    options = {name: _make_option_entry(option) for name, option in plugins.load().registry.options(offered).items()}
-    found = {**options, **{each.name: _make_variant_entry(each, options) for each in variants_of(group)}}
+    options = {
+        name: _make_option_entry(option)
+        for name, option in plugins.load().registry.options(offered).items()
+    }
+    found = {
+        **options,
+        **{each.name: _make_variant_entry(each, options) for each in variants_of(group)},
+    }
     return [found[name] for name in sorted(found)]
 
 
@@ -64,7 +72,8 @@ def build_inventory(groups: list[str]) -> dict[str, Any]:
         "convrag": __version__,
         "options": [asdict(entry) for group in groups for entry in list_entries(group)],
         "failures": [
-            {"plugin": each.plugin, "distribution": each.distribution, "message": str(each)} for each in failures
+            {"plugin": each.plugin, "distribution": each.distribution, "message": str(each)}
+            for each in failures
         ],
     }
 
@@ -93,7 +102,11 @@ def _make_option_entry(option: Option) -> Entry:
     except ConvragError as error:
         return replace(entry, state="broken", message=str(error))
     except Exception as error:  # evaluating an annotation of a plugin may raise anything
-        return replace(entry, state="broken", message=f"its signature cannot be read: {type(error).__name__}: {error}")
+        return replace(
+            entry,
+            state="broken",
+            message=f"its signature cannot be read: {type(error).__name__}: {error}",
+        )
     missing, fault = option.missing_extra(), _find_fault(option)
     return replace(
         entry,
@@ -126,7 +139,9 @@ def find_base(name: str, variants: Mapping[str, str], options: Container[str]) -
 
 
 def _make_variant_entry(variant: Variant, options: Mapping[str, Entry]) -> Entry:
-    """A variant may extend another variant; the option that the last one extends has its parameters and state."""
+    """A variant may extend another variant; the option that the last one extends has its parameters
+    and state.
+    """
     base = find_base(variant.name, find_variants(variant.group), options)
     entry = Entry(
         group=variant.group,
@@ -145,7 +160,9 @@ def _make_variant_entry(variant: Variant, options: Mapping[str, Entry]) -> Entry
         return replace(entry, state="claimed", message=str(error))
     if base in options:
         option = options[base]
-        return replace(entry, state=option.state, message=option.message, parameters=option.parameters)
+        return replace(
+            entry, state=option.state, message=option.message, parameters=option.parameters
+        )
     return entry
 
 

@@ -1,4 +1,6 @@
-"""Prints the inventory on a terminal: a few lines for each option, or every parameter of the options of one stage."""
+"""Prints the inventory on a terminal: a few lines for each option, or every parameter of the
+options of one stage.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from convrag.sdk.console import make_console
+from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.options import plugins
 from convrag_kit.inventory import Entry, State, list_entries
 
@@ -34,7 +36,9 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
         console.print(Text(f"\n{group}", style="bold"))
         for entry in list_entries(group):
             console.print(Padding(_format_heading(entry), (0, 0, 0, 2)))
-            console.print(Padding(_format_details(entry) if in_full else _format_summary(entry), (0, 0, 0, 6)))
+            console.print(
+                Padding(_format_details(entry) if in_full else _format_summary(entry), (0, 0, 0, 6))
+            )
     if failures := plugins.load().registry.failures:
         console.print(Text("\nplugins that failed, wholly or in part", style="bold"))
         for failure in failures:
@@ -42,7 +46,9 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
 
 
 def _format_heading(entry: Entry) -> Text:
-    """The name, where it comes from, and its state: `mmr  convrag 0.2.0 (convrag_mmr.rewriter:MMRRewriter)  ready`."""
+    """The name, where it comes from, and its state: `mmr  convrag 0.2.0
+    (convrag_mmr.rewriter:MMRRewriter)  ready`.
+    """
     state, style = _STATES[entry.state]
     origin = f"  {entry.distribution} {entry.version}".rstrip() + f" ({entry.module})  "
     return Text.assemble((entry.name, "bold cyan"), (origin, "dim"), (state, style))
@@ -61,7 +67,9 @@ def _format_details(entry: Entry) -> Group:
     lines = _format_help(entry)
     if entry.details and not entry.extends:
         paragraphs = entry.details.split("\n\n")
-        lines.append(Text("\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), "dim"))
+        lines.append(
+            Text("\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), "dim")
+        )
     lines.append(Text(entry.file, "dim"))
     if entry.extends:
         lines.append(Text(_format_extension(entry)))
@@ -76,7 +84,9 @@ def _format_details(entry: Entry) -> Group:
 
 def _format_signature(parameter: dict[str, Any]) -> str:
     required = parameter["default"] == "required"
-    return f"{parameter['name']}: {parameter['type']}" + (" (required)" if required else f" = {parameter['default']}")
+    return f"{parameter['name']}: {parameter['type']}" + (
+        " (required)" if required else f" = {parameter['default']}"
+    )
 
 
 def _format_extension(entry: Entry) -> str:
@@ -87,5 +97,7 @@ def _format_extension(entry: Entry) -> str:
 def _format_help(entry: Entry) -> list[Text]:
     lines = [Text(entry.help)] if entry.help else []
     if entry.message:
-        lines.append(Text(entry.message, style="yellow" if entry.state in ("needs", "faulty") else "red"))
+        lines.append(
+            Text(entry.message, style="yellow" if entry.state in ("needs", "faulty") else "red")
+        )
     return lines

@@ -18,8 +18,8 @@ class ListPluginsTask(Task):
     Args:
         stage: only this group, with every parameter explained.
         json: write JSON to the standard output, and nothing else.
-        schema: write this file alone, conf.schema.json: a JSON schema of the configuration, by which editors complete
-            and check YAML. With --config-dir, it knows the files there.
+        schema: write this file alone, conf.schema.json: a JSON schema of the configuration, by
+            which editors complete and check YAML. With --config-dir, it knows the files there.
     """
 
     stage: str | None = None

@@ -1,4 +1,6 @@
-"""`task=new_plugin`: checks the names of a new plugin, and writes a distribution with one that works."""
+"""`task=new_plugin`: checks the names of a new plugin, and writes a distribution with one that
+works.
+"""
 
 import keyword
 import re
@@ -42,22 +44,36 @@ class StageTemplate:
 
 
 STAGE_TEMPLATES = {
-    "task": StageTemplate("longest", "10", "long", "task={option}", "dataset=TinyDataset()", "TinyDataset"),
+    "task": StageTemplate(
+        "longest", "10", "long", "task={option}", "dataset=TinyDataset()", "TinyDataset"
+    ),
     "dataset": StageTemplate("passages", "null", "example", "dataset={option}"),
-    "chunker": StageTemplate("shortest", "200", "long", "task=index dataset=documents dataset.path=. chunker={option}"),
+    "chunker": StageTemplate(
+        "shortest", "200", "long", "task=index dataset=documents dataset.path=. chunker={option}"
+    ),
     "llm": StageTemplate("sentences", "2", "two"),
-    "embedder": StageTemplate("dimensions", "64", "small", "embedder={option} retriever=dense limit=2"),
+    "embedder": StageTemplate(
+        "dimensions", "64", "small", "embedder={option} retriever=dense limit=2"
+    ),
     "memory": StageTemplate("turns", "2", "short"),
     "rewriter": StageTemplate("turns", "1", "last"),
     "search": StageTemplate("titles", "1", "one"),
-    "retriever": StageTemplate("titles", "false", "untitled", arguments="dataset=TinyDataset()", needed="TinyDataset"),
+    "retriever": StageTemplate(
+        "titles", "false", "untitled", arguments="dataset=TinyDataset()", needed="TinyDataset"
+    ),
     "selector": StageTemplate("most", "1", "one"),
     "context": StageTemplate("words", "20", "brief"),
     "generator": StageTemplate("sentences", "1", "one"),
     "detector": StageTemplate("words", "2", "strict", "detector={option} generator=ginger limit=2"),
-    "clusterer": StageTemplate("threshold", "0.8", "strict", "clusterer={option} generator=ginger limit=2"),
-    "ranker": StageTemplate("shortest", "5", "long", "ranker={option} reranker={option} generator=ginger limit=2"),
-    "summarizer": StageTemplate("prefer", "short", "short", "summarizer={option} generator=ginger limit=2"),
+    "clusterer": StageTemplate(
+        "threshold", "0.8", "strict", "clusterer={option} generator=ginger limit=2"
+    ),
+    "ranker": StageTemplate(
+        "shortest", "5", "long", "ranker={option} reranker={option} generator=ginger limit=2"
+    ),
+    "summarizer": StageTemplate(
+        "prefer", "short", "short", "summarizer={option} generator=ginger limit=2"
+    ),
     "metrics": StageTemplate("citations", "false", "words", "metrics=[ranking,{option}] limit=2"),
     "tracker": StageTemplate("path", "outputs/all_runs.jsonl", "all"),
 }
@@ -68,8 +84,12 @@ ASKING_TEMPLATES = {
     "rewriter": StageTemplate("turns", "1", "last", task="rewrite"),
     "selector": StageTemplate("words", "50", "brief", task="select", known=False),
     "generator": StageTemplate("temperature", "0.7", "varied", task="answer"),
-    "detector": StageTemplate("shortest", "3", "long", "detector={option} generator=ginger limit=2", task="nuggets"),
-    "ranker": StageTemplate("words", "50", "brief", "reranker={option} limit=2", task="rate", known=False),
+    "detector": StageTemplate(
+        "shortest", "3", "long", "detector={option} generator=ginger limit=2", task="nuggets"
+    ),
+    "ranker": StageTemplate(
+        "words", "50", "brief", "reranker={option} limit=2", task="rate", known=False
+    ),
     "summarizer": StageTemplate(
         "nuggets", "3", "few", "summarizer={option} generator=ginger limit=2", task="summarize"
     ),
@@ -83,15 +103,21 @@ class NewPluginTask(Task):
     Args:
         package: the name of its package, such as acme_rewriter.
         stage: what it is to be: rewriter, clusterer, metrics, ...
-        llm: whether it asks a language model: with a prompt template, the reading of replies, what happens where the
-            model fails, and tests with recorded replies.
+        llm: whether it asks a language model: with a prompt template, the reading of replies, what
+            happens where the model fails, and tests with recorded replies.
         option: the name by which it is chosen; unless given, the package's.
         path: the folder to write, which must not be there; unless given, one here with the
             package's name in hyphens.
     """
 
     def __init__(
-        self, *, package: str, stage: str, llm: bool = False, option: str | None = None, path: Path | None = None
+        self,
+        *,
+        package: str,
+        stage: str,
+        llm: bool = False,
+        option: str | None = None,
+        path: Path | None = None,
     ) -> None:
         self.package = package
         self.stage = stage
@@ -100,7 +126,9 @@ class NewPluginTask(Task):
         self.path = path or Path(make_distribution_name(package))
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Write the distribution and say what to do next. Raises ConfigError where a name is not valid or taken."""
+        """Write the distribution and say what to do next. Raises ConfigError where a name is not
+        valid or taken.
+        """
         template = choose_template(self.stage, llm=self.llm)
         check_package(self.package)
         check_option(self.stage, self.option)
@@ -138,7 +166,9 @@ def choose_template(stage: str, *, llm: bool) -> StageTemplate:
         raise UnknownName("task.stage: group", stage, STAGE_TEMPLATES)
     if llm and stage not in ASKING_TEMPLATES:
         others = ", ".join(sorted(ASKING_TEMPLATES))
-        raise ConfigError(f"task.llm=true: there is no {stage} that asks an LLM, but of {others}; leave task.llm out")
+        raise ConfigError(
+            f"task.llm=true: there is no {stage} that asks an LLM, but of {others}; leave task.llm out"
+        )
     return (ASKING_TEMPLATES if llm else STAGE_TEMPLATES)[stage]
 
 
@@ -167,7 +197,11 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
         "compatible": format_compatible_versions(__version__),
     }
     environment = Environment(
-        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, autoescape=False
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
     )
     templates = resources.files("convrag_kit").joinpath("templates")
     sources = {
@@ -177,10 +211,14 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
         f"{package}/__init__.py": "__init__.py.jinja",
         f"{package}/{stage}.py": f"{'llm' if template.task else 'stages'}/{stage}.py.jinja",
         f"{package}/conf/{stage}/{variant}.yaml": "variant.yaml.jinja",
-        f"tests/test_{package}.py": f"llm/{stage}_test.py.jinja" if template.task else "test.py.jinja",
+        f"tests/test_{package}.py": f"llm/{stage}_test.py.jinja"
+        if template.task
+        else "test.py.jinja",
     }
     files = {
-        path: environment.from_string(templates.joinpath(source).read_text(encoding="utf-8")).render(values)
+        path: environment.from_string(
+            templates.joinpath(source).read_text(encoding="utf-8")
+        ).render(values)
         for path, source in sources.items()
     }
     if template.task:  # a template itself, so it is copied as it is
@@ -210,7 +248,9 @@ def check_package(package: str) -> None:
         )
     spec, distribution = find_spec(package), make_distribution_name(package)
     if package == FIRST_PARTY or package in sys.stdlib_module_names or (spec and spec.origin):
-        raise ConfigError(f"{place} is taken: a module of this name is installed. Choose another one")
+        raise ConfigError(
+            f"{place} is taken: a module of this name is installed. Choose another one"
+        )
     if any(metadata.distributions(name=distribution)):
         raise ConfigError(f"{place} is taken: {distribution} is installed. Choose another one")
 
@@ -227,21 +267,25 @@ def check_option(stage: str, option: str) -> None:
         taken = plugins.load().registry.options(group)
         if option in taken or option in variants(group) or option in GROUPS:
             holder = f" by {taken[option].distribution}" if option in taken else ""
-            raise ConfigError(f"{place} is taken{holder}: choose a name with a prefix of your own, task.option=...")
+            raise ConfigError(
+                f"{place} is taken{holder}: choose a name with a prefix of your own, task.option=..."
+            )
 
 
 def make_distribution_name(package: str) -> str:
     """The name under which a package is published, and its folder's: never the package's own.
 
-    Where a folder has the name of the package in it, Python imports the folder instead of the package if it is started
-    beside the folder.
+    Where a folder has the name of the package in it, Python imports the folder instead of the
+    package if it is started beside the folder.
     """
     dashed = package.replace("_", "-")
     return dashed if dashed != package else f"convrag-{package}"
 
 
 def make_class_name(option: str, stage: str) -> str:
-    """The name of the class: AcmeRewriter, both for the rewriter `acme_rewriter` and for the rewriter `acme`."""
+    """The name of the class: AcmeRewriter, both for the rewriter `acme_rewriter` and for the
+    rewriter `acme`.
+    """
     words = [word for word in option.replace("-", "_").split("_") if word]
     kind = "LLM" if stage == "llm" else stage.capitalize()
     if words[-1].lower() == stage:

@@ -1,4 +1,6 @@
-"""Language models that rank passages and see the conversation: one text at a time, or a list at once."""
+"""Language models that rank passages and see the conversation: one text at a time, or a list at
+once.
+"""
 
 from convrag import Register, hookimpl
 

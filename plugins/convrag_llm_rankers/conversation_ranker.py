@@ -1,4 +1,6 @@
-"""The base of rankers that ask a language model: what it reads of the conversation, and how deep it ranks."""
+"""The base of rankers that ask a language model: what it reads of the conversation, and how deep it
+ranks.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 class ConversationRanker(Ranker):
     """Asks a language model about the first `depth` texts; the others follow in the order in which they came.
 
-    As a reranker it shows the model the last exchanges and the question in its own words, then the rewrite. As the
-    ranker of clusters it has the query alone.
+    As a reranker it shows the model the last exchanges and the question in its own words, then the
+    rewrite. As the ranker of clusters it has the query alone.
 
     Args:
         llm: a language model.
@@ -43,11 +45,15 @@ class ConversationRanker(Ranker):
         return self.score(describe_question(question, self.turns), texts)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score n texts: (n,) scores, those of texts that the model did not see below all others. Raises LLMError."""
+        """Score n texts: (n,) scores, those of texts that the model did not see below all others.
+        Raises LLMError.
+        """
         import numpy as np
 
         distinct = list(dict.fromkeys(texts[: self.depth]))
-        scores = dict(zip(distinct, self.score_seen(query, distinct), strict=True)) if distinct else {}
+        scores = (
+            dict(zip(distinct, self.score_seen(query, distinct), strict=True)) if distinct else {}
+        )
         lowest = min(scores.values(), default=0.0) - 1
         return np.array([scores.get(text, lowest) for text in texts], dtype=np.float64)
 
@@ -62,5 +68,7 @@ def describe_question(question: Question, turns: int) -> str:
     said = [f"User: {turn.question}\nAssistant: {turn.answer}" for turn in history]
     if not said:
         return question.standalone
-    rewrite = f"\n(by itself: {question.standalone})" if question.standalone != question.text else ""
+    rewrite = (
+        f"\n(by itself: {question.standalone})" if question.standalone != question.text else ""
+    )
     return "\n".join([*said, f"User: {question.text}{rewrite}"])

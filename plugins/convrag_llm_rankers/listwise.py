@@ -1,4 +1,6 @@
-"""`ranker=llm_listwise`: a language model orders windows of texts, from the end of the ranking to its beginning."""
+"""`ranker=llm_listwise`: a language model orders windows of texts, from the end of the ranking to
+its beginning.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,10 +20,10 @@ _TASK = "order"
 class ListwiseRanker(ConversationRanker):
     """Let a language model put passages in order, a window at a time: it sees them side by side, with the conversation.
 
-    The windows slide from the end of the ranking to its beginning, so that a good passage can rise from the last place
-    to the first (Sun et al. 2023, RankGPT; their window and step). 20 texts are one call, 100 are nine, one after the
-    other. What a reply forgets keeps its place behind what it names; numbers that are repeated or unknown are passed
-    over; the run's report counts both.
+    The windows slide from the end of the ranking to its beginning, so that a good passage can rise
+    from the last place to the first (Sun et al. 2023, RankGPT; their window and step). 20 texts are
+    one call, 100 are nine, one after the other. What a reply forgets keeps its place behind what it
+    names; numbers that are repeated or unknown are passed over; the run's report counts both.
 
     Args:
         llm: a language model.
@@ -30,7 +32,8 @@ class ListwiseRanker(ConversationRanker):
         window: texts that it sees at once.
         step: texts by which the window moves.
         words: of each text that it sees at most.
-        prompt: a Jinja file to use instead of this package's order.jinja; it is given `query` and `passages`.
+        prompt: a Jinja file to use instead of this package's order.jinja; it is given `query` and
+            `passages`.
         temperature: 0 gives the likeliest reply; None leaves it to the llm.
 
     Raises:
@@ -63,7 +66,9 @@ class ListwiseRanker(ConversationRanker):
 
     def _order(self, query: str, texts: Sequence[str], places: Sequence[int]) -> list[int]:
         passages = [" ".join(texts[place].split()[: self.words]) for place in places]
-        reply = self.llm.complete(self.template.render(self.sampling, query=query, passages=passages)).text
+        reply = self.llm.complete(
+            self.template.render(self.sampling, query=query, passages=passages)
+        ).text
         order, _ = read_order(reply, len(places))
         return [places[index] for index in order]
 
@@ -78,7 +83,11 @@ class ListwiseRanker(ConversationRanker):
         if not any(repaired):
             return None
         line = f"{sum(map(bool, repaired)):,} of {len(repaired):,} orders repeated, invented or forgot passages."
-        return Report("Listwise ranking", (line,), {"replies": len(repaired), "repaired": sum(map(bool, repaired))})
+        return Report(
+            "Listwise ranking",
+            (line,),
+            {"replies": len(repaired), "repaired": sum(map(bool, repaired))},
+        )
 
 
 _NUMBER = re.compile(r"\d+")
@@ -92,8 +101,9 @@ def read_order(reply: str, count: int) -> tuple[list[int], int]:
         count: the passages that it was shown, numbered from 1.
 
     Returns:
-        The places of all passages, from 0, the best first: those that the reply forgets come last, in the order in
-        which they were shown. And how many numbers were repeated, unknown or missing.
+        The places of all passages, from 0, the best first: those that the reply forgets come last,
+        in the order in which they were shown. And how many numbers were repeated, unknown or
+        missing.
 
     Example:
         >>> read_order("[3] > [1] > [3] > [9]", 4)

@@ -16,17 +16,20 @@ from convrag_llm_rankers.conversation_ranker import ConversationRanker
 class LLMRanker(ConversationRanker):
     """Ask a language model about each passage: does it help to answer the last question of the conversation?
 
-    "yes" against "no" as the first word of the reply is a probability, where the server tells how likely its words were
-    (`logprobs`: OpenAI, vLLM, llama.cpp); elsewhere the model gives a grade from 0 to 10 (Liang et al. 2022, HELM, for
-    the first; Zhuang et al. 2024 for grades). One call for each text, side by side, each remembered. A reply that can
-    be read in no way leaves the passages of the turn in the retriever's order, and its record says why.
+    "yes" against "no" as the first word of the reply is a probability, where the server tells how
+    likely its words were (`logprobs`: OpenAI, vLLM, llama.cpp); elsewhere the model gives a grade
+    from 0 to 10 (Liang et al. 2022, HELM, for the first; Zhuang et al. 2024 for grades). One call
+    for each text, side by side, each remembered. A reply that can be read in no way leaves the
+    passages of the turn in the retriever's order, and its record says why.
 
     Args:
         llm: a language model.
         turns: exchanges before the question that it sees.
         depth: texts that it judges; the others follow in the order in which they came.
-        scale: "probability" or "grade"; "auto" takes grades as soon as a reply comes without probabilities.
-        prompt: a Jinja file to use instead of this package's relevant.jinja; it is given `query` and `passage`.
+        scale: "probability" or "grade"; "auto" takes grades as soon as a reply comes without
+            probabilities.
+        prompt: a Jinja file to use instead of this package's relevant.jinja; it is given `query`
+            and `passage`.
         grade_prompt: likewise for grade.jinja.
         temperature: 0 gives the likeliest reply; None leaves it to the llm.
 
@@ -53,34 +56,54 @@ class LLMRanker(ConversationRanker):
         from convrag.sdk.parallel import map_parallel
 
         if self._has_logprobs:
-            first = self._find_probability(query, texts[0])  # alone: a server without them is asked once in vain
+            first = self._find_probability(
+                query, texts[0]
+            )  # alone: a server without them is asked once in vain
             if first is not None:
-                others = list(map_parallel(lambda text: self._find_probability(query, text), texts[1:]))
+                others = list(
+                    map_parallel(lambda text: self._find_probability(query, text), texts[1:])
+                )
                 if None not in others:
                     return [first, *(each for each in others if each is not None)]
             if self.scale == "probability":
-                raise LLMError("no probabilities came with the reply: ranker.scale=grade needs none")
+                raise LLMError(
+                    "no probabilities came with the reply: ranker.scale=grade needs none"
+                )
             self._has_logprobs = False
         return list(map_parallel(lambda text: self._find_grade(query, text), texts))
 
     def _find_probability(self, query: str, text: str) -> float | None:
-        """The share of "yes" among the likely first words of the reply; None where the server tells none."""
+        """The share of "yes" among the likely first words of the reply; None where the server tells
+        none.
+        """
         sampling: dict[str, Any] = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20}
-        prompt = self.yes_or_no.render({"temperature": self.temperature, **sampling}, query=query, passage=text)
+        prompt = self.yes_or_no.render(
+            {"temperature": self.temperature, **sampling}, query=query, passage=text
+        )
         try:
             words = self.llm.complete(prompt).first_words
         except LLMError as error:
-            if error.status is not None and 400 <= error.status < 500 and error.status != 429 and self.scale == "auto":
+            if (
+                error.status is not None
+                and 400 <= error.status < 500
+                and error.status != 429
+                and self.scale == "auto"
+            ):
                 return None  # the server does not know `logprobs`
             raise
         return compute_share(words)
 
     def _find_grade(self, query: str, text: str) -> float:
-        from convrag.sdk.structured_output import ask_json
+        from convrag.sdk.llm.structured_output import ask_json
         from convrag_llm_rankers.reply_forms import GradeReply
 
         sampling = {"temperature": self.temperature}
-        return ask_json(self.llm, self.grade.render(sampling, query=query, passage=text), GradeReply).grade / 10
+        return (
+            ask_json(
+                self.llm, self.grade.render(sampling, query=query, passage=text), GradeReply
+            ).grade
+            / 10
+        )
 
 
 def compute_share(words: Mapping[str, float]) -> float | None:
@@ -94,6 +117,7 @@ def compute_share(words: Mapping[str, float]) -> float | None:
         0.77
     """
     yes, no = (
-        sum(exp(value) for word, value in words.items() if word.strip().lower() == each) for each in ("yes", "no")
+        sum(exp(value) for word, value in words.items() if word.strip().lower() == each)
+        for each in ("yes", "no")
     )
     return yes / (yes + no) if yes + no else None

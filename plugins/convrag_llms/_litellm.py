@@ -1,7 +1,8 @@
-"""The only module that imports litellm: quietly, without network access at import, and when it is first needed.
+"""The only module that imports litellm: quietly, without network access at import, and when it is
+first needed.
 
-Its clients send through connections.py, by the two settings that litellm has for that, so that deadlines, limits and
-cancellations are kept in one way.
+Its clients send through connections.py, by the two settings that litellm has for that, so that
+deadlines, limits and cancellations are kept in one way.
 """
 
 import gc
@@ -15,15 +16,23 @@ from typing import Any
 
 import httpx
 
-from convrag.sdk.library_logs import owns_logs
+from convrag.sdk.output.library_logs import owns_logs
 from convrag_llms.connections import CONNECTIONS, Response, quieten
-from convrag_llms.reply import ConnectionFailed, HttpError, ReplyTooLong, UntrustedServer, list_causes
+from convrag_llms.reply import (
+    ConnectionFailed,
+    HttpError,
+    ReplyTooLong,
+    UntrustedServer,
+    list_causes,
+)
 
 _lock = threading.Lock()
 _thread = threading.local()
 
 Answer = Callable[[str, bytes, Mapping[str, str]], bytes]
-"""URL, body and headers of a request -> the body of its response; raises what `Connections.send` raises."""
+"""URL, body and headers of a request -> the body of its response; raises what `Connections.send`
+raises.
+"""
 
 
 class Transport(httpx.BaseTransport):  # type: ignore[misc, unused-ignore]
@@ -32,9 +41,17 @@ class Transport(httpx.BaseTransport):  # type: ignore[misc, unused-ignore]
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; its response is read while it arrives. Raises as `Connections.send`."""
         if answer := getattr(_thread, "answer", None):
-            return httpx.Response(200, content=answer(str(request.url), request.read(), dict(request.headers)))
-        response = CONNECTIONS.send(request.method, str(request.url), request.read(), dict(request.headers))
-        headers = [(name, value) for name, value in response.headers.items() if name.lower() != "content-encoding"]
+            return httpx.Response(
+                200, content=answer(str(request.url), request.read(), dict(request.headers))
+            )
+        response = CONNECTIONS.send(
+            request.method, str(request.url), request.read(), dict(request.headers)
+        )
+        headers = [
+            (name, value)
+            for name, value in response.headers.items()
+            if name.lower() != "content-encoding"
+        ]
         return httpx.Response(response.status, headers=headers, stream=_Body(response))
 
 
@@ -51,7 +68,9 @@ class _Body(httpx.SyncByteStream):  # type: ignore[misc, unused-ignore]
 
 class _Client(httpx.Client):  # type: ignore[misc, unused-ignore]
     def close(self) -> None:
-        """Stay open: litellm closes the client of a provider that it forgets, and this one is for all."""
+        """Stay open: litellm closes the client of a provider that it forgets, and this one is for
+        all.
+        """
 
 
 class _NoServiceLogger:
@@ -63,9 +82,11 @@ class _NoServiceLogger:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Import within the block: the collector would look through half a million new objects again and again.
+    """Import within the block: the collector would look through half a million new objects again
+    and again.
 
-    That is a third of the processor time of importing litellm (measured), and what is imported is no garbage.
+    That is a third of the processor time of importing litellm (measured), and what is imported is
+    no garbage.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -79,26 +100,37 @@ def _without_garbage_collection() -> Iterator[None]:
 @cache
 def _load() -> Any:
     with warnings.catch_warnings(), _without_garbage_collection():
-        warnings.simplefilter("ignore")  # pydantic warns of litellm's types, at import and at their first use
+        warnings.simplefilter(
+            "ignore"
+        )  # pydantic warns of litellm's types, at import and at their first use
         import litellm
         import openai.resources  # noqa: F401 - the first call would import it
         from litellm.litellm_core_utils import logging_utils
 
         litellm.suppress_debug_info = True
         litellm.telemetry = False
-        litellm.disable_hf_tokenizer_download = True  # counting tokens would wait for it, offline for half a minute
-        litellm.client_session = _Client(transport=Transport(), follow_redirects=True)  # for OpenAI's library
+        litellm.disable_hf_tokenizer_download = (
+            True  # counting tokens would wait for it, offline for half a minute
+        )
+        litellm.client_session = _Client(
+            transport=Transport(), follow_redirects=True
+        )  # for OpenAI's library
         litellm.sync_transport = Transport()  # for all other providers
         if hasattr(logging_utils, "_service_logger") and not litellm.service_callback:
             logging_utils._service_logger = _NoServiceLogger()
         quieten("httpx", "openai", "openai._base_client")
-        for name in [name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM")]:
+        for name in [
+            name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM")
+        ]:
             quieten(name)
             if owns_logs():  # its lines reach the root's anyway: here they would be doubled
                 logging.getLogger(name).handlers.clear()
         litellm.ModelResponseStream()
-        # The first call imports half of litellm, which would count as the call's time: this one asks nobody.
-        litellm.completion("openai/none", [{"role": "user", "content": "x"}], mock_response="x", **{"no-log": True})
+        # The first call imports half of litellm, which would count as the call's time: this one
+        # asks nobody.
+        litellm.completion(
+            "openai/none", [{"role": "user", "content": "x"}], mock_response="x", **{"no-log": True}
+        )
         return litellm
 
 
@@ -127,7 +159,8 @@ def complete(request: Mapping[str, Any], answer: Answer | None = None) -> Any:
 
 @contextmanager
 def stream(request: Mapping[str, Any]) -> Iterator[Iterable[Any]]:
-    """The response of litellm to one request, as chunks while they arrive; the last one has the usage.
+    """The response of litellm to one request, as chunks while they arrive; the last one has the
+    usage.
 
     Raises as `complete`, also while the chunks are read.
     """
@@ -136,16 +169,21 @@ def stream(request: Mapping[str, Any]) -> Iterator[Iterable[Any]]:
         with _own_errors():
             yield chunks
     finally:
-        # The garbage collector would close the response while this thread does something else: if that is another
-        # request, the thread waits for its own lock for ever (measured).
-        for holder in (chunks.completion_stream, getattr(chunks.completion_stream, "response", None)):
+        # The garbage collector would close the response while this thread does something else: if
+        # that is another request, the thread waits for its own lock for ever (measured).
+        for holder in (
+            chunks.completion_stream,
+            getattr(chunks.completion_stream, "response", None),
+        ):
             if callable(close := getattr(holder, "close", None)):
                 close()
 
 
 @contextmanager
 def _own_errors() -> Iterator[None]:
-    """Raise an error of connections.py itself where a client of litellm made it a connection error of its own."""
+    """Raise an error of connections.py itself where a client of litellm made it a connection error
+    of its own.
+    """
     try:
         yield
     except Exception as error:

@@ -40,13 +40,19 @@ class BatchProtocol(ABC):
 
     @abstractmethod
     def submit(self, wave: Mapping[str, Mapping[str, Any]]) -> str:
-        """Submit requests by their keys (64 hexadecimal digits) as a batch, and get its id. Raises as `send`."""
+        """Submit requests by their keys (64 hexadecimal digits) as a batch, and get its id. Raises
+        as `send`.
+        """
 
     @abstractmethod
     def look(self, batch: str) -> Ended | None:
-        """What became of a batch; None while it is at work. Raises as `send`: HttpError 404 for a forgotten one."""
+        """What became of a batch; None while it is at work. Raises as `send`: HttpError 404 for a
+        forgotten one.
+        """
 
-    def send(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> bytes:
+    def send(
+        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
+    ) -> bytes:
         """Send a request and read the response. Raises what `HttpLLM.ask` raises."""
         url, headers = self._find_target(path)
         headers = {**headers, "content-type": content_type}
@@ -62,14 +68,19 @@ class OpenAIBatches(BatchProtocol):
     def submit(self, wave: Mapping[str, Mapping[str, Any]]) -> str:
         """Upload the requests as a file, and begin its batch."""
         target = {"method": "POST", "url": "/v1/chat/completions"}
-        lines = "".join(f"{json.dumps({'custom_id': key, **target, 'body': body})}\n" for key, body in wave.items())
+        lines = "".join(
+            f"{json.dumps({'custom_id': key, **target, 'body': body})}\n"
+            for key, body in wave.items()
+        )
         fields = {"purpose": "batch", "file": ("convrag.jsonl", lines, "application/jsonl")}
         file = json.loads(self.send("POST", "/files", *encode_multipart_formdata(fields)))["id"]
         asked = {"input_file_id": file, "endpoint": target["url"], "completion_window": "24h"}
         return str(json.loads(self.send("POST", "/batches", json.dumps(asked).encode()))["id"])
 
     def look(self, batch: str) -> Ended | None:
-        """Read the files of replies and of errors, if it has ended; a batch that was refused has neither."""
+        """Read the files of replies and of errors, if it has ended; a batch that was refused has
+        neither.
+        """
         told = json.loads(self.send("GET", f"/batches/{batch}"))
         if told.get("status") not in ("completed", "failed", "expired", "cancelled"):
             return None
@@ -78,13 +89,18 @@ class OpenAIBatches(BatchProtocol):
             missing = HttpError(400, f"the batch was refused: {told.get('errors')}")
         return Ended(dict(self._read_results(told)), missing)
 
-    def _read_results(self, told: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
+    def _read_results(
+        self, told: Mapping[str, Any]
+    ) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
         for name in filter(None, (told.get("output_file_id"), told.get("error_file_id"))):
             for line in self.send("GET", f"/files/{name}/content").splitlines():
                 row = json.loads(line)
                 response = row.get("response") or {}
                 status, body = response.get("status_code") or 503, response.get("body") or {}
-                yield row["custom_id"], body if status < 300 else HttpError(status, str(body or row.get("error")))
+                yield (
+                    row["custom_id"],
+                    body if status < 300 else HttpError(status, str(body or row.get("error"))),
+                )
 
 
 class AnthropicBatches(BatchProtocol):
@@ -98,12 +114,16 @@ class AnthropicBatches(BatchProtocol):
     def look(self, batch: str) -> Ended | None:
         """Read the results, in any order, if it has ended.
 
-        They are read below the address that the batch went to: a `results_url` could lead the key to another host.
+        They are read below the address that the batch went to: a `results_url` could lead the key
+        to another host.
         """
         if json.loads(self.send("GET", f"/batches/{batch}"))["processing_status"] != "ended":
             return None
         rows = map(json.loads, self.send("GET", f"/batches/{batch}/results").splitlines())
-        return Ended({row["custom_id"]: _read_message(row["result"]) for row in rows}, explain_missing("ended"))
+        return Ended(
+            {row["custom_id"]: _read_message(row["result"]) for row in rows},
+            explain_missing("ended"),
+        )
 
 
 _MAY_PASS = ("rate_limit_error", "timeout_error", "api_error", "overloaded_error")
@@ -111,7 +131,9 @@ _MAY_PASS = ("rate_limit_error", "timeout_error", "api_error", "overloaded_error
 
 
 def _read_message(result: Mapping[str, Any]) -> dict[str, Any] | HttpError:
-    """The message that a result of Anthropic's is, or why there is none: errored, canceled or expired."""
+    """The message that a result of Anthropic's is, or why there is none: errored, canceled or
+    expired.
+    """
     if result["type"] == "succeeded":
         return dict(result["message"])
     if result["type"] != "errored":

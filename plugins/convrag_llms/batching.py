@@ -19,7 +19,9 @@ QUIET = 3.0
 """Seconds without a new request, after which those that wait are submitted."""
 
 MOST = 10_000
-"""Requests of a batch; OpenAI takes five times as many, if their file has less than 200 MB, Anthropic ten (256 MB)."""
+"""Requests of a batch; OpenAI takes five times as many, if their file has less than 200 MB,
+Anthropic ten (256 MB).
+"""
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the first look at a batch, and between two looks at most."""
@@ -41,9 +43,10 @@ class _Request:
 class Batches:
     """The batches of a model at a server.
 
-    Requests of all threads are collected until no new one comes: a wave, which is one batch. The store keeps which
-    batch a request went with, until its reply was handed out: a process that is killed leaves its batches at the
-    server, and the next one waits for them instead of paying again.
+    Requests of all threads are collected until no new one comes: a wave, which is one batch. The
+    store keeps which batch a request went with, until its reply was handed out: a process that is
+    killed leaves its batches at the server, and the next one waits for them instead of paying
+    again.
 
     Args:
         protocol: the server's.
@@ -66,7 +69,8 @@ class Batches:
         """Wait for the reply to a request, for a day perhaps.
 
         Raises:
-            HttpError: 503, where the batch ended without it: asked again, it is submitted again; else the server's.
+            HttpError: 503, where the batch ended without it: asked again, it is submitted again;
+                else the server's.
             Cancelled: the calls of this thread are cancelled meanwhile.
         """
         key = digest(["batch", self._place, body])
@@ -98,7 +102,9 @@ class Batches:
                 wave = {key: each.body for key, each in self._requests.items() if not each.batch}
                 due = len(wave) >= MOST or time.monotonic() - self._last >= QUIET
             try:
-                self._forget(used)  # their replies are in the store by now: asked again, they are another attempt
+                self._forget(
+                    used
+                )  # their replies are in the store by now: asked again, they are another attempt
                 if wave and due:
                     self._submit(dict(list(wave.items())[:MOST]))
                     wait = FIRST_WAIT
@@ -126,7 +132,9 @@ class Batches:
         for batch in sorted({each.batch for each in waiting.values() if each.batch}):
             if (told := self._look(batch)) is not None:
                 ended = True
-                found = {key: told.missing for key, each in waiting.items() if each.batch == batch} | dict(told.found)
+                found = {
+                    key: told.missing for key, each in waiting.items() if each.batch == batch
+                } | dict(told.found)
                 self._forget([key for key, each in found.items() if isinstance(each, Exception)])
                 self._handed_out += found.keys() & waiting.keys()
                 self._settle(found)
@@ -145,7 +153,9 @@ class Batches:
         with self._changed:
             for key in found.keys() & self._requests.keys():
                 request, told = self._requests.pop(key), found[key]
-                request.reply, request.error = (None, told) if isinstance(told, Exception) else (told, None)
+                request.reply, request.error = (
+                    (None, told) if isinstance(told, Exception) else (told, None)
+                )
             self._changed.notify_all()
 
     def _forget(self, keys: Sequence[str]) -> None:

@@ -1,4 +1,6 @@
-"""One prompt's call: its request within the limits, repeated where that may help, and what is said when it fails."""
+"""One prompt's call: its request within the limits, repeated where that may help, and what is said
+when it fails.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -6,12 +8,19 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random,
+)
 
 from convrag import LLMError, Message
-from convrag.sdk.cancelling import Cancelled, sleep
+from convrag.sdk.cancellation import Cancelled, sleep
+from convrag.sdk.llm.streaming import current_listener
 from convrag.sdk.secrets import redact
-from convrag.sdk.streaming import current_listener
 from convrag_llms.connections import deadline
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint, find_secret_values
 from convrag_llms.limits import Limits
@@ -31,22 +40,28 @@ from convrag_llms.reply import (
 )
 
 FIRST_WAIT = 1.0
-"""Seconds before the second request, and the most that jitter adds to a wait; each wait is twice the one before."""
+"""Seconds before the second request, and the most that jitter adds to a wait; each wait is twice
+the one before.
+"""
 
 QUICK_WAITS = (0.3, 0.6)
-"""Seconds before the first repetitions where there was no connection; where it was refused, there are no others."""
+"""Seconds before the first repetitions where there was no connection; where it was refused, there
+are no others.
+"""
 
 LONGEST_WAIT = 60.0
-"""The longest wait in seconds where the server names none: the window of most providers' rate limits."""
+"""The longest wait in seconds where the server names none: the window of most providers' rate
+limits.
+"""
 
 
 @dataclass
 class Call:
     """The call for one prompt: a request, and its repetitions.
 
-    `tries` counts the requests, `wasted_cost` is what those cost that gave no reply (US dollars). `has_streamed` says
-    whether a piece of the reply was passed on to the listener: then the call is not repeated, since the listener would
-    hear two replies as one.
+    `tries` counts the requests, `wasted_cost` is what those cost that gave no reply (US dollars).
+    `has_streamed` says whether a piece of the reply was passed on to the listener: then the call is
+    not repeated, since the listener would hear two replies as one.
 
     Args:
         ask: sends one request (see `HttpLLM.ask`).
@@ -67,10 +82,11 @@ class Call:
     _listener: Callable[[str], None] | None = field(default_factory=current_listener)
 
     def run(self) -> Reply:
-        """Send the request, and repeat it with exponential backoff and jitter, or when the server says.
+        """Send the request, and repeat it with exponential backoff and jitter, or when the server
+        says.
 
-        Where the server asks for a longer wait than `retry_seconds`, its error is raised at once: a request before that
-        would be in vain. Raises whatever the last try raised, and Cancelled.
+        Where the server asks for a longer wait than `retry_seconds`, its error is raised at once: a
+        request before that would be in vain. Raises whatever the last try raised, and Cancelled.
         """
         retrying = Retrying(
             stop=stop_after_attempt(self.limits.retries + 1) | self._exceeds_patience,
@@ -83,7 +99,9 @@ class Call:
         return reply
 
     def _exceeds_patience(self, state: RetryCallState) -> bool:
-        refused = state.outcome is not None and isinstance(state.outcome.exception(), ConnectionRefused)
+        refused = state.outcome is not None and isinstance(
+            state.outcome.exception(), ConnectionRefused
+        )
         if refused and state.attempt_number > len(QUICK_WAITS):
             return True
         return bool(state.idle_for + state.upcoming_sleep > self.limits.retry_seconds)
@@ -93,10 +111,16 @@ class Call:
 
     def _try(self) -> Reply:
         limits = self.limits
-        with limits.budget.reserve(self._max_cost()) as settle, limits.rate_limiter.slot(), deadline(limits.timeout):
+        with (
+            limits.budget.reserve(self._max_cost()) as settle,
+            limits.rate_limiter.slot(),
+            deadline(limits.timeout),
+        ):
             self.tries += 1
             try:
-                reply = self.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
+                reply = self.ask(
+                    self.body, limits.timeout, self._pass_on if self._listener else None
+                )
             except EmptyReply as error:
                 settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
@@ -121,16 +145,24 @@ class Call:
         if self.limits.budget.limit is None:
             return 0.0
         prices = self.limits.find_prices()
-        return prices.compute_max_cost(self.messages, self.body.get("max_tokens")) if prices else inf
+        return (
+            prices.compute_max_cost(self.messages, self.body.get("max_tokens")) if prices else inf
+        )
 
 
 def _compute_wait(state: RetryCallState) -> float:
-    """Seconds until the next request; with jitter also after Retry-After, which told all who wait the same time."""
+    """Seconds until the next request; with jitter also after Retry-After, which told all who wait
+    the same time.
+    """
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, ConnectionFailed) and state.attempt_number <= len(QUICK_WAITS):
         return QUICK_WAITS[state.attempt_number - 1]
     retry_after = read_retry_after(error)
-    wait = wait_exponential(FIRST_WAIT, max=LONGEST_WAIT)(state) if retry_after is None else retry_after
+    wait = (
+        wait_exponential(FIRST_WAIT, max=LONGEST_WAIT)(state)
+        if retry_after is None
+        else retry_after
+    )
     return float(wait + wait_random(0, FIRST_WAIT)(state))
 
 
@@ -141,8 +173,12 @@ _MAX_READ = 20_000  # characters of an error that are looked at
 _PAGE = re.compile(r"<(?:!doctype|html|head|body)\b.*", re.IGNORECASE | re.DOTALL)
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|$)|<[^>]*>?", re.IGNORECASE | re.DOTALL)
 
-_EMPTY_REPLY = "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
-_TOOL_CALL = "It called a tool, and convrag offers it none: try another model, or a server without tools."
+_EMPTY_REPLY = (
+    "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
+)
+_TOOL_CALL = (
+    "It called a tool, and convrag offers it none: try another model, or a server without tools."
+)
 _EMPTY_REPLIES = {
     "content_filter": "The content filter of the provider withheld it: try another model.",
     "tool_calls": _TOOL_CALL,
@@ -168,7 +204,9 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
     kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
-    original = shorten_error(_redact(read_message(error), call)).rstrip(".")  # first: a secret that is cut is not found
+    original = shorten_error(_redact(read_message(error), call)).rstrip(
+        "."
+    )  # first: a secret that is cut is not found
     message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advise(error, status, call, where)}"
     return LLMError(
         _redact(message, call),
@@ -187,7 +225,9 @@ def shorten_error(text: str) -> str:
 
 def _redact(message: str, call: Call) -> str:
     endpoint = call.endpoint
-    return redact(message, endpoint.api_key(), *find_secret_values(call.body), address=endpoint.address())
+    return redact(
+        message, endpoint.api_key(), *find_secret_values(call.body), address=endpoint.address()
+    )
 
 
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
@@ -207,8 +247,12 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
     if "LLM Provider NOT provided" in str(error):
         return "Write llm.model as provider/model, such as openai/gpt-4o."
     if status in (401, 403):
-        variable = endpoint.api_key_env or KEY_VARIABLES.get(endpoint.provider, ("of this provider",))[0]
-        return f"Check the key in the environment variable {variable} (llm.api_key_env names another)."
+        variable = (
+            endpoint.api_key_env or KEY_VARIABLES.get(endpoint.provider, ("of this provider",))[0]
+        )
+        return (
+            f"Check the key in the environment variable {variable} (llm.api_key_env names another)."
+        )
     if status == 404:
         return "Check llm.model and llm.api_base."
     if status == 408:

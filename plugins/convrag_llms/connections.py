@@ -1,8 +1,10 @@
-"""Connections to servers that stay open, for many threads at a time: urllib3, with our deadlines and cancellations.
+"""Connections to servers that stay open, for many threads at a time: urllib3, with our deadlines
+and cancellations.
 
-The timeout of an HTTP client counts anew with every byte, so that slow replies never end, and it knows no cancellation.
-So each read and write of a socket looks at the `deadline` of its thread, and ends when the thread's calls are
-cancelled. `llm=openai_compatible` sends its requests here, and so do the clients of litellm (_litellm.py).
+The timeout of an HTTP client counts anew with every byte, so that slow replies never end, and it
+knows no cancellation. So each read and write of a socket looks at the `deadline` of its thread, and
+ends when the thread's calls are cancelled. `llm=openai_compatible` sends its requests here, and so
+do the clients of litellm (_litellm.py).
 """
 
 import logging
@@ -23,7 +25,7 @@ import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from convrag.sdk.cancelling import check_cancelled, when_cancelled
+from convrag.sdk.cancellation import check_cancelled, when_cancelled
 from convrag.sdk.secrets import redact
 from convrag_llms.reply import (
     MAX_REPLY_BYTES,
@@ -47,8 +49,14 @@ _PIECE_BYTES = 2**16
 _STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl")
 _HEADERS = {"accept-encoding": "gzip, deflate", "user-agent": "convrag"}
 # call.py repeats requests; a redirect to another host is not sent a key.
-_KEYS = urllib3.Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT | {"x-api-key", "api-key", "x-goog-api-key"}
-_RETRIES = urllib3.Retry(total=None, connect=0, read=0, status=0, other=0, redirect=5, remove_headers_on_redirect=_KEYS)
+_KEYS = urllib3.Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT | {
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+}
+_RETRIES = urllib3.Retry(
+    total=None, connect=0, read=0, status=0, other=0, redirect=5, remove_headers_on_redirect=_KEYS
+)
 _thread = threading.local()
 
 
@@ -97,7 +105,11 @@ class Response:
         """
         is_error = self.status >= 400
         is_streamed = self.headers.get("content-type", "").strip().lower().startswith(_STREAMED)
-        limit = MAX_ERROR_BYTES if is_error else most or (MAX_STREAM_BYTES if is_streamed else MAX_REPLY_BYTES)
+        limit = (
+            MAX_ERROR_BYTES
+            if is_error
+            else most or (MAX_STREAM_BYTES if is_streamed else MAX_REPLY_BYTES)
+        )
         remaining = limit
         while remaining >= 0:
             with _our_errors():
@@ -110,7 +122,9 @@ class Response:
             remaining -= len(piece)
 
     def drain(self) -> None:
-        """Read to the end, so that the connection can be used again; without success if that takes long."""
+        """Read to the end, so that the connection can be used again; without success if that takes
+        long.
+        """
         with deadline(_DRAIN_SECONDS), suppress(Exception):
             for _ in self.read_pieces():
                 pass
@@ -125,8 +139,8 @@ class Response:
 class Connections:
     """The connections of a process to the servers that it asks; threads share them.
 
-    Proxies and certificates come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE), else the system's and
-    certifi's.
+    Proxies and certificates come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE), else
+    the system's and certifi's.
     """
 
     def __init__(self) -> None:
@@ -173,7 +187,9 @@ class Connections:
 def _make_pool(scheme: str, host: str) -> urllib3.PoolManager:
     options: dict[str, Any] = {"maxsize": _MAX_IDLE}
     if scheme == "https":
-        options["ssl_context"] = context = ssl.create_default_context()  # which reads SSL_CERT_FILE and SSL_CERT_DIR
+        options["ssl_context"] = context = (
+            ssl.create_default_context()
+        )  # which reads SSL_CERT_FILE and SSL_CERT_DIR
         context.sslsocket_class = _TlsSocket
         if not os.environ.get("SSL_CERT_FILE") and not os.environ.get("SSL_CERT_DIR"):
             context.load_verify_locations(certifi.where())
@@ -183,7 +199,9 @@ def _make_pool(scheme: str, host: str) -> urllib3.PoolManager:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
         user, _, place = parts.netloc.rpartition("@")
         headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
-        pool: urllib3.PoolManager = urllib3.ProxyManager(f"{parts.scheme}://{place}", proxy_headers=headers, **options)
+        pool: urllib3.PoolManager = urllib3.ProxyManager(
+            f"{parts.scheme}://{place}", proxy_headers=headers, **options
+        )
     else:
         pool = urllib3.PoolManager(**options)
     pool.pool_classes_by_scheme = {"http": _PlainPool, "https": HTTPSConnectionPool}
@@ -201,18 +219,26 @@ def _our_errors() -> Iterator[None]:
             if not isinstance(inner, Exception):
                 break
             cause = inner
-        failed = isinstance(cause, urllib3.exceptions.NewConnectionError)  # to urllib3, that is a timeout too
+        failed = isinstance(
+            cause, urllib3.exceptions.NewConnectionError
+        )  # to urllib3, that is a timeout too
         if isinstance(cause, urllib3.exceptions.TimeoutError | TimeoutError) and not failed:
             raise HttpError(408, "it did not reply in time") from None
         if isinstance(cause, urllib3.exceptions.DecodeError):
             raise HttpError(502, f"what it sent cannot be decompressed: {cause.args[0]}") from None
-        if isinstance(cause, urllib3.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(cause):
+        if isinstance(cause, urllib3.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(
+            cause
+        ):
             raise UntrustedServer(str(cause)) from None
         failure = ConnectionFailed
         if any(isinstance(each, ConnectionRefusedError) for each in list_causes(error)):
             failure = ConnectionRefused
-        said = str(cause.args[-1] if cause.args else cause)  # ("Connection aborted.", ConnectionResetError(...))
-        raise failure(re.sub(r"^\w+\(.*?\): ", "", said)) from None  # HTTPConnection(host='...', port=80):
+        said = str(
+            cause.args[-1] if cause.args else cause
+        )  # ("Connection aborted.", ConnectionResetError(...))
+        raise failure(
+            re.sub(r"^\w+\(.*?\): ", "", said)
+        ) from None  # HTTPConnection(host='...', port=80):
 
 
 class _Guarded:
@@ -242,7 +268,9 @@ def _guard(connection: socket.socket) -> Iterator[None]:
 
     def shut_down() -> None:
         with suppress(OSError):  # it is closed already
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)  # a TLS socket's own is for its thread alone
+            socket.socket.shutdown(
+                connection, socket.SHUT_RDWR
+            )  # a TLS socket's own is for its thread alone
 
     if (remaining := _remaining_seconds()) is not None:
         if remaining <= 0:
@@ -286,7 +314,9 @@ class RedactingFilter(logging.Filter):
 
 
 def quieten(*names: str) -> None:
-    """Let these loggers pass on warnings alone, redacted: below that they log addresses and headers, with keys."""
+    """Let these loggers pass on warnings alone, redacted: below that they log addresses and
+    headers, with keys.
+    """
     for name in names:
         logging.getLogger(name).setLevel(logging.WARNING)
         logging.getLogger(name).addFilter(RedactingFilter())

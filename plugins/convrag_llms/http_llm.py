@@ -28,48 +28,56 @@ if TYPE_CHECKING:
 
 
 BATCH_PRICE = 0.5
-"""What a request of a batch costs, as a share of its price by itself: so OpenAI, Anthropic and most others."""
+"""What a request of a batch costs, as a share of its price by itself: so OpenAI, Anthropic and most
+others.
+"""
 
 
 class HttpLLM(LLM):
     """A language model at a server: retries, limits, costs and error messages; an option sends the requests.
 
-    Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty replies) are repeated
-    with exponential backoff, or when the server says (Retry-After). A stage that asks may override temperature, top_p,
-    max_tokens, seed and stop.
+    Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty
+    replies) are repeated with exponential backoff, or when the server says (Retry-After). A stage
+    that asks may override temperature, top_p, max_tokens, seed and stop.
 
     Args:
         model: as the option names it.
-        api_base: the server's address, such as http://localhost:8000/v1; None is the provider's own. It is written into
-            the run's files: one with a password goes into a variable that api_base_env names.
+        api_base: the server's address, such as http://localhost:8000/v1; None is the provider's
+            own. It is written into the run's files: one with a password goes into a variable that
+            api_base_env names.
         api_base_env: the NAME of an environment variable that holds the address instead.
-        api_key_env: the NAME of the environment variable that holds the key. None takes the provider's usual one
-            (OPENAI_API_KEY) or, with an address of your own, none at all (azure: AZURE_API_KEY).
-        temperature: 0 gives the likeliest reply, more gives more varied ones; None leaves it to the model.
+        api_key_env: the NAME of the environment variable that holds the key. None takes the
+            provider's usual one (OPENAI_API_KEY) or, with an address of your own, none at all
+            (azure: AZURE_API_KEY).
+        temperature: 0 gives the likeliest reply, more gives more varied ones; None leaves it to the
+            model.
         top_p: share of the likeliest tokens to draw from, 0 to 1; None leaves it to the model.
         max_tokens: the longest reply, in tokens; None leaves it to the model.
         seed: for servers that can repeat a draw; None sends none.
         stop: texts at which a reply ends; None or none at all sends none.
-        extra: what else litellm or this provider takes, by name (num_ctx, api_version, reasoning_effort, ...), sent
-            as it is. Prices of a model that litellm does not know go here as well: input_cost_per_token and
-            output_cost_per_token, in US dollars.
-        cache_prompts: marks prompts of Claude as worth caching at the provider, so that a conversation's next turn pays
-            a tenth for what it repeats, where that is 1,024 tokens or more (writing costs a quarter more). Others
-            cache by themselves.
+        extra: what else litellm or this provider takes, by name (num_ctx, api_version,
+            reasoning_effort, ...), sent as it is. Prices of a model that litellm does not know go
+            here as well: input_cost_per_token and output_cost_per_token, in US dollars.
+        cache_prompts: marks prompts of Claude as worth caching at the provider, so that a
+            conversation's next turn pays a tenth for what it repeats, where that is 1,024 tokens or
+            more (writing costs a quarter more). Others cache by themselves.
         timeout: seconds for each try, from the request to the last byte of the reply.
         concurrency: requests in flight at a time; None does not limit them.
         requests_per_minute: requests begun in any 60 seconds; None does not limit them.
-        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each with up to a second
-            of jitter, outlast an outage of half a minute. Where nothing listens at the address, 2 waits of a second.
-        retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
-            asks for a longer wait.
-        batch: sends requests in waves, at half the price: those of all conversations at work wait for each other, go as
-            one batch (OpenAI's protocol, or Anthropic's), and are answered within a day. For runs and grids, with many
-            workers (workers=500: a wave holds a request of each); a killed command takes its batches up again. A
-            chat's answers are streamed, and cost what they cost.
+        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each
+            with up to a second of jitter, outlast an outage of half a minute. Where nothing listens
+            at the address, 2 waits of a second.
+        retry_seconds: seconds that a call may wait between its tries, all waits together; it fails
+            where the server asks for a longer wait.
+        batch: sends requests in waves, at half the price: those of all conversations at work wait
+            for each other, go as one batch (OpenAI's protocol, or Anthropic's), and are answered
+            within a day. For runs and grids, with many workers (workers=500: a wave holds a request
+            of each); a killed command takes its batches up again. A chat's answers are streamed,
+            and cost what they cost.
         store: keeps which batch a request went with.
-        max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
-            kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
+        max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with
+            all that was done kept, before a request that could pass it. Tries that time out count
+            as if their reply had been full length.
 
     Raises:
         ConfigError: a parameter makes no sense, or would put a key into the configuration.
@@ -149,13 +157,17 @@ class HttpLLM(LLM):
         from convrag_llms import call  # noqa: F401 - urllib3 and tenacity
 
     @abstractmethod
-    def ask(self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None) -> Reply:
-        """Send one request and read its reply, within the deadline of this thread, without repeating anything.
+    def ask(
+        self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
+    ) -> Reply:
+        """Send one request and read its reply, within the deadline of this thread, without
+        repeating anything.
 
         Args:
             body: the request, without address and key.
             timeout: seconds for the whole of it, for libraries that want to be told.
-            on_piece: is given the pieces of the text as they arrive; None asks for the reply in one piece.
+            on_piece: is given the pieces of the text as they arrive; None asks for the reply in one
+                piece.
 
         Raises:
             Exception: one of reply.py, or what a library raises and reply.py can read.
@@ -172,7 +184,9 @@ class HttpLLM(LLM):
 
         if self.store is None:
             raise ConfigError("llm.batch=true needs a store")
-        place = f"{self.endpoint.model.removeprefix(self.prefix)} at {self.endpoint.public_address()}"
+        place = (
+            f"{self.endpoint.model.removeprefix(self.prefix)} at {self.endpoint.public_address()}"
+        )
         return Batches(self.batch_protocol(), self.store, place)
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
@@ -196,7 +210,9 @@ class HttpLLM(LLM):
         return (address,) if address else ()
 
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
-        """The request as sent, without key, and without what in the address may be secret (user, password, query)."""
+        """The request as sent, without key, and without what in the address may be secret (user,
+        password, query).
+        """
         address = self.endpoint.public_address()
         return self.build_body(prompt) | ({"api_base": address} if address else {})
 
@@ -212,9 +228,16 @@ class HttpLLM(LLM):
         most = self.sampling["max_tokens"] and max(self.sampling["max_tokens"], prompt.room)
         given = {**self.sampling, "max_tokens": most, **prompt.sampling}
         sampling = {name: value for name, value in given.items() if value is not None}
-        params = translate_sampling(sampling, self.endpoint.provider, self.endpoint.is_self_hosted())
+        params = translate_sampling(
+            sampling, self.endpoint.provider, self.endpoint.is_self_hosted()
+        )
         messages = format_messages(prompt.messages)
-        return {"model": self.endpoint.model, "messages": messages, **copy.deepcopy(self.extra), **params}
+        return {
+            "model": self.endpoint.model,
+            "messages": messages,
+            **copy.deepcopy(self.extra),
+            **params,
+        }
 
     def send(self, body: Mapping[str, Any], prompt: Prompt) -> Completion:
         """Send a prompt's request as often as it takes. Raises as `complete`."""
@@ -232,17 +255,29 @@ class HttpLLM(LLM):
         else:
             return self._make_completion(reply, call, time.perf_counter() - start)
         seconds, retries = time.perf_counter() - start, max(0, call.tries - 1)
-        add_usage(Usage(cost_usd=call.wasted_cost, spent_usd=call.wasted_cost, seconds=seconds, retries=retries))
-        raise failure  # out here, since the original error may hold the key and would come along as its context
+        add_usage(
+            Usage(
+                cost_usd=call.wasted_cost,
+                spent_usd=call.wasted_cost,
+                seconds=seconds,
+                retries=retries,
+            )
+        )
+        # Out here, since the original error may hold the key and would come along as its context
+        raise failure
 
     def _make_completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
         prompt_tokens, completion_tokens = reply.tokens.prompt, reply.tokens.completion
         if prompt_tokens is None:  # the server does not say
-            prompt_tokens = self.count_tokens("\n".join(message.content for message in call.messages))
+            prompt_tokens = self.count_tokens(
+                "\n".join(message.content for message in call.messages)
+            )
         return Completion(
             text=reply.text,
             prompt_tokens=prompt_tokens,
-            completion_tokens=self.count_tokens(reply.text) if completion_tokens is None else completion_tokens,
+            completion_tokens=self.count_tokens(reply.text)
+            if completion_tokens is None
+            else completion_tokens,
             cached_tokens=reply.tokens.cached,
             cost_usd=None if reply.cost is None else reply.cost + call.wasted_cost,
             seconds=seconds,

@@ -1,4 +1,6 @@
-"""A server's reply: a text with its usage; and what a request raises instead, with its status and when to ask again."""
+"""A server's reply: a text with its usage; and what a request raises instead, with its status and
+when to ask again.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ class TokenCounts:
             return cls()
         details = usage.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else None
-        prompt, completion = _read_count(usage.get("prompt_tokens")), _read_count(usage.get("completion_tokens"))
+        prompt, completion = (
+            _read_count(usage.get("prompt_tokens")),
+            _read_count(usage.get("completion_tokens")),
+        )
         return cls(prompt, completion, _read_count(cached) or 0)
 
 
@@ -41,7 +46,8 @@ class TokenCounts:
 class Reply:
     """A text and its usage; the cost is in US dollars, None where no price is known.
 
-    `finish_reason` is why the model ended the text, as OpenAI names it: stop, length (at max_tokens), content_filter.
+    `finish_reason` is why the model ended the text, as OpenAI names it: stop, length (at
+    max_tokens), content_filter.
     """
 
     text: str
@@ -53,23 +59,41 @@ class Reply:
 
 
 def make_reply(
-    text: Any, finish_reason: Any, tokens: TokenCounts, cost: float | None, model: Any, logprobs: Any = None
+    text: Any,
+    finish_reason: Any,
+    tokens: TokenCounts,
+    cost: float | None,
+    model: Any,
+    logprobs: Any = None,
 ) -> Reply:
-    """Make a reply of what a server sent. Raises EmptyReply where the text is none, or shows nothing."""
+    """Make a reply of what a server sent. Raises EmptyReply where the text is none, or shows
+    nothing.
+    """
     if not isinstance(text, str) or not is_visible(text):
         raise EmptyReply(str(finish_reason), cost)
-    return Reply(text.strip(), tokens, cost, str(model), str(finish_reason or ""), _read_first_words(logprobs))
+    return Reply(
+        text.strip(),
+        tokens,
+        cost,
+        str(model),
+        str(finish_reason or ""),
+        _read_first_words(logprobs),
+    )
 
 
 def _read_first_words(logprobs: Any) -> dict[str, float]:
     """The likely first tokens, of the `logprobs` of a choice; none where they have another form."""
     try:
-        return {each["token"]: float(each["logprob"]) for each in logprobs["content"][0]["top_logprobs"]}
+        return {
+            each["token"]: float(each["logprob"]) for each in logprobs["content"][0]["top_logprobs"]
+        }
     except (TypeError, KeyError, IndexError, ValueError):
         return {}
 
 
-def read_reply(data: Mapping[str, Any], model: str, compute_cost: Callable[[TokenCounts, Any], float | None]) -> Reply:
+def read_reply(
+    data: Mapping[str, Any], model: str, compute_cost: Callable[[TokenCounts, Any], float | None]
+) -> Reply:
     """Make a reply of a whole response.
 
     Args:
@@ -84,7 +108,9 @@ def read_reply(data: Mapping[str, Any], model: str, compute_cost: Callable[[Toke
     text = _read_text(choice, "message") or _format_calls(choice.get("message"))
     tokens = TokenCounts.read(data.get("usage"))
     cost, model = compute_cost(tokens, text), data.get("model") or model
-    return make_reply(text, choice.get("finish_reason"), tokens, cost, model, choice.get("logprobs"))
+    return make_reply(
+        text, choice.get("finish_reason"), tokens, cost, model, choice.get("logprobs")
+    )
 
 
 def list_choices(data: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -99,17 +125,28 @@ def _read_text(choice: Mapping[str, Any], part: str) -> Any:
 
 
 def _format_calls(message: Any) -> str | None:
-    """The calls of tools in a whole message as JSON, see `convrag.Completion`; None where there are none."""
+    """The calls of tools in a whole message as JSON, see `convrag.Completion`; None where there are
+    none.
+    """
     calls = message.get("tool_calls") if isinstance(message, dict) else None
-    asked = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    rows = [{name: each.get(name) for name in ("name", "arguments")} for each in asked if isinstance(each, dict)]
+    asked = (
+        [call.get("function") for call in calls if isinstance(call, dict)]
+        if isinstance(calls, list)
+        else []
+    )
+    rows = [
+        {name: each.get(name) for name in ("name", "arguments")}
+        for each in asked
+        if isinstance(each, dict)
+    ]
     return json.dumps(rows, ensure_ascii=False) if rows else None
 
 
 class StreamedReply:
     """A streamed reply so far: the text up to the finish reason, and what was said of usage and model.
 
-    Pieces that show nothing wait for the first one that does, so that an empty reply can be asked for again.
+    Pieces that show nothing wait for the first one that does, so that an empty reply can be asked
+    for again.
 
     Args:
         on_piece: is given the text, from the first piece on that shows something.
@@ -130,21 +167,28 @@ class StreamedReply:
         """All pieces as one."""
         return "".join(self.pieces)
 
-    def read(self, chunks: Iterable[Mapping[str, Any]], is_complete: Callable[[], bool] = lambda: True) -> None:
+    def read(
+        self, chunks: Iterable[Mapping[str, Any]], is_complete: Callable[[], bool] = lambda: True
+    ) -> None:
         """Read all chunks.
 
         Args:
             chunks: in OpenAI's form as far as can be relied on, as they arrive.
-            is_complete: asked at the end: False where a finish reason was added to a stream that broke off.
+            is_complete: asked at the end: False where a finish reason was added to a stream that
+                broke off.
 
         Raises:
             IncompleteStream: the chunks end without a finish reason.
             ReplyTooLong: the text is longer than the limit.
-            Exception: what `chunks` raises before the reply is complete; after that, only its usage is missing.
+            Exception: what `chunks` raises before the reply is complete; after that, only its usage
+                is missing.
         """
         try:
             for chunk in chunks:
-                self.usage, self.model = chunk.get("usage") or self.usage, chunk.get("model") or self.model
+                self.usage, self.model = (
+                    chunk.get("usage") or self.usage,
+                    chunk.get("model") or self.model,
+                )
                 for choice in list_choices(chunk):
                     if not choice.get("index"):
                         self._add(_read_text(choice, "delta"), choice.get("finish_reason"))
@@ -170,7 +214,9 @@ class StreamedReply:
 
 
 def is_visible(text: str) -> bool:
-    """Whether a text has a character that leaves a mark, as spaces and zero-width characters do not."""
+    """Whether a text has a character that leaves a mark, as spaces and zero-width characters do
+    not.
+    """
     return any(category(char) not in _INVISIBLE and char not in _BLANKS for char in text)
 
 
@@ -196,7 +242,9 @@ class HttpError(Exception):
         headers: of its response, with names in any case.
     """
 
-    def __init__(self, status_code: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status_code: int, message: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.status_code = status_code
         self.headers = headers or {}
         super().__init__(message)
@@ -247,14 +295,17 @@ def read_status(error: BaseException) -> int | None:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same request may succeed later: after rate limits, timeouts, broken connections, errors of a server.
+    """Whether the same request may succeed later: after rate limits, timeouts, broken connections,
+    errors of a server.
 
     A prompt that is too long stays so, whatever status the server gives it.
     """
     if exceeds_context_window(error):
         return False
     status = read_status(error)
-    return isinstance(error, ConnectionFailed) or (status is not None and (status in (408, 429) or status >= 500))
+    return isinstance(error, ConnectionFailed) or (
+        status is not None and (status in (408, 429) or status >= 500)
+    )
 
 
 def may_have_cost(error: BaseException) -> bool:
@@ -265,7 +316,8 @@ def may_have_cost(error: BaseException) -> bool:
 def exceeds_context_window(error: BaseException) -> bool:
     """Whether an error says that the request is longer than the model's context window.
 
-    litellm recognises some servers' messages. The others come with any status but 429, whose messages count tokens too.
+    litellm recognises some servers' messages. The others come with any status but 429, whose
+    messages count tokens too.
     """
     if type(error).__name__ == "ContextWindowExceededError":
         return True
@@ -281,7 +333,9 @@ def list_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def read_message(error: BaseException) -> str:
-    """The message of an error, without the words that litellm puts before and behind it where a stream failed."""
+    """The message of an error, without the words that litellm puts before and behind it where a
+    stream failed.
+    """
     original = getattr(error, "original_exception", None)
     return str(error if original is None else original)
 
@@ -295,5 +349,7 @@ def read_retry_after(error: BaseException | None) -> float | None:
         headers: Any = error.headers
     else:
         response = getattr(error, "response", None)
-        headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
+        headers = getattr(error, "litellm_response_headers", None) or getattr(
+            response, "headers", None
+        )
     return parse_retry_after(str((headers or {}).get("retry-after") or ""))

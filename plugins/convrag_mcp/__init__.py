@@ -1,4 +1,5 @@
-"""The pipeline as three tools of the Model Context Protocol, for assistants and editors (extra `mcp`).
+"""The pipeline as three tools of the Model Context Protocol, for assistants and editors (extra
+`mcp`).
 
 * `tools`: search, ask and rewrite, as a server of the official SDK.
 * `task`: `task=mcp`, over standard input and output.
@@ -19,8 +20,12 @@ def convrag_register(register: Register) -> None:
 
 
 @hookimpl
-def convrag_serve_beside(pipelines: Mapping[str, Any], domain: str | None, take_turn: Callable[..., Any]) -> Any:
-    """Serve the tools at /mcp, where the extra is installed. The server has checked host, origin and token."""
+def convrag_serve_beside(
+    pipelines: Mapping[str, Any], domain: str | None, take_turn: Callable[..., Any]
+) -> Any:
+    """Serve the tools at /mcp, where the extra is installed. The server has checked host, origin
+    and token.
+    """
     try:
         from mcp.server.transport_security import TransportSecuritySettings
     except ModuleNotFoundError:
@@ -29,4 +34,6 @@ def convrag_serve_beside(pipelines: Mapping[str, Any], domain: str | None, take_
 
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server = make_server(pipelines, domain, take_turn)
-    return server.streamable_http_app(stateless_http=True, json_response=True, transport_security=unchecked)
+    return server.streamable_http_app(
+        stateless_http=True, json_response=True, transport_security=unchecked
+    )

@@ -1,4 +1,6 @@
-"""Three tools over pipelines: search, ask, rewrite. Their docstrings are what a model reads of them."""
+"""Three tools over pipelines: search, ask, rewrite. Their docstrings are what a model reads of
+them.
+"""
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,10 +12,18 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from convrag import ConfigError, ConvragError, Passage, Pipeline, TurnRecord, UnknownName, __version__
+from convrag import (
+    ConfigError,
+    ConvragError,
+    Passage,
+    Pipeline,
+    TurnRecord,
+    UnknownName,
+    __version__,
+)
+from convrag.sdk.data.transcript import list_sources
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.turns import Session, TurnOptions
-from convrag.sdk.transcript import list_sources
 
 TakeTurn = Callable[[str, Callable[[], TurnRecord]], Awaitable[TurnRecord]]
 
@@ -25,7 +35,9 @@ INSTRUCTIONS = (
 Text = Annotated[str, Field(description="The question as the user asked it.", min_length=1)]
 Count = Annotated[int, Field(description="How many passages to find.", ge=1, le=100)]
 Id = Annotated[str, Field(description="The conversation to go on with, by its id; empty for none.")]
-Domain = Annotated[str, Field(description="The collection to search; needed only where there are several.")]
+Domain = Annotated[
+    str, Field(description="The collection to search; needed only where there are several.")
+]
 
 
 @dataclass(frozen=True)
@@ -61,32 +73,55 @@ class Reply:
 class Tools:
     """The tools; `make_server` explains the arguments."""
 
-    def __init__(self, pipelines: Mapping[str, Pipeline], domain: str | None, take_turn: TakeTurn) -> None:
+    def __init__(
+        self, pipelines: Mapping[str, Pipeline], domain: str | None, take_turn: TakeTurn
+    ) -> None:
         self._pipelines = pipelines
         self._domain = domain
         self._take_turn = take_turn
         self._conversations = next(iter(pipelines.values())).conversations
 
-    async def search(self, question: Text, top_k: Count = 5, conversation: Id = "", domain: Domain = "") -> Found:
-        """Find passages of the documents for a question, with the place where each stands. Nothing is answered."""
+    async def search(
+        self, question: Text, top_k: Count = 5, conversation: Id = "", domain: Domain = ""
+    ) -> Found:
+        """Find passages of the documents for a question, with the place where each stands. Nothing
+        is answered.
+        """
 
         def find(pipeline: Pipeline, session: Session) -> TurnRecord:
-            asked = session.make_question(question, hide_history=pipeline.settings.history == "none")
+            asked = session.make_question(
+                question, hide_history=pipeline.settings.history == "none"
+            )
             return pipeline.answer(asked, TurnOptions(top_k=top_k, generate=False))
 
         record = await self._run(find, conversation, domain)
-        passages = [_describe(number, hit.passage) for number, hit in enumerate(record.hits, start=1)]
+        passages = [
+            _describe(number, hit.passage) for number, hit in enumerate(record.hits, start=1)
+        ]
         return Found(passages, [query.text for query in record.queries])
 
     async def ask(self, question: Text, conversation: Id = "", domain: Domain = "") -> Reply:
-        """Answer a question from the documents, with citations. Pass the reply's `conversation` to follow up on it."""
-        record = await self._run(lambda pipeline, session: pipeline.turn(session.id, question), conversation, domain)
+        """Answer a question from the documents, with citations. Pass the reply's `conversation` to
+        follow up on it.
+        """
+        record = await self._run(
+            lambda pipeline, session: pipeline.turn(session.id, question), conversation, domain
+        )
         sources = list_sources(self._conversations.records(record.conversation_id))
         cited = [_describe(each.number, each.passage) for each in sources if each.cited]
-        return Reply(record.answer.text, cited, [query.text for query in record.queries], record.conversation_id)
+        return Reply(
+            record.answer.text,
+            cited,
+            [query.text for query in record.queries],
+            record.conversation_id,
+        )
 
-    async def rewrite(self, question: Text, conversation: Id = "", domain: Domain = "") -> list[str]:
-        """Show what would be searched for: the question made standalone by its conversation. Nothing is searched."""
+    async def rewrite(
+        self, question: Text, conversation: Id = "", domain: Domain = ""
+    ) -> list[str]:
+        """Show what would be searched for: the question made standalone by its conversation.
+        Nothing is searched.
+        """
 
         def rewrite(pipeline: Pipeline, session: Session) -> TurnRecord:
             queries = pipeline.rewrite(session.id, question).queries
@@ -94,8 +129,12 @@ class Tools:
 
         return [query.text for query in (await self._run(rewrite, conversation, domain)).queries]
 
-    async def _run(self, work: Callable[[Pipeline, Session], TurnRecord], id: str, domain: str) -> TurnRecord:
-        """Do the work in a conversation, which is kept once it has a turn. Raises ToolError for our errors."""
+    async def _run(
+        self, work: Callable[[Pipeline, Session], TurnRecord], id: str, domain: str
+    ) -> TurnRecord:
+        """Do the work in a conversation, which is kept once it has a turn. Raises ToolError for our
+        errors.
+        """
         try:
             name, session = self._find(id, domain)
             record = await self._take_turn(name, lambda: work(self._pipelines[name], session))
@@ -120,7 +159,9 @@ class Tools:
         return name, self._conversations.begin(new, chosen, configuration=configuration, model=name)
 
 
-def make_server(pipelines: Mapping[str, Pipeline], domain: str | None, take_turn: TakeTurn) -> MCPServer[Any]:
+def make_server(
+    pipelines: Mapping[str, Pipeline], domain: str | None, take_turn: TakeTurn
+) -> MCPServer[Any]:
     """Make a server with the three tools.
 
     Args:
@@ -129,10 +170,14 @@ def make_server(pipelines: Mapping[str, Pipeline], domain: str | None, take_turn
         take_turn: takes a turn of the pipeline with a name, in a thread.
     """
     tools = Tools(pipelines, domain, take_turn)
-    server: MCPServer[Any] = MCPServer("convrag", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[Any] = MCPServer(
+        "convrag", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+    )
     server.add_tool(tools.ask)
     for tool in (tools.search, tools.rewrite):
-        server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+        server.add_tool(
+            tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False)
+        )
     return server
 
 

@@ -1,4 +1,6 @@
-"""What of a conversation the later stages see: recent, relevant, summarised, or what is not forgotten yet."""
+"""What of a conversation the later stages see: recent, relevant, summarised, or what is not
+forgotten yet.
+"""
 
 from convrag import Register, hookimpl
 

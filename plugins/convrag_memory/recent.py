@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Interval
 
-from convrag import LLM, ConfigError, Embedder, Memory, MemoryView, Question, Report, Turn, TurnRecord
+from convrag import (
+    LLM,
+    ConfigError,
+    Embedder,
+    Memory,
+    MemoryView,
+    Question,
+    Report,
+    Turn,
+    TurnRecord,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +29,9 @@ class ReportingMemory(Memory):
     """The base of the memories, whose report says how much of the history was seen."""
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How much of the history was seen: of turns and tokens, as a summary, forgotten and recalled."""
+        """How much of the history was seen: of turns and tokens, as a summary, forgotten and
+        recalled.
+        """
         return report_views(records)
 
 
@@ -27,13 +39,15 @@ class ReportingMemory(Memory):
 class RecentMemory(ReportingMemory):
     """Show the later stages the newest turns only: `memory.turns=5`, or as many as fit into `memory.tokens=1500`.
 
-    The newest turn is always seen, even where it alone has more tokens, since most references point to it.
+    The newest turn is always seen, even where it alone has more tokens, since most references point
+    to it.
 
     Args:
         llm: counts tokens.
-        turns: the most turns; null for no limit (5: in MTRAG, what a question refers to lies further back in few
-            conversations, and rewriter=threshold shows as many).
-        tokens: the most tokens of the turns' questions and answers together, counted by the llm; null for no limit.
+        turns: the most turns; null for no limit (5: in MTRAG, what a question refers to lies
+            further back in few conversations, and rewriter=threshold shows as many).
+        tokens: the most tokens of the turns' questions and answers together, counted by the llm;
+            null for no limit.
 
     Raises:
         ConfigError: there is no limit.
@@ -45,7 +59,9 @@ class RecentMemory(ReportingMemory):
 
     def __post_init__(self) -> None:
         if self.turns is None and self.tokens is None:
-            raise ConfigError("memory.turns=null and memory.tokens=null: give one of them a number, or take memory=all")
+            raise ConfigError(
+                "memory.turns=null and memory.tokens=null: give one of them a number, or take memory=all"
+            )
 
     def view(self, question: Question) -> MemoryView:
         """The newest turns within the limits, at least one."""
@@ -55,7 +71,12 @@ class RecentMemory(ReportingMemory):
         if self.tokens is not None:
             n = self._count_fitting(history[len(history) - n :], tokens)
         seen = history[len(history) - n :]
-        trace = {"turns": len(history), "seen": n, "tokens": tokens.sum(seen), "tokens_of_all": tokens.sum(history)}
+        trace = {
+            "turns": len(history),
+            "seen": n,
+            "tokens": tokens.sum(seen),
+            "tokens_of_all": tokens.sum(history),
+        }
         return MemoryView(seen, trace if history else {})
 
     def _count_fitting(self, turns: tuple[Turn, ...], tokens: TurnTokens) -> int:
@@ -77,18 +98,19 @@ _DIGITS = 4  # of similarities: later digits differ between machines, and should
 class RelevantMemory(ReportingMemory):
     """Show the later stages the turns that resemble the question, and the last ones, in the order of the conversation.
 
-    A turn resembles the question if its embedding (question and answer) is similar enough to the question's. The trace
-    has the similarity of each turn that is seen (`similarities`). It is what rewriter=threshold does (the targeted
-    rewrite of the DH-RAG authors), for all rewriters and generators.
+    A turn resembles the question if its embedding (question and answer) is similar enough to the
+    question's. The trace has the similarity of each turn that is seen (`similarities`). It is what
+    rewriter=threshold does (the targeted rewrite of the DH-RAG authors), for all rewriters and
+    generators.
 
     Args:
         embedder: embeds each turn, once, and the question.
-        turns: the most turns that are seen, the last ones among them; the most similar are preferred (5: as
-            rewriter=threshold).
-        last: how many of the last turns are seen whatever their similarity, since most references point to the last
-            one.
-        threshold: the least cosine similarity, -1 to 1; -1 always shows as many turns as may be seen (.3: as
-            rewriter=threshold; it depends on the embedder).
+        turns: the most turns that are seen, the last ones among them; the most similar are
+            preferred (5: as rewriter=threshold).
+        last: how many of the last turns are seen whatever their similarity, since most references
+            point to the last one.
+        threshold: the least cosine similarity, -1 to 1; -1 always shows as many turns as may be
+            seen (.3: as rewriter=threshold; it depends on the embedder).
 
     Raises:
         ConfigError: `last` is above `turns`.
@@ -103,10 +125,14 @@ class RelevantMemory(ReportingMemory):
 
     def __post_init__(self) -> None:
         if self.last > self.turns:
-            raise ConfigError(f"memory.last={self.last}: it must be at most memory.turns={self.turns}")
+            raise ConfigError(
+                f"memory.last={self.last}: it must be at most memory.turns={self.turns}"
+            )
 
     def view(self, question: Question) -> MemoryView:
-        """The similar turns and the last ones; one embedding of the question, and one of each turn that is new."""
+        """The similar turns and the last ones; one embedding of the question, and one of each turn
+        that is new.
+        """
         history = question.history
         if not history:
             return MemoryView(())
@@ -126,10 +152,11 @@ class RelevantMemory(ReportingMemory):
         return MemoryView(tuple(history[n] for n in chosen), trace)
 
     def _embed_turns(self, question: Question) -> NDArray[np.float32]:
-        """The vectors of the history, shape (turns, dimensions); the conversation's state keeps them by their texts.
+        """The vectors of the history, shape (turns, dimensions); the conversation's state keeps
+        them by their texts.
 
-        Texts are embedded one at a time, since a model may round differently in a batch: after a restart they must be
-        equal.
+        Texts are embedded one at a time, since a model may round differently in a batch: after a
+        restart they must be equal.
         """
         import numpy as np
 
@@ -146,7 +173,8 @@ def _format_turn(turn: Turn) -> str:
 
 
 def report_views(records: Iterable[TurnRecord]) -> Report | None:
-    """The turns and tokens that were seen of those there were, and the turns that fell out of view or came back.
+    """The turns and tokens that were seen of those there were, and the turns that fell out of view
+    or came back.
 
     None for a run without follow-ups.
     """
@@ -189,7 +217,9 @@ class TurnTokens:
         known: (question, answer) -> tokens, for turns that were counted before; new ones are added.
     """
 
-    def __init__(self, count_tokens: Callable[[str], int], known: MutableMapping[tuple[str, str], int]) -> None:
+    def __init__(
+        self, count_tokens: Callable[[str], int], known: MutableMapping[tuple[str, str], int]
+    ) -> None:
         self._count_tokens = count_tokens
         self._known = known
 
@@ -197,7 +227,9 @@ class TurnTokens:
         """The tokens of one turn."""
         key = turn.question, turn.answer
         if (tokens := self._known.get(key)) is None:
-            tokens = self._known[key] = self._count_tokens(turn.question) + self._count_tokens(turn.answer)
+            tokens = self._known[key] = self._count_tokens(turn.question) + self._count_tokens(
+                turn.answer
+            )
         return tokens
 
     def sum(self, turns: Iterable[Turn]) -> int:

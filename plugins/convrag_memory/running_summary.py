@@ -1,4 +1,6 @@
-"""The running summary of a conversation: blocks of turns, each summarised once, by a model or by extraction."""
+"""The running summary of a conversation: blocks of turns, each summarised once, by a model or by
+extraction.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,16 +8,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from convrag import LLM, LLMError, PromptTemplate, Turn
-from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.sentences import split_sentences
+from convrag.sdk.llm.rewriter import format_exchanges
 from convrag.sdk.storage import answer_again
-from convrag.sdk.words import find_stems
+from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.sentences import split_sentences
 
 SENTENCES = 3
 """The most sentences of one turn: a few say what a long answer is about."""
 
 SHORTEST, LONGEST = 4, 60
-"""Words of a sentence that may be taken: shorter ones say little, longer ones are tables and lists."""
+"""Words of a sentence that may be taken: shorter ones say little, longer ones are tables and lists.
+"""
 
 
 class Extract(NamedTuple):
@@ -30,16 +33,19 @@ class Extract(NamedTuple):
 def extract_sentences(turns: Sequence[Turn], first: int) -> list[Extract]:
     """The sentences of turns that say most, in order, at most SENTENCES of each turn.
 
-    A sentence's score is Luhn's (1958): the square of the number of its significant words, divided by the number of all
-    its words. Significant are the content words of the question that it answers, and those that at least two sentences
-    of these turns have.
+    A sentence's score is Luhn's (1958): the square of the number of its significant words, divided
+    by the number of all its words. Significant are the content words of the question that it
+    answers, and those that at least two sentences of these turns have.
 
     Args:
         turns: oldest first.
         first: the number of the first of them in the conversation.
     """
     sources = [turn.answer if turn.answer.strip() else turn.question for turn in turns]
-    said = [[(text, find_stems(text)) for text in dict.fromkeys(split_sentences(source))] for source in sources]
+    said = [
+        [(text, find_stems(text)) for text in dict.fromkeys(split_sentences(source))]
+        for source in sources
+    ]
     common = Counter(stem for sentences in said for _, stems in sentences for stem in stems)
     repeated = {stem for stem, count in common.items() if count > 1}
     found: list[Extract] = []
@@ -58,8 +64,8 @@ def extract_sentences(turns: Sequence[Turn], first: int) -> list[Extract]:
 def keep_best(extracts: Iterable[Extract], words: int) -> list[Extract]:
     """The best extracts that have so many words together, in order; of equal ones the newer one.
 
-    Each turn's best sentence comes before the second one of any other turn, so that all topics are kept as long as
-    there is room.
+    Each turn's best sentence comes before the second one of any other turn, so that all topics are
+    kept as long as there is room.
     """
     by_turn: dict[int, list[Extract]] = {}
     for each in extracts:
@@ -78,7 +84,9 @@ def keep_best(extracts: Iterable[Extract], words: int) -> list[Extract]:
 
 
 MOST_TIMES = 2
-"""A reply may have so many times the words that were asked for; what is longer is cut behind a sentence or a word."""
+"""A reply may have so many times the words that were asked for; what is longer is cut behind a
+sentence or a word.
+"""
 
 
 class SummarySoFar(NamedTuple):
@@ -134,7 +142,9 @@ class AskingModel:
         prompt = self.template.render(
             self.sampling, summary=before.text, history=format_exchanges(block), words=self.words
         )
-        with answer_again(0):  # a question that is answered again has the same history, and the same summary of it
+        with answer_again(
+            0
+        ):  # a question that is answered again has the same history, and the same summary of it
             reply = self.llm.complete(prompt)
         if not (text := _cut(reply.text.strip(), MOST_TIMES * self.words)):
             raise LLMError("the reply with the summary is empty", model=reply.model)
@@ -162,7 +172,9 @@ class RunningSummary:
         return turns[:n] == self._read[:n]
 
     def summarise(self, turns: tuple[Turn, ...]) -> None:
-        """Summarise whole blocks of turns that are new, oldest first. Raises LLMError; the blocks before it stay."""
+        """Summarise whole blocks of turns that are new, oldest first. Raises LLMError; the blocks
+        before it stay.
+        """
         for start in range(len(self.summaries) * self._block, len(turns), self._block):
             before = self.summaries[-1] if self.summaries else SummarySoFar("")
             block = turns[start : start + self._block]
@@ -171,9 +183,15 @@ class RunningSummary:
 
 
 def _cut(text: str, words: int) -> str:
-    """The beginning of a text with at most so many words, cut behind its last whole sentence where it has one."""
+    """The beginning of a text with at most so many words, cut behind its last whole sentence where
+    it has one.
+    """
     parts = text.split()
     if len(parts) <= words:
         return text
-    ends = [n for n, word in enumerate(parts[:words], 1) if word.rstrip("\"'”’)").endswith((".", "!", "?", "。"))]
+    ends = [
+        n
+        for n, word in enumerate(parts[:words], 1)
+        if word.rstrip("\"'”’)").endswith((".", "!", "?", "。"))
+    ]
     return " ".join(parts[: ends[-1] if ends else words])

@@ -12,32 +12,35 @@ from convrag_memory.recent import ReportingMemory, TurnTokens
 from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary
 
 QUESTION = "What was said before this?"
-"""The question of the turn that is the summary: stop words, which add nothing to a search by words."""
+"""The question of the turn that is the summary: stop words, which add nothing to a search by words.
+"""
 
 
 @dataclass(kw_only=True, eq=False)
 class SummaryMemory(ReportingMemory):
     """Show the later stages a running summary of the older turns as one turn, and the newest turns as they are.
 
-    Turns are summarised in blocks, once each: a new summary is written from the one before and the turns of a block
-    (recursive summarising, Wang et al. 2023, arXiv 2308.15022; with the newest turns kept as in LangChain's summary
-    buffer). So the summary after n turns depends on these turns alone, and after a restart the
-    store has all replies. A language model writes them; without one they are the sentences of the answers that say
-    most (Luhn 1958).
+    Turns are summarised in blocks, once each: a new summary is written from the one before and the
+    turns of a block (recursive summarising, Wang et al. 2023, arXiv 2308.15022; with the newest
+    turns kept as in LangChain's summary buffer). So the summary after n turns depends on these
+    turns alone, and after a restart the store has all replies. A language model writes them;
+    without one they are the sentences of the answers that say most (Luhn 1958).
 
-    Where the model fails, the turns that it should have summarised are seen as they are, the record says so, and the
-    next turn tries again.
+    Where the model fails, the turns that it should have summarised are seen as they are, the record
+    says so, and the next turn tries again.
 
     Args:
         llm: the language model that summarises; it also counts tokens.
-        recent: the fewest newest turns that are seen as they are (4: as many exchanges as rewriter=weighted_history and
-            blend read).
-        block: how many turns are summarised at once: from `recent` to `recent + block - 1` turns are seen as they are.
+        recent: the fewest newest turns that are seen as they are (4: as many exchanges as
+            rewriter=weighted_history and blend read).
+        block: how many turns are summarised at once: from `recent` to `recent + block - 1` turns
+            are seen as they are.
         words: that the summary may have (200: about as many as two of MTRAG's answers).
-        method: auto asks the llm if it is a language model, and extracts sentences otherwise; llm and extractive decide
-            it.
-        prompt: a Jinja file to use instead of this package's summary.jinja; it is given `summary` (of the turns before,
-            maybe empty), `history` (the turns to add, a list of `user` and `assistant`) and `words`.
+        method: auto asks the llm if it is a language model, and extracts sentences otherwise; llm
+            and extractive decide it.
+        prompt: a Jinja file to use instead of this package's summary.jinja; it is given `summary`
+            (of the turns before, maybe empty), `history` (the turns to add, a list of `user` and
+            `assistant`) and `words`.
         temperature: 0 gives the likeliest summary; None leaves it to the llm.
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
@@ -81,7 +84,9 @@ class SummaryMemory(ReportingMemory):
         return "the llm is no language model: the summary of older turns is extracted (memory.method=extractive)"
 
     def view(self, question: Question) -> MemoryView:
-        """The summary as a turn, and the newest turns; at most one call of the LLM in one of `block` turns."""
+        """The summary as a turn, and the newest turns; at most one call of the LLM in one of
+        `block` turns.
+        """
         history, state = question.history, question.state(self)
         if not history:
             return MemoryView(())
@@ -93,10 +98,14 @@ class SummaryMemory(ReportingMemory):
         try:
             running.summarise(history[:n])
         except LLMError as error:
-            failure = f"older turns are seen as they are, since they could not be summarised: {error}"
+            failure = (
+                f"older turns are seen as they are, since they could not be summarised: {error}"
+            )
         blocks = min(len(running.summaries), n // self.block)
         summary = running.summaries[blocks - 1] if blocks else None
-        summarised = blocks * self.block if summary and summary.text else 0  # of turns without a word there is none
+        summarised = (
+            blocks * self.block if summary and summary.text else 0
+        )  # of turns without a word there is none
         seen = history[summarised:]
         if summary and summarised:
             name = f"summary of {history[0].id} to {history[summarised - 1].id}"
@@ -110,5 +119,8 @@ class SummaryMemory(ReportingMemory):
             "tokens_of_all": tokens.sum(history),
         }
         if summary and summarised:
-            trace |= {"by": "language model" if self.asks_model else "rules", "summary": summary.text}
+            trace |= {
+                "by": "language model" if self.asks_model else "rules",
+                "summary": summary.text,
+            }
         return MemoryView(seen, trace, failure)

@@ -1,4 +1,6 @@
-"""BERTScore: tokens of two texts matched greedily by the cosine of their contextual vectors (Zhang et al. 2020)."""
+"""BERTScore: tokens of two texts matched greedily by the cosine of their contextual vectors (Zhang
+et al. 2020).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from convrag_metrics.token_overlap import Overlap
 if TYPE_CHECKING:
     from torch import Tensor
 
-_SPACE_PREFIXED = ("RobertaTokenizer", "GPT2Tokenizer")  # bert-score puts a space before the first word for these
+_SPACE_PREFIXED = (
+    "RobertaTokenizer",
+    "GPT2Tokenizer",
+)  # bert-score puts a space before the first word for these
 _DIGITS = 6  # further digits depend on the other texts of the batch
 
 
@@ -33,7 +38,8 @@ class BertEncoder:
     Args:
         folder: the model's files, or its name in the local cache.
         layer: the layer whose output is used, from 1; None takes the last.
-        max_length: tokens of a text that are read, special tokens included; None takes the model's own limit.
+        max_length: tokens of a text that are read, special tokens included; None takes the model's
+            own limit.
         device: where it runs: cpu, cuda, mps.
         batch_size: texts per batch.
 
@@ -41,7 +47,9 @@ class BertEncoder:
         ConvragError: the model cannot be loaded.
     """
 
-    def __init__(self, folder: str, layer: int | None, max_length: int | None, device: str, batch_size: int) -> None:
+    def __init__(
+        self, folder: str, layer: int | None, max_length: int | None, device: str, batch_size: int
+    ) -> None:
         from transformers import AutoModel
 
         self.tokenizer, model = load_pretrained(folder, AutoModel, device)
@@ -60,7 +68,10 @@ class BertEncoder:
             return self._encode(list(dict.fromkeys(texts)))
 
     def _encode(self, distinct: Sequence[str]) -> dict[str, EncodedText]:
-        ids = {text: self.tokenizer(self._prepare(text), verbose=False)["input_ids"] for text in distinct}
+        ids = {
+            text: self.tokenizer(self._prepare(text), verbose=False)["input_ids"]
+            for text in distinct
+        }
         order = sorted(distinct, key=lambda text: (len(ids[text]), text))
         encoded: dict[str, EncodedText] = {}
         for start in range(0, len(order), self.batch_size):
@@ -70,7 +81,9 @@ class BertEncoder:
     def _prepare(self, text: str) -> str:
         return f"{self._prefix}{text.strip()}" if text.strip() else ""
 
-    def _encode_batch(self, texts: Sequence[str], ids: dict[str, list[int]]) -> dict[str, EncodedText]:
+    def _encode_batch(
+        self, texts: Sequence[str], ids: dict[str, list[int]]
+    ) -> dict[str, EncodedText]:
         encoded = self.tokenizer(
             [self._prepare(text) for text in texts],
             truncation=True,
@@ -85,16 +98,21 @@ class BertEncoder:
         vectors = torch.nn.functional.normalize(output.hidden_states[self.layer], dim=-1).cpu()
         present = encoded["attention_mask"].bool().cpu()
         return {
-            text: EncodedText(vectors[row][present[row]], ~special[row][present[row]], len(ids[text]) > self.max_length)
+            text: EncodedText(
+                vectors[row][present[row]],
+                ~special[row][present[row]],
+                len(ids[text]) > self.max_length,
+            )
             for row, text in enumerate(texts)
         }
 
 
 def match_tokens(candidate: EncodedText, reference: EncodedText) -> Overlap:
-    """BERTScore of two texts: the mean, over the tokens of one, of the cosine with the nearest token of the other.
+    """BERTScore of two texts: the mean, over the tokens of one, of the cosine with the nearest
+    token of the other.
 
-    Special tokens may be matched, but are not averaged over, as in bert-score without idf weights. A text without a
-    token scores 0.
+    Special tokens may be matched, but are not averaged over, as in bert-score without idf weights.
+    A text without a token scores 0.
     """
     if not candidate.content.any() or not reference.content.any():
         return Overlap(0.0, 0.0, 0.0)
@@ -106,7 +124,8 @@ def match_tokens(candidate: EncodedText, reference: EncodedText) -> Overlap:
 
 
 def read_baseline(path: Path, layer: int) -> Overlap:
-    """A layer's row of a baseline file of bert-score (LAYER,P,R,F): the scores of random pairs of sentences.
+    """A layer's row of a baseline file of bert-score (LAYER,P,R,F): the scores of random pairs of
+    sentences.
 
     Raises ValueError where the file has no such row.
     """

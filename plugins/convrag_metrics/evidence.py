@@ -13,11 +13,11 @@ from typing import Annotated
 from annotated_types import Interval
 
 from convrag import LLM, DataError, Dataset, Metrics, Passage, Store, TurnRecord
-from convrag.sdk.answers import lacks_part
-from convrag.sdk.corpus import open_passages
-from convrag.sdk.jsonl import read_lines
+from convrag.sdk.data.jsonl import read_lines
+from convrag.sdk.data.trec import decode_id, split_columns
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.sdk.trec import decode_id, split_columns
+from convrag.sdk.search.corpus import open_passages
+from convrag.sdk.text.answers import lacks_part
 from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
 
 _TREC = {"nDCG": "evidence_nDCG", "SetP": "evidence_precision", "SetR": "evidence_recall"}
@@ -31,17 +31,19 @@ _TOKENS = "evidence_tokens"
 class EvidenceMetrics(Metrics):
     """Precision, recall, nDCG and alpha-nDCG of the passages that the model sees, and how long they are.
 
-    Where metrics=ranking measures what was found, this measures what was chosen of it (`selector`, top_n, `context`),
-    in the order in which the model sees it, without a cutoff: the ideal that nDCG and alpha-nDCG compare with ranks all
-    relevant passages. Only turns with qrels have these measures, as in metrics=ranking; a turn without evidence scores
+    Where metrics=ranking measures what was found, this measures what was chosen of it (`selector`,
+    top_n, `context`), in the order in which the model sees it, without a cutoff: the ideal that
+    nDCG and alpha-nDCG compare with ranks all relevant passages. Only turns with qrels have these
+    measures, as in metrics=ranking; a turn without evidence scores
     0. A passage whose text is replaced by a hint counts: the model sees it in an earlier message.
 
     Args:
         dataset: whose qrels say which passages are relevant.
         store: where the documents of relevant passages are looked up.
-        subtopics: a file of TREC's diversity judgements (turn, subtopic, passage, grade), such as which passage has
-            which nugget, for alpha-nDCG and the share of subtopics covered. Without it, the subtopics of a turn are the
-            documents that its relevant passages are from.
+        subtopics: a file of TREC's diversity judgements (turn, subtopic, passage, grade), such as
+            which passage has which nugget, for alpha-nDCG and the share of subtopics covered.
+            Without it, the subtopics of a turn are the documents that its relevant passages are
+            from.
         alpha: how much a repeated subtopic loses in alpha-nDCG, 0 to 1. Default: as in ndeval.
         llm: counts tokens; without it, only words are counted.
     """
@@ -75,7 +77,11 @@ class EvidenceMetrics(Metrics):
         qrels = self.dataset.qrels()
         shown = (record for record in records if not lacks_part(record, "evidence"))
         values = {record.turn_id: self._measure_length(record) for record in shown}
-        judged = [(each.turn_id, each.domain) for each in records if each.turn_id in values and qrels.get(each.turn_id)]
+        judged = [
+            (each.turn_id, each.domain)
+            for each in records
+            if each.turn_id in values and qrels.get(each.turn_id)
+        ]
         subtopics = self._given() or find_documents(self.dataset, self.store, judged, qrels)
         turn_ids = {turn_id for turn_id, _ in judged}
         scored = (record for record in records if record.turn_id in turn_ids)
@@ -90,10 +96,15 @@ class EvidenceMetrics(Metrics):
             "evidence_passages": float(len(_list_ids(record))),
             "evidence_words": float(sum(len(text.split()) for text in texts)),
         }
-        return lengths | ({_TOKENS: float(sum(map(self.llm.count_tokens, texts)))} if self.llm else {})
+        return lengths | (
+            {_TOKENS: float(sum(map(self.llm.count_tokens, texts)))} if self.llm else {}
+        )
 
     def _score(
-        self, batch: Mapping[str, list[str]], qrels: Mapping[str, Mapping[str, int]], subtopics: Subtopics
+        self,
+        batch: Mapping[str, list[str]],
+        qrels: Mapping[str, Mapping[str, int]],
+        subtopics: Subtopics,
     ) -> dict[str, dict[str, float]]:
         """Turn -> measure -> value, for turns with qrels and the ids of their evidence."""
         measures = [parse_measure(name) for name in _TREC]
@@ -104,7 +115,9 @@ class EvidenceMetrics(Metrics):
             values[turn_id] = {name: found[measure] for measure, name in _TREC.items()}
             if wanted := subtopics.get(turn_id):
                 ranking = [wanted.get(id_, ()) for id_ in batch[turn_id]]
-                values[turn_id][_ALPHA] = compute_alpha_ndcg(ranking, list(wanted.values()), self.alpha)
+                values[turn_id][_ALPHA] = compute_alpha_ndcg(
+                    ranking, list(wanted.values()), self.alpha
+                )
                 every = {subtopic for each in wanted.values() for subtopic in each}
                 covered = {subtopic for each in ranking for subtopic in each}
                 values[turn_id][_COVERED] = len(covered) / len(every)
@@ -112,7 +125,9 @@ class EvidenceMetrics(Metrics):
 
 
 def _list_ids(record: TurnRecord) -> list[str]:
-    """The ids of the passages in the evidence, each once, in the order in which the model sees them."""
+    """The ids of the passages in the evidence, each once, in the order in which the model sees
+    them.
+    """
     return list(dict.fromkeys(item.passage.id for item in record.evidence.items))
 
 
@@ -125,13 +140,16 @@ _COLUMNS = 4
 def read_subtopics(path: Path) -> Subtopics:
     """Read judgements of TREC's diversity tasks: turn, subtopic (a nugget, say), passage, grade.
 
-    They stand between tabs or blanks. A passage has a subtopic where its grade is above 0. Raises DataError.
+    They stand between tabs or blanks. A passage has a subtopic where its grade is above 0. Raises
+    DataError.
     """
     found: dict[str, dict[str, list[str]]] = {}
     for line in read_lines(path):
         row = split_columns(line.text)
         if len(row) != _COLUMNS or not all(row):
-            raise line.error(f"there must be {_COLUMNS} columns (turn, subtopic, passage, grade), not {len(row)}")
+            raise line.error(
+                f"there must be {_COLUMNS} columns (turn, subtopic, passage, grade), not {len(row)}"
+            )
         turn, subtopic, passage, grade = map(decode_id, row)
         if not grade.removeprefix("-").isdecimal():
             raise line.error(f"the grade must be an integer, not {grade!r}")
@@ -147,7 +165,10 @@ def read_subtopics(path: Path) -> Subtopics:
 
 
 def find_documents(
-    dataset: Dataset, store: Store, turns: Iterable[tuple[str, str]], qrels: Mapping[str, Mapping[str, int]]
+    dataset: Dataset,
+    store: Store,
+    turns: Iterable[tuple[str, str]],
+    qrels: Mapping[str, Mapping[str, int]],
 ) -> Subtopics:
     """Find the document of each relevant passage: it is the passage's only subtopic.
 
@@ -161,18 +182,28 @@ def find_documents(
     """
     relevant: dict[str, dict[str, list[str]]] = {}
     for turn_id, domain in turns:
-        relevant.setdefault(domain, {})[turn_id] = [id_ for id_, grade in qrels[turn_id].items() if grade > 0]
+        relevant.setdefault(domain, {})[turn_id] = [
+            id_ for id_, grade in qrels[turn_id].items() if grade > 0
+        ]
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for domain, ids_by_turn in relevant.items():
         corpus = open_passages(dataset, domain, store)
         ids = dict.fromkeys(id_ for ids in ids_by_turn.values() for id_ in ids)
-        names = {passage.id: name_document(passage) for passage in corpus.get_by_id(list(ids))} if corpus else {}
-        found |= {turn: {id_: (names.get(id_, id_),) for id_ in ids} for turn, ids in ids_by_turn.items()}
+        names = (
+            {passage.id: name_document(passage) for passage in corpus.get_by_id(list(ids))}
+            if corpus
+            else {}
+        )
+        found |= {
+            turn: {id_: (names.get(id_, id_),) for id_ in ids} for turn, ids in ids_by_turn.items()
+        }
     return found
 
 
 def name_document(passage: Passage) -> str:
-    """Name the document that a passage is from: `metadata["document"]`, else its address, its title, or its own id."""
+    """Name the document that a passage is from: `metadata["document"]`, else its address, its
+    title, or its own id.
+    """
     document = passage.metadata.get("document")
     address = passage.url if "://" in passage.url else ""
     return str(document) if document else address or passage.title or passage.id
@@ -183,12 +214,13 @@ def compute_alpha_ndcg(
 ) -> float:
     """Compute alpha-nDCG of a whole ranking (Clarke et al., SIGIR 2008), from 0 to 1.
 
-    A passage gains (1 - alpha) ^ (how many earlier passages have it) for each of its subtopics; gains are discounted by
-    log2(1 + rank). The sum is divided by the ideal ranking's of all relevant passages, found greedily, as ndeval
-    does. Nothing relevant gives 0.
+    A passage gains (1 - alpha) ^ (how many earlier passages have it) for each of its subtopics;
+    gains are discounted by log2(1 + rank). The sum is divided by the ideal ranking's of all
+    relevant passages, found greedily, as ndeval does. Nothing relevant gives 0.
 
     Args:
-        ranking: the subtopics of each passage of the ranking, best first; none for one that is not relevant.
+        ranking: the subtopics of each passage of the ranking, best first; none for one that is not
+            relevant.
         relevant: the subtopics of each relevant passage.
         alpha: how much a repetition loses; 0 nothing, 1 everything.
     """

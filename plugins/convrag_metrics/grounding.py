@@ -1,4 +1,6 @@
-"""`metrics=grounding`: whether answers cite, and whether the cited passages exist and support the answer."""
+"""`metrics=grounding`: whether answers cite, and whether the cited passages exist and support the
+answer.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,15 @@ from typing import Annotated, NamedTuple
 from annotated_types import Interval
 
 from convrag import Metrics, TurnRecord
-from convrag.sdk.answers import lacks_part
-from convrag.sdk.citations import blank_citations, find_citations, strip_citations
-from convrag.sdk.sentences import find_sentence_spans
-from convrag.sdk.words import find_stems
+from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.answers import lacks_part
+from convrag.sdk.text.citations import blank_citations, find_citations, strip_citations
+from convrag.sdk.text.sentences import find_sentence_spans
 from convrag_metrics.idk import detect_idk_answer
 
 _SENTENCES, _CITED, _CITATIONS, _EXISTING, _JUDGED, _SUPPORTED = _COUNTS = tuple(
-    f"grounding_{name}" for name in ("sentences", "cited", "citations", "existing", "judged", "supported")
+    f"grounding_{name}"
+    for name in ("sentences", "cited", "citations", "existing", "judged", "supported")
 )
 _SHARES = {
     "cited_sentences": (_CITED, _SENTENCES),
@@ -30,10 +33,11 @@ GROUNDED = "grounded_sentences"
 class GroundingMetrics(Metrics):
     """Share of sentences with a citation, of citations that exist, and of cited sentences that their passages support.
 
-    Citations are marks like [1] or [1, 2], which name passages of the evidence by number. grounded_sentences is the
-    share of an answer's sentences that cite passages which support them, and a mean over turns. The other shares are of
-    all sentences and citations of the turns together; scores.jsonl has the counts of each turn. An answer that only
-    says that it does not know needs no citation and is left out, as a turn without an answer is. Definitions are in
+    Citations are marks like [1] or [1, 2], which name passages of the evidence by number.
+    grounded_sentences is the share of an answer's sentences that cite passages which support them,
+    and a mean over turns. The other shares are of all sentences and citations of the turns
+    together; scores.jsonl has the counts of each turn. An answer that only says that it does not
+    know needs no citation and is left out, as a turn without an answer is. Definitions are in
     docs/metrics.md.
 
     Args:
@@ -58,15 +62,23 @@ class GroundingMetrics(Metrics):
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
         """The shares in place of the counts; a share of nothing is left out."""
-        pairs = {name: (means.get(part, 0.0), means.get(whole, 0.0)) for name, (part, whole) in _SHARES.items()}
+        pairs = {
+            name: (means.get(part, 0.0), means.get(whole, 0.0))
+            for name, (part, whole) in _SHARES.items()
+        }
         shares = {name: part / whole for name, (part, whole) in pairs.items() if whole}
         return shares | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
     def _count(self, record: TurnRecord) -> dict[str, float]:
         """The counts of a turn."""
-        passages = {item.number: item.passage.content.strip() or item.text for item in record.evidence.items}
+        passages = {
+            item.number: item.passage.content.strip() or item.text for item in record.evidence.items
+        }
         sentences = split_cited_sentences(record.answer.text)
-        cited = [list(dict.fromkeys(number for number in each.citations if number in passages)) for each in sentences]
+        cited = [
+            list(dict.fromkeys(number for number in each.citations if number in passages))
+            for each in sentences
+        ]
         numbers = [number for sentence in sentences for number in sentence.citations]
         supported = [
             has_lexical_support(each.text, [passages[number] for number in known], self.threshold)
@@ -86,7 +98,8 @@ class GroundingMetrics(Metrics):
 
 
 def has_lexical_support(sentence: str, texts: Sequence[str], threshold: float) -> bool:
-    """Whether the cited texts together have enough of a sentence's content words (as stems), and all of its numbers.
+    """Whether the cited texts together have enough of a sentence's content words (as stems), and
+    all of its numbers.
 
     A sentence without content words is supported.
 
@@ -114,9 +127,15 @@ class CitedSentence(NamedTuple):
 
 
 def split_cited_sentences(answer: str) -> list[CitedSentence]:
-    """The sentences of an answer that have a letter; a citation belongs to the last one that begins before it."""
+    """The sentences of an answer that have a letter; a citation belongs to the last one that begins
+    before it.
+    """
     plain = blank_citations(answer)
-    spans = [(start, end) for start, end in find_sentence_spans(plain) if any(map(str.isalpha, plain[start:end]))]
+    spans = [
+        (start, end)
+        for start, end in find_sentence_spans(plain)
+        if any(map(str.isalpha, plain[start:end]))
+    ]
     numbers: list[list[int]] = [[] for _ in spans]
     for mark in find_citations(answer):
         if (place := sum(start <= mark.start for start, _ in spans)) and plain[mark.start] == " ":

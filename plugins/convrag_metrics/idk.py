@@ -1,4 +1,6 @@
-"""Detects answers that say "I do not know" (IDK), by rules in English, and conditions scores on answerability."""
+"""Detects answers that say "I do not know" (IDK), by rules in English, and conditions scores on
+answerability.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,13 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import TurnRecord
-from convrag.sdk.asking import REFUSALS
-from convrag.sdk.citations import strip_citations
-from convrag.sdk.words import read_lists
+from convrag.sdk.text.analysis import read_lists
+from convrag.sdk.text.citations import strip_citations
+from convrag.sdk.text.clarification import REFUSALS
 
 Idk = Literal["no", "partly", "yes", "courtesy"]
-"""Whether an answer says "I do not know": no; of a part of the question; and nothing else; or it says nothing but
-courtesies ("You're welcome!"), which need no answer.
+"""Whether an answer says "I do not know": no; of a part of the question; and nothing else; or it
+says nothing but courtesies ("You're welcome!"), which need no answer.
 """
 
 ANSWERABILITY = "answerability"
@@ -21,43 +23,55 @@ ANSWERABILITY = "answerability"
 CONVERSATIONAL = "CONVERSATIONAL"
 """The label of turns that ask nothing, such as "Thank you!"."""
 UNANSWERABLE = ("UNANSWERABLE", CONVERSATIONAL)
-"""Labels of turns to which "I do not know" is the right answer; MTRAG counts turns without a question among them."""
+"""Labels of turns to which "I do not know" is the right answer; MTRAG counts turns without a
+question among them.
+"""
 ANSWERABLE = ("ANSWERABLE", "PARTIAL")
 """Labels of turns to which it is not."""
 UNDERSPECIFIED = "UNDERSPECIFIED"
 """The label of turns whose question lacks something that must be asked for."""
 
 _NEGATION = re.compile(
-    r"\bnot?\b|n't\b|never|nothing|unable|cannot|fail|lack|silent|unanswer|insufficient|little|limited", re.IGNORECASE
+    r"\bnot?\b|n't\b|never|nothing|unable|cannot|fail|lack|silent|unanswer|insufficient|little|limited",
+    re.IGNORECASE,
 )  # every disclaimer has one of these, and searching for them is fast
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
-_CLAUSE_END = re.compile(r"[;,]?\s+(?=(?:but|however|although|though|nevertheless)\b)|;\s+", re.IGNORECASE)
+_CLAUSE_END = re.compile(
+    r"[;,]?\s+(?=(?:but|however|although|though|nevertheless)\b)|;\s+", re.IGNORECASE
+)
 _CONCESSION = re.compile(r"^\W*(?:although|though|even though|while|whilst)\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16384)  # several metrics ask about the same answers
 def detect_idk(text: str) -> Idk:
-    """Whether an answer says that it does not know, and nothing else ("yes"), or says so of a part ("partly").
+    """Whether an answer says that it does not know, and nothing else ("yes"), or says so of a part
+    ("partly").
 
-    An answer is split into clauses. A clause is a disclaimer if in it the speaker or the documents lack what was asked
-    for. Where all other clauses are courtesies (regrets, offers, whom to ask instead), nothing is answered. Without any
-    disclaimer, an answer of courtesies alone is "courtesy". So are sentences that say what the documents are about
-    instead. An empty answer says nothing else, either; nor do our own refusals, in any language.
+    An answer is split into clauses. A clause is a disclaimer if in it the speaker or the documents
+    lack what was asked for. Where all other clauses are courtesies (regrets, offers, whom to ask
+    instead), nothing is answered. Without any disclaimer, an answer of courtesies alone is
+    "courtesy". So are sentences that say what the documents are about instead. An empty answer says
+    nothing else, either; nor do our own refusals, in any language.
     """
     if not text.strip() or text.startswith(REFUSALS):
         return "yes"
     plain = re.sub(r"[^\S\n]+", " ", strip_citations(text).replace("’", "'").replace("”", '"'))
-    clauses = [clause for sentence in _SENTENCE_END.split(plain) for clause in _split_clauses(sentence)]
+    clauses = [
+        clause for sentence in _SENTENCE_END.split(plain) for clause in _split_clauses(sentence)
+    ]
     may_disclaim = _NEGATION.search(plain) and is_disclaimer(plain.replace("\n", " "))
     disclaimers = [is_disclaimer(clause) for clause in clauses] if may_disclaim else []
     if not any(disclaimers):
         return "courtesy" if re.search(r"\w", plain) and all(map(is_courtesy, clauses)) else "no"
-    others = [clause for clause, disclaimer in zip(clauses, disclaimers, strict=True) if not disclaimer]
+    others = [
+        clause for clause, disclaimer in zip(clauses, disclaimers, strict=True) if not disclaimer
+    ]
     return "partly" if any(map(_is_statement, others)) else "yes"
 
 
 def detect_idk_answer(record: TurnRecord) -> Idk:
-    """Whether a turn's answer says that it does not know; so does an answer that ginger calls "unanswerable".
+    """Whether a turn's answer says that it does not know; so does an answer that ginger calls
+    "unanswerable".
 
     A turn that failed says nothing.
     """
@@ -74,17 +88,20 @@ def is_called_unanswerable(record: TurnRecord) -> bool:
 
 
 def withholds_answer(label: str, idk: Idk) -> bool:
-    """Whether an answer answers nothing: it does not know, or it is a courtesy in a turn that asks nothing."""
+    """Whether an answer answers nothing: it does not know, or it is a courtesy in a turn that asks
+    nothing.
+    """
     return idk == "yes" or (label == CONVERSATIONAL and idk == "courtesy")
 
 
 def condition_on_answerability(score: float, label: str, idk: Idk) -> float | None:
-    """MTRAG's conditioning of a turn's score on its label, and on whether the answer says that it does not know.
+    """MTRAG's conditioning of a turn's score on its label, and on whether the answer says that it
+    does not know.
 
-    Unanswerable: 1 where the answer says so and nothing else, else 0. Conversational: 1 also for a mere courtesy.
-    Answerable, wholly or in part: 0 where the answer says that it does not know and nothing else, else the score
-    itself, as for a turn without a label. None for any other label, such as MTRAG-UN's UNDERSPECIFIED, which needs a
-    judge of its own.
+    Unanswerable: 1 where the answer says so and nothing else, else 0. Conversational: 1 also for a
+    mere courtesy. Answerable, wholly or in part: 0 where the answer says that it does not know and
+    nothing else, else the score itself, as for a turn without a label. None for any other label,
+    such as MTRAG-UN's UNDERSPECIFIED, which needs a judge of its own.
     """
     if label in UNANSWERABLE:
         return float(withholds_answer(label, idk))
@@ -96,7 +113,9 @@ def condition_on_answerability(score: float, label: str, idk: Idk) -> float | No
 def _split_clauses(sentence: str) -> Iterator[str]:
     """The clauses of a sentence; "Although I do not know X, Y" ends its concession at a comma."""
     for part in _CLAUSE_END.split(sentence):
-        yield from (each.strip() for each in (part.split(",") if _CONCESSION.match(part) else [part]))
+        yield from (
+            each.strip() for each in (part.split(",") if _CONCESSION.match(part) else [part])
+        )
 
 
 def _is_statement(clause: str) -> bool:
@@ -104,7 +123,9 @@ def _is_statement(clause: str) -> bool:
 
 
 def _any(words: str) -> str:
-    """A pattern of any of these words, which white space separates; an underscore is a space within one."""
+    """A pattern of any of these words, which white space separates; an underscore is a space within
+    one.
+    """
     return "(?:" + "|".join(word.replace("_", " ") for word in words.split()) + ")"
 
 
@@ -122,7 +143,8 @@ _IS_NOT = _any("is are was were") + r"(?: not|n't)"
 _FAIL_TO = "(?:" + _any("do does did has have") + "(?: not|n't)|fails? to|never)"
 
 _SOURCE, _MATTER, _FOUND, _FIND, _GIVE, _GIVEN, _ESTABLISHED, _CONSULT, _ABOUT, _TOPIC = (
-    _any(" ".join(sorted(words))) for words in read_lists(Path(__file__).with_suffix(".txt")).values()
+    _any(" ".join(sorted(words)))
+    for words in read_lists(Path(__file__).with_suffix(".txt")).values()
 )
 _ABOUT_IT = (
     rf"(?= {_any('about on of in for regarding concerning that to available provided given found here as')}\b"
@@ -175,7 +197,9 @@ def is_disclaimer(clause: str) -> bool:
 
 
 def is_courtesy(clause: str) -> bool:
-    """Whether a clause is a courtesy, which answers nothing: a regret, an offer, or whom to ask instead."""
+    """Whether a clause is a courtesy, which answers nothing: a regret, an offer, or whom to ask
+    instead.
+    """
     return bool(_compile(_COURTESIES).search(clause))
 
 

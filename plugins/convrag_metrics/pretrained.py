@@ -1,20 +1,28 @@
-"""Pretrained models of the transformers library, from a folder or the local cache; nothing is downloaded."""
+"""Pretrained models of the transformers library, from a folder or the local cache; nothing is
+downloaded.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from convrag import ConvragError
 from convrag.sdk.model_files import find_cached_revision, find_local_folder
-from convrag.sdk.progress import hide_transformers_bars
+from convrag.sdk.output.progress import hide_transformers_bars
 
 EXTRAS: Mapping[str, str] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
 """Module -> the extra that installs it."""
 
-_ROBERTA = ("roberta", "xlm-roberta", "camembert")  # the first positions of these models are reserved
+_ROBERTA = (
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+)  # the first positions of these models are reserved
 
 
 def find_model(name: str) -> str:
-    """What the library is to load: a folder with a config.json, or a model's name in the cache; empty for neither."""
+    """What the library is to load: a folder with a config.json, or a model's name in the cache;
+    empty for neither.
+    """
     if folder := find_local_folder(name):
         return str(folder) if (folder / "config.json").is_file() else ""
     return name if find_cached_revision(name) else ""

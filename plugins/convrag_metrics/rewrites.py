@@ -1,4 +1,6 @@
-"""`metrics=rewrites`: rewrites compared with reference rewrites, and how often and by what questions are changed."""
+"""`metrics=rewrites`: rewrites compared with reference rewrites, and how often and by what
+questions are changed.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from convrag import DataError, Embedder, Metrics, TurnRecord
+from convrag.sdk.data.jsonl import read_lines_in
+from convrag.sdk.data.utterances import get_last_utterance
 from convrag.sdk.identity import file_hash
-from convrag.sdk.jsonl import read_lines_in
-from convrag.sdk.utterances import get_last_utterance
 from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
 _CHAIN_BEGINS = "chain_begins"
@@ -18,16 +20,16 @@ _CHAIN_BEGINS = "chain_begins"
 class RewriteMetrics(Metrics):
     """How rewrites compare with reference rewrites, how often questions are changed, and what gates and chains did.
 
-    For the turns of a file of reference rewrites: rewrite_token_F1, rewrite_ROUGE-L and rewrite_cosine (of embeddings).
-    For follow-up turns: rewrite_changed. For rewriters with a gate (condense): gate_calls, the share of turns that it
-    let be rewritten. For dhrag: the mean length of its chains, and the numbers of earlier turns and of selected ones.
-    rewriter_asked_llm is the share of turns in which the rewriter asked a language model. Definitions are in
-    docs/metrics.md.
+    For the turns of a file of reference rewrites: rewrite_token_F1, rewrite_ROUGE-L and
+    rewrite_cosine (of embeddings). For follow-up turns: rewrite_changed. For rewriters with a gate
+    (condense): gate_calls, the share of turns that it let be rewritten. For dhrag: the mean length
+    of its chains, and the numbers of earlier turns and of selected ones. rewriter_asked_llm is the
+    share of turns in which the rewriter asked a language model. Definitions are in docs/metrics.md.
 
     Args:
         embedder: embeds rewrites for rewrite_cosine; used only where there are reference rewrites.
-        reference: reference rewrites in BEIR format ({"_id": turn, "text": rewrite}; MTRAG's prefix is taken off), or
-            a folder of *.jsonl files with them.
+        reference: reference rewrites in BEIR format ({"_id": turn, "text": rewrite}; MTRAG's prefix
+            is taken off), or a folder of *.jsonl files with them.
     """
 
     libraries = ("rapidfuzz",)
@@ -47,11 +49,15 @@ class RewriteMetrics(Metrics):
         """A hash of the reference rewrites, wherever the files are."""
         if self.reference is None or not self.reference.exists():
             return ""
-        files = sorted(self.reference.glob("*.jsonl")) if self.reference.is_dir() else [self.reference]
+        files = (
+            sorted(self.reference.glob("*.jsonl")) if self.reference.is_dir() else [self.reference]
+        )
         return "+".join(file_hash(path) for path in files)
 
     def list_measures(self) -> Sequence[str]:
-        compared = ("rewrite_token_F1", "rewrite_ROUGE-L", "rewrite_cosine") if self.reference else ()
+        compared = (
+            ("rewrite_token_F1", "rewrite_ROUGE-L", "rewrite_cosine") if self.reference else ()
+        )
         traced = ("gate_calls", "chain_length", "history_available", "history_selected")
         return (*compared, "rewrite_changed", "rewriter_asked_llm", *traced)
 
@@ -61,7 +67,9 @@ class RewriteMetrics(Metrics):
         measured: dict[str, dict[str, float]] = {}
         pairs: dict[str, tuple[str, str]] = {}
         for record in records:
-            measured[record.turn_id] = _measure_change(record) | _measure_trace(record.trace.get("rewriter", {}))
+            measured[record.turn_id] = _measure_change(record) | _measure_trace(
+                record.trace.get("rewriter", {})
+            )
             if reference := references.get(record.turn_id):
                 pairs[record.turn_id] = record.rewritten_query, reference
         for turn_id, scores in self._compare(pairs).items():
@@ -80,7 +88,9 @@ class RewriteMetrics(Metrics):
     def _compare(self, pairs: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, float]]:
         if not pairs:
             return {}
-        rewrites, references = (self.embedder.embed(list(texts)) for texts in zip(*pairs.values(), strict=True))
+        rewrites, references = (
+            self.embedder.embed(list(texts)) for texts in zip(*pairs.values(), strict=True)
+        )
         cosines = (rewrites * references).sum(axis=1).tolist()
         return {
             turn_id: {
@@ -113,20 +123,29 @@ def read_reference_rewrites(path: Path) -> dict[str, str]:
 
 
 def _measure_change(record: TurnRecord) -> dict[str, float]:
-    """Whether a follow-up question was changed, in more than white space and case; and whether a model was asked."""
+    """Whether a follow-up question was changed, in more than white space and case; and whether a
+    model was asked.
+    """
     if not record.queries:
         return {}
     used = record.usage.get("rewriter")
     known = "rewriter" in record.timings
-    asked = {"rewriter_asked_llm": float(used is not None and used.prompt_tokens > 0)} if known else {}
+    asked = (
+        {"rewriter_asked_llm": float(used is not None and used.prompt_tokens > 0)} if known else {}
+    )
     if record.number == 1:
         return asked
-    before, after = (" ".join(text.casefold().split()) for text in (record.original_query, record.rewritten_query))
+    before, after = (
+        " ".join(text.casefold().split())
+        for text in (record.original_query, record.rewritten_query)
+    )
     return {"rewrite_changed": float(before != after)} | asked
 
 
 def _measure_trace(trace: Mapping[str, Any]) -> dict[str, float]:
-    """Values from the rewriter's trace: `condense` of a gate; `chains`, `available` and `selected` of dhrag."""
+    """Values from the rewriter's trace: `condense` of a gate; `chains`, `available` and `selected`
+    of dhrag.
+    """
     values = {}
     if isinstance(condense := trace.get("condense"), bool):
         values["gate_calls"] = float(condense)

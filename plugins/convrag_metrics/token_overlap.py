@@ -1,4 +1,6 @@
-"""Token overlap of two texts: SQuAD's precision, recall and F1, and ROUGE-L's longest common subsequence."""
+"""Token overlap of two texts: SQuAD's precision, recall and F1, and ROUGE-L's longest common
+subsequence.
+"""
 
 import re
 import string
@@ -50,13 +52,19 @@ def measure_token_f1(answer: str, reference: str) -> float:
 
 
 def measure_subsequence(answer: Sequence[str], reference: Sequence[str]) -> Overlap:
-    """The longest common subsequence of two token lists, as in ROUGE-L; 0 where one is empty, as in rouge-score."""
+    """The longest common subsequence of two token lists, as in ROUGE-L; 0 where one is empty, as in
+    rouge-score.
+    """
     from rapidfuzz.distance import LCSseq
 
     if not answer or not reference:
         return Overlap(0.0, 0.0, 0.0)
-    numbers: dict[str, int] = {}  # the library compares hashes, and the hashes of strings differ from run to run
-    first, second = ([numbers.setdefault(token, len(numbers)) for token in each] for each in (answer, reference))
+    numbers: dict[
+        str, int
+    ] = {}  # the library compares hashes, and the hashes of strings differ from run to run
+    first, second = (
+        [numbers.setdefault(token, len(numbers)) for token in each] for each in (answer, reference)
+    )
     return _divide(int(LCSseq.similarity(first, second)), answer, reference)
 
 
@@ -67,4 +75,6 @@ def measure_rouge_l(answer: str, reference: str) -> float:
 
 def _divide(shared: int, answer: Sequence[str], reference: Sequence[str]) -> Overlap:
     precision, recall = shared / len(answer), shared / len(reference)
-    return Overlap(precision, recall, 2 * precision * recall / (precision + recall) if shared else 0.0)
+    return Overlap(
+        precision, recall, 2 * precision * recall / (precision + recall) if shared else 0.0
+    )

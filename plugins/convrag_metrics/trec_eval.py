@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Report, Store, TurnRecord
-from convrag.sdk.corpus import open_passages
+from convrag.sdk.search.corpus import open_passages
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -19,7 +19,9 @@ BATCH = 1000
 """Turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible."""
 
 _PARSER = Lock()
-"""Python 3.11 counts the depth of syntax trees for the whole process: two threads in `ast.parse` may both fail."""
+"""Python 3.11 counts the depth of syntax trees for the whole process: two threads in `ast.parse`
+may both fail.
+"""
 
 
 @lru_cache
@@ -35,13 +37,17 @@ def parse_measure(name: str) -> Measure:
     try:
         with _PARSER:
             measure = ir_measures.parse_measure(name)
-        known = ir_measures.pytrec_eval.supports(measure) and isinstance(measure.aggregator(), MeanAgg)
+        known = ir_measures.pytrec_eval.supports(measure) and isinstance(
+            measure.aggregator(), MeanAgg
+        )
     except (ValueError, TypeError, KeyError, NameError, AssertionError) as error:
         raise _unknown_measure(name, str(error)) from error
     if not known:
         raise _unknown_measure(name, "trec_eval has no such mean per turn")
     limits = [measure.params.get(limit, 1) for limit in ("cutoff", "rel")]
-    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code would crash the process
+    if any(
+        type(limit) is not int or limit < 1 for limit in limits
+    ):  # trec_eval's C code would crash the process
         raise _unknown_measure(name, "a cutoff or grade must be at least 1")
     return measure
 
@@ -51,7 +57,9 @@ def _unknown_measure(name: str, reason: str) -> ConfigError:
 
 
 def rank_ids(ids: Iterable[str]) -> dict[str, float]:
-    """Passage -> minus its rank, as a score: trec_eval sorts by score and then by id, not by our order."""
+    """Passage -> minus its rank, as a score: trec_eval sorts by score and then by id, not by our
+    order.
+    """
     ranking: dict[str, float] = {}
     for passage_id in ids:
         ranking.setdefault(passage_id, -float(len(ranking)))
@@ -61,10 +69,11 @@ def rank_ids(ids: Iterable[str]) -> dict[str, float]:
 def evaluate_rankings(
     measures: list[Measure], qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
 ) -> dict[str, dict[str, float]]:
-    """Evaluate rankings: turn -> measure -> value, turns in the order of the run and measures in the order given.
+    """Evaluate rankings: turn -> measure -> value, turns in the order of the run and measures in
+    the order given.
 
-    trec_eval is given numbers in the place of ids: its C code ends the process for half a surrogate pair, and ends
-    an id at a NUL.
+    trec_eval is given numbers in the place of ids: its C code ends the process for half a surrogate
+    pair, and ends an id at a NUL.
 
     Args:
         measures: that trec_eval has; a turn without a value gets 0.
@@ -90,9 +99,13 @@ _NUMBER = re.compile(r"[-:#]\d+$")
 
 
 def report_absent_passages(
-    dataset: Dataset, store: Store, records: Iterable[TurnRecord], qrels: Mapping[str, Mapping[str, int]]
+    dataset: Dataset,
+    store: Store,
+    records: Iterable[TurnRecord],
+    qrels: Mapping[str, Mapping[str, int]],
 ) -> Report | None:
-    """Report how many judgements of these turns name passages outside the corpus; None where none does.
+    """Report how many judgements of these turns name passages outside the corpus; None where none
+    does.
 
     A domain without a corpus (rankings from a file need none) is left out.
 
@@ -122,16 +135,23 @@ def report_absent_passages(
         f"{count} of {judged} relevance judgements name passages that the corpus does not have ({passages} of them; "
         f"{passage!r} for turn {turn!r}, for instance): no system can find these."
     )
-    return Report("qrels", (line,), {"judgements": judged, "outside_corpus": count, "absent_passages": passages})
+    return Report(
+        "qrels",
+        (line,),
+        {"judgements": judged, "outside_corpus": count, "absent_passages": passages},
+    )
 
 
 def fold_passage(name: str, judged: Collection[str]) -> str:
-    """The document of a passage: its id without the passage's number. An id that is judged stays as it is."""
+    """The document of a passage: its id without the passage's number. An id that is judged stays as
+    it is.
+    """
     return name if name in judged else _NUMBER.sub("", name)
 
 
 def report_unjudged_passages(found: Iterable[str], judged: Collection[str]) -> Report | None:
-    """Warn of a run none of whose passages is judged, with an id of each side; None where one is, or none was found.
+    """Warn of a run none of whose passages is judged, with an id of each side; None where one is,
+    or none was found.
 
     Args:
         found: the ids of the passages of all measured turns.
@@ -152,5 +172,7 @@ def report_unjudged_passages(found: Iterable[str], judged: Collection[str]) -> R
         f"relevance judgements have {document or min(judged)!r}"
     )
     if document:
-        line += "; they judge documents: metrics.ranking.documents=true counts the best passage of each"
+        line += (
+            "; they judge documents: metrics.ranking.documents=true counts the best passage of each"
+        )
     return Report("qrels", (f"{line}.",), {"unjudged": True})

@@ -1,4 +1,5 @@
-"""Whether MLflow can log here, and an experiment that is connected to at its first use: importing MLflow takes seconds.
+"""Whether MLflow can log here, and an experiment that is connected to at its first use: importing
+MLflow takes seconds.
 
 The core of convrag has MLflow's skinny half, which logs; the whole of MLflow has a page.
 """
@@ -27,7 +28,8 @@ _TRACES = "http://127.0.0.1:5000/#/experiments/{}/traces"
 def resolve_uri(uri: str) -> tuple[str, Path | None]:
     """A tracking address with an absolute path, and the folder for runs' files.
 
-    The folder lies beside a database on disk; it is None for other addresses, where MLflow chooses it.
+    The folder lies beside a database on disk; it is None for other addresses, where MLflow chooses
+    it.
     """
     if not uri.startswith(SQLITE):
         return uri, None
@@ -36,7 +38,9 @@ def resolve_uri(uri: str) -> tuple[str, Path | None]:
 
 
 def make_folder(uri: str) -> None:
-    """Create the folder of a database on disk. Raises ConfigError where that fails: importing MLflow takes seconds."""
+    """Create the folder of a database on disk. Raises ConfigError where that fails: importing
+    MLflow takes seconds.
+    """
     try:
         Path(uri.removeprefix(SQLITE)).absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -48,19 +52,25 @@ def redact_uri(message: str, uri: str) -> str:
     return redact(message.replace(uri, redact_address(uri)), address=uri)
 
 
-def describe_viewing(uri: str, experiment: str, experiment_id: str = "", *, traces: bool = False) -> str:
-    """What to type to look at what is logged at an address, where its page is, and what to install for it.
+def describe_viewing(
+    uri: str, experiment: str, experiment_id: str = "", *, traces: bool = False
+) -> str:
+    """What to type to look at what is logged at an address, where its page is, and what to install
+    for it.
 
     Args:
         uri: the tracking address.
         experiment: its name.
-        experiment_id: in a database on disk. MLflow's page opens on traces of models unless an address asks for runs.
+        experiment_id: in a database on disk. MLflow's page opens on traces of models unless an
+            address asks for runs.
         traces: whether the experiment has traces alone.
     """
     if uri.startswith(("http://", "https://")):
         return f"Logged to MLflow at {redact_address(uri)}, experiment {experiment}."
     command = f"mlflow ui --backend-store-uri {redact_address(uri)}"
-    if is_installed("litellm"):  # MLflow's server imports it, and it would wait for a price list from the net
+    if is_installed(
+        "litellm"
+    ):  # MLflow's server imports it, and it would wait for a price list from the net
         command = f"LITELLM_LOCAL_MODEL_COST_MAP=True {command}"
     if experiment_id:
         command = f"{command}, then open {(_TRACES if traces else _PAGE).format(experiment_id)}"
@@ -109,13 +119,21 @@ class Connection:
             return self._experiment
 
     def explain(self, error: Exception) -> str:
-        """Why something is not logged: the first line of the error that says something, without a full stop."""
+        """Why something is not logged: the first line of the error that says something, without a
+        full stop.
+        """
         log.info("not logged to MLflow", exc_info=error)
-        lines = [line for line in str(error).strip().splitlines() if not line.startswith("(raised as a result of ")]
+        lines = [
+            line
+            for line in str(error).strip().splitlines()
+            if not line.startswith("(raised as a result of ")
+        ]
         reason = lines[0] if lines else ""
         told = reason if isinstance(error, ConvragError) else f"{type(error).__name__}: {reason}"
         return redact_uri(told.rstrip("."), self.uri)
 
     def describe(self) -> str:
         """What to type to look at what is logged."""
-        return describe_viewing(self.uri, self.name, getattr(self._experiment, "id", ""), traces=self._traces)
+        return describe_viewing(
+            self.uri, self.name, getattr(self._experiment, "id", ""), traces=self._traces
+        )

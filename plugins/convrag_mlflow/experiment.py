@@ -1,4 +1,6 @@
-"""An experiment in MLflow, through its client alone: runs that are found by tags; grids with a run for each cell."""
+"""An experiment in MLflow, through its client alone: runs that are found by tags; grids with a run
+for each cell.
+"""
 
 import logging
 import time
@@ -17,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from convrag import ConfigError, Run, RunSummary
-from convrag.sdk.library_logs import limit_logs
+from convrag.sdk.output.library_logs import limit_logs
 from convrag.sdk.storage import get_locks
 from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.runs import list_run_files
@@ -42,10 +44,11 @@ _LOCK = 0x636F6E7672616702  # of PostgreSQL: held while MLflow makes its tables
 
 @contextmanager
 def exclusive_database(uri: str, artifacts: Path | None) -> Iterator[None]:
-    """Create the database where it is missing, and keep other processes from their own first use of it meanwhile.
+    """Create the database where it is missing, and keep other processes from their own first use of
+    it meanwhile.
 
-    MLflow's first use of a database creates its tables. Two at once would collide, and one that is killed leaves tables
-    that no later one can complete.
+    MLflow's first use of a database creates its tables. Two at once would collide, and one that is
+    killed leaves tables that no later one can complete.
 
     Args:
         uri: as `resolve_uri` gives it.
@@ -105,16 +108,21 @@ class Experiment:
                 self.client: _Client = MlflowClient(tracking_uri=address)
                 found = self.client.get_experiment_by_name(name)
                 location = artifacts.as_uri() if artifacts else None
-                self.id: str = found.experiment_id if found else self.client.create_experiment(name, location)
+                self.id: str = (
+                    found.experiment_id if found else self.client.create_experiment(name, location)
+                )
                 if not found or _PAGE not in found.tags:
                     kind = "genai_development" if traces else "custom_model_development"
                     self.client.set_experiment_tag(self.id, _PAGE, kind)
         except (MlflowException, SQLAlchemyError, OSError) as error:
-            raise ConfigError(redact_uri(f"tracker.uri={uri} cannot be used: {error}", uri)) from None
+            raise ConfigError(
+                redact_uri(f"tracker.uri={uri} cannot be used: {error}", uri)
+            ) from None
         self.traces = TraceLog(self.client, self.id, None if artifacts else uri)
 
     def start_run(self, run: Run, started: int) -> str:
-        """Create the run of a single run or of a cell, and return its id; earlier runs of the cell are deleted.
+        """Create the run of a single run or of a cell, and return its id; earlier runs of the cell
+        are deleted.
 
         Args:
             run: that has ended; its parameters, prompts and data set are logged.
@@ -133,28 +141,44 @@ class Experiment:
             self.client.log_text(run_id, prompt, f"prompts/{place}.jinja")
         self.client.log_dict(run_id, dict(run.config), "config.yaml")
         counts = {"conversations": run.conversations, "turns": run.turns}
-        self.log_datasets(run_id, [describe_dataset(run.config, run.fingerprints.get("dataset", ""), counts)])
+        self.log_datasets(
+            run_id, [describe_dataset(run.config, run.fingerprints.get("dataset", ""), counts)]
+        )
         return run_id
 
     def log_datasets(self, run_id: str, datasets: Iterable[Mapping[str, str]]) -> None:
-        """Log the data sets of a run, as `describe_dataset` gives them; empty ones are left out, equal ones once."""
+        """Log the data sets of a run, as `describe_dataset` gives them; empty ones are left out,
+        equal ones once.
+        """
         found = {(each["name"], each["digest"]): each for each in datasets if each}
         tags = [InputTag("mlflow.data.context", "evaluation")]
-        inputs = [DatasetInput(Dataset(source_type="convrag", **each), tags) for each in found.values()]
+        inputs = [
+            DatasetInput(Dataset(source_type="convrag", **each), tags) for each in found.values()
+        ]
         if inputs:
             self.client.log_inputs(run_id, datasets=inputs)
 
     def finish_run(
-        self, run_id: str, folder: Path, summary: RunSummary, *, files: bool, ended: int | None = None
+        self,
+        run_id: str,
+        folder: Path,
+        summary: RunSummary,
+        *,
+        files: bool,
+        ended: int | None = None,
     ) -> None:
-        """Log the metrics and, where `files` is true, the folder's files, and end the run (in milliseconds; now)."""
+        """Log the metrics and, where `files` is true, the folder's files, and end the run (in
+        milliseconds; now).
+        """
         self.log_values(run_id, metrics=list_metrics(summary))
         self.client.set_tag(run_id, STATE, summary.state)
         self.client.set_tag(run_id, GAPS, clip_text(describe_gaps(summary), 5000))
         for path in [*list_run_files(folder), *folder.glob("convrag.log")] if files else []:
             within = path.relative_to(folder).parent.as_posix()
             self.client.log_artifact(run_id, str(path), None if within == "." else within)
-        self.client.set_terminated(run_id, "FAILED" if summary.state == "failed" else "FINISHED", ended)
+        self.client.set_terminated(
+            run_id, "FAILED" if summary.state == "failed" else "FINISHED", ended
+        )
 
     def fail_run(self, run_id: str, error: str, ended: int | None = None) -> None:
         """End a run as failed, with the error (in milliseconds; now)."""
@@ -186,9 +210,13 @@ class Experiment:
         metrics: list[tuple[str, float, int]] | None = None,
     ) -> None:
         """Log parameters and metrics (name, value, step) in batches."""
-        params: list[Any] = [Param(key[:250], clip_text(value, 6000)) for key, value in (parameters or {}).items()]
+        params: list[Any] = [
+            Param(key[:250], clip_text(value, 6000)) for key, value in (parameters or {}).items()
+        ]
         now = int(time.time() * 1000)
-        values: list[Any] = [Metric(name[:250], value, now, step) for name, value, step in metrics or []]
+        values: list[Any] = [
+            Metric(name[:250], value, now, step) for name, value, step in metrics or []
+        ]
         for start in range(0, len(params), _PARAMETER_BATCH):
             self.client.log_batch(run_id, params=params[start : start + _PARAMETER_BATCH])
         for start in range(0, len(values), _METRIC_BATCH):
@@ -221,37 +249,61 @@ class GridRuns:
         else:
             factors = find_factors(self.sweep)
             name = f"grid {' x '.join(factors)} ({self.sweep.id})"
-            tags = {KIND: "sweep", SWEEP: self.sweep.id, **version_tags(), "convrag.folder": str(self.sweep.folder)}
+            tags = {
+                KIND: "sweep",
+                SWEEP: self.sweep.id,
+                **version_tags(),
+                "convrag.folder": str(self.sweep.folder),
+            }
             self.experiment.log_values(self.experiment.create_run(name, tags), parameters=factors)
 
     def finish(self) -> None:
-        """Complete the runs of the cells, log the reports in the grid's folder to the parent run, and end it."""
+        """Complete the runs of the cells, log the reports in the grid's folder to the parent run,
+        and end it.
+        """
         if self.sweep.interrupted:  # at once: the process may be ended before the rest is logged
             for run_id in self._find_parents():
                 self.client.set_terminated(run_id, "KILLED")
         for cell in self.sweep.cells:
             self._complete_cell(cell)
         for run_id in self._find_parents():
-            for path in sorted(self.sweep.folder.glob("*")):  # the folder is gone where no cell was begun
+            for path in sorted(
+                self.sweep.folder.glob("*")
+            ):  # the folder is gone where no cell was begun
                 if path.is_file() and path.suffix != ".lock":
                     self.client.log_artifact(run_id, str(path))
-            self.experiment.log_datasets(run_id, (read_dataset(cell.folder) for cell in self.sweep.cells))
+            self.experiment.log_datasets(
+                run_id, (read_dataset(cell.folder) for cell in self.sweep.cells)
+            )
             if (board := self.sweep.folder / "leaderboard.md").exists():
-                self.client.set_tag(run_id, _NOTE, clip_text(board.read_text(encoding="utf-8"), 5000))
+                self.client.set_tag(
+                    run_id, _NOTE, clip_text(board.read_text(encoding="utf-8"), 5000)
+                )
             states = [cell.state for cell in self.sweep.cells]
             counts = {f"cells_{state or 'left'}": float(states.count(state)) for state in _STATES}
-            tries = len(self.client.get_metric_history(run_id, "cells_left"))  # MLflow shows the value of the last step
-            self.experiment.log_values(run_id, metrics=[(name, value, tries) for name, value in counts.items()])
+            tries = len(
+                self.client.get_metric_history(run_id, "cells_left")
+            )  # MLflow shows the value of the last step
+            self.experiment.log_values(
+                run_id, metrics=[(name, value, tries) for name, value in counts.items()]
+            )
             state = next((state for state in ("failed", "partial") if state in states), "ok")
             self.client.set_tag(run_id, STATE, state)
-            status = "KILLED" if self.sweep.interrupted else "FAILED" if state == "failed" else "FINISHED"
+            status = (
+                "KILLED"
+                if self.sweep.interrupted
+                else "FAILED"
+                if state == "failed"
+                else "FINISHED"
+            )
             self.client.set_terminated(run_id, status)
 
     def _complete_cell(self, cell: Cell) -> None:
         """Log what a cell's own process has not.
 
-        It failed before its first turn, it could not log, or its finished run is reused and stands in another database.
-        A cell that has no state was not run to its end, and one that is the same as another has no run of its own.
+        It failed before its first turn, it could not log, or its finished run is reused and stands
+        in another database. A cell that has no state was not run to its end, and one that is the
+        same as another has no run of its own.
         """
         if cell.state == "failed":
             self._fail_cell(cell)
@@ -264,11 +316,15 @@ class GridRuns:
         return any(self.client.get_run(run_id).info.status == "FINISHED" for run_id in found)
 
     def _fail_cell(self, cell: Cell) -> None:
-        """End a failed cell's run as failed, with the traceback; one that failed before its run began gets a run."""
+        """End a failed cell's run as failed, with the traceback; one that failed before its run
+        began gets a run.
+        """
         found = self.experiment.find_runs({KIND: "run", SWEEP: self.sweep.id, CELL: cell.id})
         run_id = found[0] if found else self._create_run(cell)
         path = cell.folder / "error.txt"
-        self.experiment.fail_run(run_id, path.read_text(encoding="utf-8") if path.exists() else cell.error)
+        self.experiment.fail_run(
+            run_id, path.read_text(encoding="utf-8") if path.exists() else cell.error
+        )
 
     def _log_finished_cell(self, cell: Cell) -> None:
         """Log a finished cell that has no finished run here, from the files in its folder."""

@@ -12,17 +12,28 @@ from typing import Any
 
 from convrag import RunSummary
 from convrag.sdk.groups import GROUPS
-from convrag.sdk.printable import make_printable
+from convrag.sdk.output.printable import make_printable
+from convrag.sdk.output.turn_spans import get_option
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
 from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
-from convrag.sdk.turn_spans import get_option
 from convrag.sdk.types import Sweep, Usage
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
-_LIBRARIES = ("convrag", "hydra-core", "litellm", "mlflow-skinny", "numpy", "scikit-learn", "torch", "transformers")
+_LIBRARIES = (
+    "convrag",
+    "hydra-core",
+    "litellm",
+    "mlflow-skinny",
+    "numpy",
+    "scikit-learn",
+    "torch",
+    "transformers",
+)
 _UNTOLD = ("task", "dataset", "plugins")
-"""Beginnings of overrides that a name leaves out, as it does overrides of operation; the data set stands first."""
+"""Beginnings of overrides that a name leaves out, as it does overrides of operation; the data set
+stands first.
+"""
 
 _LENGTH = 120
 
@@ -30,14 +41,22 @@ _LENGTH = 120
 def name_run(folder: Path, config: Mapping[str, Any]) -> str:
     """What a run is called: a cell by its factors (`mmr bm25`), a single run by what was asked for.
 
-    `python -m convrag rewriter=last_n rewriter.n=3` is `sample: rewriter=last_n rewriter.n=3`; a run without overrides
-    is named by its stages, `sample: rewriter=none generator=ginger`.
+    `python -m convrag rewriter=last_n rewriter.n=3` is `sample: rewriter=last_n rewriter.n=3`; a
+    run without overrides is named by its stages, `sample: rewriter=none generator=ginger`.
     """
     if cell := find_cell_name(folder):
         return shorten_name(cell)
     data = _name_dataset(config)
-    stages = [f"{group}={option}" for group in ("rewriter", "generator") if (option := get_option(config, group))]
-    overrides = [each for each in read_overrides(folder) if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))]
+    stages = [
+        f"{group}={option}"
+        for group in ("rewriter", "generator")
+        if (option := get_option(config, group))
+    ]
+    overrides = [
+        each
+        for each in read_overrides(folder)
+        if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))
+    ]
     what = " ".join(overrides or stages)
     name = redact(": ".join(filter(None, (data, what)))) or folder.name
     return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."
@@ -49,8 +68,11 @@ def shorten_name(name: str) -> str:
     return " ".join(value if key in GROUPS else f"{key}={value}" for key, _, value in pairs)
 
 
-def describe_dataset(config: Mapping[str, Any], fingerprint: str, counts: Mapping[str, int]) -> dict[str, str]:
-    """A run's data set as MLflow has it: name, digest, source and profile (texts); empty where the run has none.
+def describe_dataset(
+    config: Mapping[str, Any], fingerprint: str, counts: Mapping[str, int]
+) -> dict[str, str]:
+    """A run's data set as MLflow has it: name, digest, source and profile (texts); empty where the
+    run has none.
 
     Args:
         config: of the run.
@@ -70,27 +92,35 @@ def describe_dataset(config: Mapping[str, Any], fingerprint: str, counts: Mappin
 
 
 def read_dataset(folder: Path) -> dict[str, str]:
-    """The data set of a finished run, from its files, as `describe_dataset` gives it; empty where they do not say."""
+    """The data set of a finished run, from its files, as `describe_dataset` gives it; empty where
+    they do not say.
+    """
     fingerprints = read_json(folder / MANIFEST).get("fingerprints", {})
     turns = read_json(folder / METRICS_FILE).get("turns", 0)
-    return describe_dataset(read_hydra_config(folder), str(fingerprints.get("dataset", "")), {"turns": turns})
+    return describe_dataset(
+        read_hydra_config(folder), str(fingerprints.get("dataset", "")), {"turns": turns}
+    )
 
 
 def _name_dataset(config: Mapping[str, Any]) -> str:
     """`mtrag clapnq`: the option and its domain, where it has one."""
     settings = config.get("dataset")
     domain = settings.get("domain") if isinstance(settings, Mapping) else None
-    return " ".join(filter(None, (get_option(config, "dataset"), domain if isinstance(domain, str) else "")))
+    return " ".join(
+        filter(None, (get_option(config, "dataset"), domain if isinstance(domain, str) else ""))
+    )
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:
-    """A run's configuration as parameters: `rewriter` is the option's name, `rewriter.alpha` a parameter of it."""
+    """A run's configuration as parameters: `rewriter` is the option's name, `rewriter.alpha` a
+    parameter of it.
+    """
     return {name.removesuffix("._option_"): str(value) for name, value in _flatten(config)}
 
 
 def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
-    """A run's metrics as (name, value, step): scores overall, per domain and per turn position (the step); times, usage
-    and counts; no tokens where no language model was asked.
+    """A run's metrics as (name, value, step): scores overall, per domain and per turn position (the
+    step); times, usage and counts; no tokens where no language model was asked.
     """
     found = [(name, value, 0) for name, value in summary.overall.items()]
     for domain, scores in summary.domains.items():
@@ -103,7 +133,10 @@ def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
     for stage, usage in {**summary.usage, "all": total}.items():
         found += [(f"usage/{stage}/{name}", float(getattr(usage, name)), 0) for name in counted]
     counts = {"turns": summary.turns, "failed": summary.failed, "seconds/run": summary.seconds}
-    counts |= {"partial": summary.state == "partial", "always_fell_back": len(summary.always_fell_back)}
+    counts |= {
+        "partial": summary.state == "partial",
+        "always_fell_back": len(summary.always_fell_back),
+    }
     counts |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
     found += [(name, float(value), 0) for name, value in counts.items()]
     return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in found]
@@ -136,12 +169,16 @@ def _read_versions() -> tuple[tuple[str, str], ...]:
 
 
 def version_tags() -> dict[str, str]:
-    """Tags with the versions of libraries, and with the commit where convrag runs from a git checkout."""
+    """Tags with the versions of libraries, and with the commit where convrag runs from a git
+    checkout.
+    """
     return dict(_read_versions())
 
 
 def clip_text(text: str, length: int) -> str:
-    """At most so many characters of a text, without control characters; an ellipsis ends one that is cut off."""
+    """At most so many characters of a text, without control characters; an ellipsis ends one that
+    is cut off.
+    """
     text = make_printable(text)
     return text if len(text) <= length else f"{text[: length - 1]}…"
 

@@ -13,10 +13,10 @@ from mlflow.entities import Span, TraceInfo, TraceLocation, TraceState
 from mlflow.exceptions import MlflowException
 from mlflow.tracing.client import TracingClient
 
-from convrag.sdk.printable import make_printable
+from convrag.sdk.llm.streaming import mend_surrogates
+from convrag.sdk.output.printable import make_printable
+from convrag.sdk.output.turn_spans import Clear, Row, clear_all
 from convrag.sdk.secrets import redact
-from convrag.sdk.streaming import mend_surrogates
-from convrag.sdk.turn_spans import Clear, Row, clear_all
 from convrag_mlflow.run_data import clip_text
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,8 @@ class TraceLog:
             run_id: the run's; empty for turns of conversations, which belong to none.
 
         Raises:
-            MlflowException: the address cannot be used, or takes no traces: a server before MLflow 3.4, say.
+            MlflowException: the address cannot be used, or takes no traces: a server before MLflow
+                3.4, say.
         """
         left = iter(turns)
         clear = lru_cache(_REMEMBERED)(self._clear)  # passages and names come again and again
@@ -68,20 +69,29 @@ class TraceLog:
             traces = [self._make_trace(turn, run_id, clear) for turn in batch]
             for info, _ in traces:
                 self._tracing.start_trace(info)
-            self._tracing.log_spans(self._experiment, [span for _, spans in traces for span in spans])
+            self._tracing.log_spans(
+                self._experiment, [span for _, spans in traces for span in spans]
+            )
 
     def delete(self, run_id: str) -> None:
         """Delete the traces of a run; a warning says where that could not be done."""
         try:
             while found := self._client.search_traces(
-                locations=[self._experiment], run_id=run_id, include_spans=False, max_results=_DELETED
+                locations=[self._experiment],
+                run_id=run_id,
+                include_spans=False,
+                max_results=_DELETED,
             ):
                 identifiers = [trace.info.trace_id for trace in found]
                 if not self._client.delete_traces(self._experiment, trace_ids=identifiers):
                     return
         except MlflowException as error:
             reason = self._clear(str(error))
-            log.warning("the traces of the run %s in MLflow, which is replaced, are still there: %s", run_id, reason)
+            log.warning(
+                "the traces of the run %s in MLflow, which is replaced, are still there: %s",
+                run_id,
+                reason,
+            )
 
     def _clear(self, text: str) -> str:
         return make_printable(mend_surrogates(redact(text, address=self._secret)))
@@ -108,12 +118,19 @@ class TraceLog:
             trace_metadata={name: value for name, value in metadata.items() if value},
             tags={name: clip_text(value, 4000) for name, value in turn["tags"].items() if value},
         )
-        return info, [_make_span(span, trace_id, number.bytes, place) for place, span in enumerate(turn["spans"])]
+        return info, [
+            _make_span(span, trace_id, number.bytes, place)
+            for place, span in enumerate(turn["spans"])
+        ]
 
 
 def _name_session(conversation: str, run_id: str) -> str:
-    """`moon-basics (3f2a91bc)`: MLflow's page shows a session of all runs, which have the same conversations."""
-    return f"{clip_text(conversation, 200)} ({run_id[:8]})" if run_id else clip_text(conversation, 240)
+    """`moon-basics (3f2a91bc)`: MLflow's page shows a session of all runs, which have the same
+    conversations.
+    """
+    return (
+        f"{clip_text(conversation, 200)} ({run_id[:8]})" if run_id else clip_text(conversation, 240)
+    )
 
 
 def _make_span(span: Row, trace_id: str, number: bytes, place: int) -> Span:
@@ -133,7 +150,8 @@ def _make_span(span: Row, trace_id: str, number: bytes, place: int) -> Span:
             "status": {"code": f"STATUS_CODE_{'ERROR' if error else 'OK'}", "message": error},
             "attributes": {**attributes, "mlflow.traceRequestId": json.dumps(trace_id)},
             "events": [
-                {"name": name, "time_unix_nano": span["end"], "attributes": told} for name, told in events.items()
+                {"name": name, "time_unix_nano": span["end"], "attributes": told}
+                for name, told in events.items()
             ],
         }
     )

@@ -10,9 +10,16 @@ from typing import Any, ClassVar
 
 from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hookimpl
 from convrag.sdk.files import writing
-from convrag.sdk.turn_spans import TurnTrace
+from convrag.sdk.output.turn_spans import TurnTrace
 from convrag.sdk.types import Sweep
-from convrag_mlflow.connection import MODULES, Connection, find_problem, make_folder, redact_uri, resolve_uri
+from convrag_mlflow.connection import (
+    MODULES,
+    Connection,
+    find_problem,
+    make_folder,
+    redact_uri,
+    resolve_uri,
+)
 from convrag_mlflow.turn_trace import SUFFIX, RunTurns, TraceWriter, describe_options, make_trace
 
 log = logging.getLogger(__name__)
@@ -22,20 +29,22 @@ log = logging.getLogger(__name__)
 class MlflowTracker(Tracker):
     """Log every run, and every grid as a parent run with a run for each cell, to MLflow.
 
-    A run holds every parameter, the scores overall, per domain and per turn position (as steps), times, tokens, costs
-    and calls, the prompts, and the run's files. The same grid again goes on in the same parent run. Look at it with
-    `mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db`. Nothing is sent anywhere but to the tracking address.
+    A run holds every parameter, the scores overall, per domain and per turn position (as steps),
+    times, tokens, costs and calls, the prompts, and the run's files. The same grid again goes on in
+    the same parent run. Look at it with `mlflow ui --backend-store-uri
+    sqlite:///outputs/mlflow.db`. Nothing is sent anywhere but to the tracking address.
 
-    A grid is in MLflow from its start, a run when its results have been shown. One that was killed or interrupted, or
-    could not be logged, is logged by the same command again.
+    A grid is in MLflow from its start, a run when its results have been shown. One that was killed
+    or interrupted, or could not be logged, is logged by the same command again.
 
     Args:
-        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
-            environment: '${oc.env:MY_VARIABLE}'.
+        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password
+            comes from the environment: '${oc.env:MY_VARIABLE}'.
         experiment: the experiment's name in MLflow.
         files: whether the run's files are copied to MLflow.
-        traces: whether each turn is a trace, with its stages and the calls of language models; those of task=chat and
-            task=serve, too, in an experiment of their own ("convrag conversations").
+        traces: whether each turn is a trace, with its stages and the calls of language models;
+            those of task=chat and task=serve, too, in an experiment of their own ("convrag
+            conversations").
     """
 
     requires: ClassVar[Mapping[str, str]] = MODULES
@@ -47,7 +56,9 @@ class MlflowTracker(Tracker):
 
     def __post_init__(self) -> None:
         self._connection = Connection(self.uri, self.experiment)
-        self._conversations = TraceWriter(Connection(self.uri, self.experiment + SUFFIX, traces=True))
+        self._conversations = TraceWriter(
+            Connection(self.uri, self.experiment + SUFFIX, traces=True)
+        )
         self._started: dict[Path, int] = {}
         self._turns: dict[Path, RunTurns] = {}
         self._takers: dict[int, Callable[[TurnTrace, TurnRecord], None]] = {}
@@ -65,20 +76,32 @@ class MlflowTracker(Tracker):
 
     @hookimpl
     def convrag_conversations_started(self, config: Mapping[str, Any], model: str) -> None:
-        """Make the turns of a pipeline traces; a server is connected to at once, a database in a thread."""
+        """Make the turns of a pipeline traces; a server is connected to at once, a database in a
+        thread.
+        """
         if self.traces and not self._problem:
             self._check_address(self._conversations.connection)
             self._conversations.start()  # MLflow is imported while the first question is typed
             tags = {"convrag.configuration": describe_options(config), "convrag.model": model}
-            self._takers[id(config)] = lambda turn, record: self._conversations.add(make_trace(turn, record, tags))
+            self._takers[id(config)] = lambda turn, record: self._conversations.add(
+                make_trace(turn, record, tags)
+            )
 
     @hookimpl
     def convrag_conversations_ended(self, seconds: float) -> str | None:
-        """Wait until all turns are written; where they can be seen, or that they could not be written in time."""
+        """Wait until all turns are written; where they can be seen, or that they could not be
+        written in time.
+        """
         if left := self._conversations.flush(seconds):
-            log.warning("the traces of %d turns are not in MLflow: it has not taken them in %.1f s", left, seconds)
+            log.warning(
+                "the traces of %d turns are not in MLflow: it has not taken them in %.1f s",
+                left,
+                seconds,
+            )
             return None
-        return self._conversations.connection.describe() if self._conversations.has_written else None
+        return (
+            self._conversations.connection.describe() if self._conversations.has_written else None
+        )
 
     @hookimpl
     def convrag_turn_started(self, question: Question, config: Mapping[str, Any]) -> None:
@@ -131,7 +154,9 @@ class MlflowTracker(Tracker):
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
-        """Log a failed run with its error. One that was interrupted ends at once: importing MLflow takes seconds."""
+        """Log a failed run with its error. One that was interrupted ends at once: importing MLflow
+        takes seconds.
+        """
         try:
             if not interrupted and not self._problem:
                 ended = _now()
@@ -143,7 +168,9 @@ class MlflowTracker(Tracker):
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
-        """Create the grid's parent run, or go on in the one that an earlier start of the same grid has made."""
+        """Create the grid's parent run, or go on in the one that an earlier start of the same grid
+        has made.
+        """
         if not self._problem:
             from convrag_mlflow.experiment import GridRuns
 
@@ -154,7 +181,9 @@ class MlflowTracker(Tracker):
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
         """Complete the runs of the cells, and end the parent run."""
         if self._problem:
-            return f"Not logged to MLflow: {self._problem}. The same command logs what is there, then."
+            return (
+                f"Not logged to MLflow: {self._problem}. The same command logs what is there, then."
+            )
         try:
             from convrag_mlflow.experiment import GridRuns
 
@@ -172,7 +201,9 @@ class MlflowTracker(Tracker):
                 experiment.traces.write(turns.read(), run_id)
             except Exception as error:  # no trace is worth a run
                 reason = self._connection.explain(error)
-                log.warning("the traces of the run %s are not in MLflow, or not all: %s", run_id, reason)
+                log.warning(
+                    "the traces of the run %s are not in MLflow, or not all: %s", run_id, reason
+                )
             self._forget_turns(run)
         return run_id
 
@@ -199,7 +230,9 @@ class AutoTracker(MlflowTracker):
     requires: ClassVar[Mapping[str, str]] = {}
 
     def check(self) -> Iterable[str]:
-        """Why there can be no traces. Nothing else stops a run: where MLflow cannot log, its last line says so."""
+        """Why there can be no traces. Nothing else stops a run: where MLflow cannot log, its last
+        line says so.
+        """
         if self.traces and self._problem:
             yield f"{{place}}.traces=true: {self._problem}"
 

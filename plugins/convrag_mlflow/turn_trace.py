@@ -11,8 +11,8 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from convrag import TurnRecord
+from convrag.sdk.output.turn_spans import Row, TurnTrace, count_usage, get_option
 from convrag.sdk.tasks.turns import Stages
-from convrag.sdk.turn_spans import Row, TurnTrace, count_usage, get_option
 from convrag.sdk.types import Usage
 from convrag_mlflow.connection import Connection
 
@@ -31,7 +31,9 @@ class RunTurns:
         self._ended[record.conversation_id, record.turn_id] = turn
 
     def add(self, record: TurnRecord) -> None:
-        """Keep a turn with all that its record says now; one that this run has not asked is left out."""
+        """Keep a turn with all that its record says now; one that this run has not asked is left
+        out.
+        """
         if turn := self._ended.pop((record.conversation_id, record.turn_id), None):
             self._file.write(f"{json.dumps(make_trace(turn, record))}\n")
 
@@ -45,8 +47,12 @@ class RunTurns:
         self._file.close()
 
 
-def make_trace(turn: TurnTrace, record: TurnRecord, further_tags: Mapping[str, str] | None = None) -> Row:
-    """A turn as plain data: "conversation", "question", "answer", "error", "tags", "tokens", "cost" and "spans"."""
+def make_trace(
+    turn: TurnTrace, record: TurnRecord, further_tags: Mapping[str, str] | None = None
+) -> Row:
+    """A turn as plain data: "conversation", "question", "answer", "error", "tags", "tokens", "cost"
+    and "spans".
+    """
     counted = count_usage(sum(record.usage.values(), Usage()))
     tags = {
         "mlflow.traceName": "turn",
@@ -71,7 +77,9 @@ def make_trace(turn: TurnTrace, record: TurnRecord, further_tags: Mapping[str, s
 
 
 SUFFIX = " conversations"
-"""Stands behind the experiment's name. In the experiment of the runs, MLflow would list these turns among theirs."""
+"""Stands behind the experiment's name. In the experiment of the runs, MLflow would list these turns
+among theirs.
+"""
 
 MOST = 500
 """Turns that may wait to be written; others are dropped."""
@@ -100,9 +108,14 @@ class TraceWriter:
         self._given_up = False
 
     def start(self) -> None:
-        """Begin to connect, if that has not begun. The end of the program then waits for what it has added."""
+        """Begin to connect, if that has not begun. The end of the program then waits for what it
+        has added.
+        """
         if self._thread is None:
-            for name in ("thread", "process"):  # MLflow needs them, and once a program ends they refuse to load
+            for name in (
+                "thread",
+                "process",
+            ):  # MLflow needs them, and once a program ends they refuse to load
                 import_module(f"concurrent.futures.{name}")
             atexit.register(self._finish)
             self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
@@ -118,7 +131,9 @@ class TraceWriter:
     def flush(self, seconds: float) -> int:
         """Wait until all turns are written, at most so many seconds; return how many are not."""
         with self._waiting.all_tasks_done:
-            self._waiting.all_tasks_done.wait_for(lambda: not self._waiting.unfinished_tasks, seconds)
+            self._waiting.all_tasks_done.wait_for(
+                lambda: not self._waiting.unfinished_tasks, seconds
+            )
             self._given_up = self._waiting.unfinished_tasks > 0
             return self._waiting.unfinished_tasks
 
@@ -143,9 +158,13 @@ class TraceWriter:
     def _warn_once(self, reason: str) -> None:
         if not self._warned:
             self._warned = True
-            log.warning("the traces of turns of conversations are not in MLflow, or not all: %s", reason)
+            log.warning(
+                "the traces of turns of conversations are not in MLflow, or not all: %s", reason
+            )
 
 
 def describe_options(config: Mapping[str, Any]) -> str:
-    """`dataset=sample llm=extractive memory=all rewriter=last_n ...`: the options of the stages of a turn."""
+    """`dataset=sample llm=extractive memory=all rewriter=last_n ...`: the options of the stages of
+    a turn.
+    """
     return " ".join(f"{group}={option}" for group in _TOLD if (option := get_option(config, group)))

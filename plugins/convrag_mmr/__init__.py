@@ -1,4 +1,6 @@
-"""MMR cluster rewriting: rewrite a question from sentences of the history, chosen by clustering and MMR."""
+"""MMR cluster rewriting: rewrite a question from sentences of the history, chosen by clustering and
+MMR.
+"""
 
 from convrag import Register, hookimpl
 

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Interval
 
-from convrag import LLM, Clusterer, Embedder, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn, use
-from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag.sdk.sentences import split_sentences
-from convrag.sdk.vectors import cluster_texts, embed_new, separate_outliers
+from convrag import (
+    LLM,
+    Clusterer,
+    Embedder,
+    PromptTemplate,
+    Query,
+    Question,
+    Rewrite,
+    Rewriter,
+    Turn,
+    use,
+)
+from convrag.sdk.llm.rewriter import LLMRewriter
+from convrag.sdk.search.vectors import cluster_texts, embed_new, separate_outliers
+from convrag.sdk.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,17 +40,20 @@ _QUESTION_WORDS = frozenset(
 )
 _END_MARKS = (".", "?", "!", "…", "。", "？", "！", "؟", "।")
 _CLOSING = "\"'”’»)]"
-_DECIMALS = 6  # beyond these, cosines differ by rounding errors: two rows are equally near to their mean
+_DECIMALS = (
+    6  # beyond these, cosines differ by rounding errors: two rows are equally near to their mean
+)
 
 
 @dataclass(kw_only=True, eq=False)
 class MMRRewriter(Rewriter):
     """Ask the LLM for a standalone question, showing it a few sentences of the history, relevant and diverse (MMR).
 
-    The history's sentences are clustered into topics. The sentences nearest to each topic's centroid are candidates.
-    Of these, maximal marginal relevance selects those that are similar to the question and not to each other. The LLM
-    sees them in the order of the conversation, and beside them the complete last exchange. The first question is not
-    rewritten. Where the LLM fails, or its reply is no question, the question is used as it is, and the record says why.
+    The history's sentences are clustered into topics. The sentences nearest to each topic's
+    centroid are candidates. Of these, maximal marginal relevance selects those that are similar to
+    the question and not to each other. The LLM sees them in the order of the conversation, and
+    beside them the complete last exchange. The first question is not rewritten. Where the LLM
+    fails, or its reply is no question, the question is used as it is, and the record says why.
     rewriter=mmr_published has the seed's values where these defaults differ.
 
     Args:
@@ -48,19 +62,22 @@ class MMRRewriter(Rewriter):
         clusterer: finds the topics; an outlier is a topic of its own.
         num_sentences: sentences that are selected (5: the seed; its best runs had 10).
         representatives: candidates of each topic (3: the seed).
-        last_exchange: show the LLM the complete last exchange too, since most pronouns refer to it; False shows the
-            selected sentences alone (the seed).
-        question_weight: weight of the question as it was asked, which is searched for beside the rewrite. Default: as
-            much as the rewrite's, since rewriting helps 21.5 % of MTRAG's queries and hurts 17.8 %. 0: the rewrite
-            alone (the seed).
-        lambda_: weight of relevance against diversity, 0 to 1 (0.7: the seed, in whose runs it made little difference).
-        post_process: format the rewrite: single spaces, a capital, and a question mark or a period at the end (the seed
-            does).
-        min_words: the fewest words of a sentence of the history, separated by white space (3: the seed's code).
-        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`, `context` (a list
-            of `turn`, `speaker`, `text`), `history` (the same as a list of `turn`, `user`, `assistant`) and
-            `question_weight`.
-        temperature: of the rewrite (0.5: the seed's code); 0 gives the likeliest, None leaves it to the llm.
+        last_exchange: show the LLM the complete last exchange too, since most pronouns refer to it;
+            False shows the selected sentences alone (the seed).
+        question_weight: weight of the question as it was asked, which is searched for beside the
+            rewrite. Default: as much as the rewrite's, since rewriting helps 21.5 % of MTRAG's
+            queries and hurts 17.8 %. 0: the rewrite alone (the seed).
+        lambda_: weight of relevance against diversity, 0 to 1 (0.7: the seed, in whose runs it made
+            little difference).
+        post_process: format the rewrite: single spaces, a capital, and a question mark or a period
+            at the end (the seed does).
+        min_words: the fewest words of a sentence of the history, separated by white space (3: the
+            seed's code).
+        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`,
+            `context` (a list of `turn`, `speaker`, `text`), `history` (the same as a list of
+            `turn`, `user`, `assistant`) and `question_weight`.
+        temperature: of the rewrite (0.5: the seed's code); 0 gives the likeliest, None leaves it to
+            the llm.
         max_tokens: the longest reply, in tokens (200: the seed's code); None leaves it to the llm.
 
     Raises:
@@ -85,48 +102,71 @@ class MMRRewriter(Rewriter):
 
     def __post_init__(self) -> None:
         template = PromptTemplate("rewrite", package="convrag_mmr", path=self.prompt)
-        self.llm_rewriter = LLMRewriter(self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens)
+        self.llm_rewriter = LLMRewriter(
+            self.llm, template, temperature=self.temperature, max_tokens=self.max_tokens
+        )
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM; none for a first turn, nor where the history has no sentences."""
         found = extract_sentences(question.history, self.min_words)
         if not found:
-            return Rewrite.of(question.text, **_make_trace(_why_no_sentences(question), [], [], [], []))
+            return Rewrite.of(
+                question.text, **_make_trace(_why_no_sentences(question), [], [], [], [])
+            )
         embedder = CachingEmbedder(self.embedder, question.state(self))
-        labels, candidates, selected = self._select(question.text, [each.sentence for each in found], embedder)
-        trace = _make_trace("llm", _number_as_in_conversation(found, question), labels, candidates, selected)
+        labels, candidates, selected = self._select(
+            question.text, [each.sentence for each in found], embedder
+        )
+        trace = _make_trace(
+            "llm", _number_as_in_conversation(found, question), labels, candidates, selected
+        )
         sentences = [found[index] for index in sorted(selected)]
         history = group_by_turn(sentences, question.history, last_exchange=self.last_exchange)
-        inputs = {"history": history, "context": list_utterances(history), "question_weight": self.question_weight}
+        inputs = {
+            "history": history,
+            "context": list_utterances(history),
+            "question_weight": self.question_weight,
+        }
         return self._add_question(self.llm_rewriter.rewrite(question, trace, **inputs), question)
 
-    def _select(self, question: str, texts: list[str], embedder: Embedder) -> tuple[list[int], list[int], list[int]]:
-        """Each text's cluster, the positions of the representatives, and those of the selected texts, best first."""
-        from convrag.sdk.diversity import compute_similarities, select_by_mmr
+    def _select(
+        self, question: str, texts: list[str], embedder: Embedder
+    ) -> tuple[list[int], list[int], list[int]]:
+        """Each text's cluster, the positions of the representatives, and those of the selected
+        texts, best first.
+        """
+        from convrag.sdk.search.diversity import compute_similarities, select_by_mmr
 
         labels = cluster_texts(self.clusterer, texts, embedder)
         rows = embedder.embed(texts)
         candidates = select_representatives(rows, labels, self.representatives)
         query = embedder.embed([question], query=True)[0]
         relevance = compute_similarities(rows[candidates], query)
-        selected = candidates[select_by_mmr(relevance, rows[candidates], self.num_sentences, self.lambda_)]
+        selected = candidates[
+            select_by_mmr(relevance, rows[candidates], self.num_sentences, self.lambda_)
+        ]
         return labels, candidates.tolist(), selected.tolist()
 
     def _add_question(self, rewrite: Rewrite, question: Question) -> Rewrite:
-        """The LLM's rewrite, post-processed if asked for, and beside it the question, unless the two are equal."""
+        """The LLM's rewrite, post-processed if asked for, and beside it the question, unless the
+        two are equal.
+        """
         if rewrite.fallback:
             return rewrite
         text = format_question(rewrite.text) if self.post_process else rewrite.text
         queries = [Query(text), Query(question.text, self.question_weight)]
         same = text.split() == question.text.split()
-        return replace(rewrite, queries=tuple(queries[:1] if same or not self.question_weight else queries))
+        return replace(
+            rewrite, queries=tuple(queries[:1] if same or not self.question_weight else queries)
+        )
 
 
 class CachingEmbedder(Embedder):
     """Embeds new texts only, and takes the others' vectors from a conversation's memory.
 
-    It has the fingerprint of the embedder, so that what a clusterer computes with either is the same to the store.
+    It has the fingerprint of the embedder, so that what a clusterer computes with either is the
+    same to the store.
 
     Args:
         embedder: embeds new texts.
@@ -145,13 +185,16 @@ class CachingEmbedder(Embedder):
         return embed_new(self.embedder, texts, self.vectors)
 
 
-def select_representatives(rows: NDArray[np.float32], labels: Sequence[int], most: int) -> NDArray[np.int64]:
+def select_representatives(
+    rows: NDArray[np.float32], labels: Sequence[int], most: int
+) -> NDArray[np.int64]:
     """The positions of each cluster's rows that are nearest to its centroid, in rising order.
 
     Args:
         rows: (n, d) unit or zero rows.
         labels: (n,) clusters; an outlier (-1) is a cluster of its own.
-        most: the most rows of each cluster. Of rows that are equally near, the earlier ones are taken.
+        most: the most rows of each cluster. Of rows that are equally near, the earlier ones are
+            taken.
     """
     import numpy as np
 
@@ -174,7 +217,8 @@ def select_representatives(rows: NDArray[np.float32], labels: Sequence[int], mos
 
 
 def format_question(text: str) -> str:
-    """Single spaces, a capital at the beginning, and an end mark: "?" after a question, "." after anything else.
+    """Single spaces, a capital at the beginning, and an end mark: "?" after a question, "." after
+    anything else.
 
     A text that has an end mark keeps it, also before closing quotes and brackets.
     """
@@ -193,7 +237,9 @@ def _why_no_sentences(question: Question) -> str:
 
 
 def _number_as_in_conversation(found: Sequence[Sentence], question: Question) -> Sequence[Sentence]:
-    """The sentences with the numbers of their turns in the whole conversation; 0 for a turn that a memory has made."""
+    """The sentences with the numbers of their turns in the whole conversation; 0 for a turn that a
+    memory has made.
+    """
     if question.before_memory is None:
         return found
     numbers = {turn.id: number for number, turn in enumerate(question.before_memory, 1)}
@@ -202,10 +248,18 @@ def _number_as_in_conversation(found: Sequence[Sentence], question: Question) ->
 
 
 def _make_trace(
-    method: str, found: Sequence[Sentence], labels: Sequence[int], candidates: Sequence[int], selected: Sequence[int]
+    method: str,
+    found: Sequence[Sentence],
+    labels: Sequence[int],
+    candidates: Sequence[int],
+    selected: Sequence[int],
 ) -> dict[str, Any]:
-    """The seed's intermediate record. Sentences are in the conversation's order, selected ones in that of selection."""
-    units = [{**unit._asdict(), "cluster_id": label} for unit, label in zip(found, labels, strict=True)]
+    """The seed's intermediate record. Sentences are in the conversation's order, selected ones in
+    that of selection.
+    """
+    units = [
+        {**unit._asdict(), "cluster_id": label} for unit, label in zip(found, labels, strict=True)
+    ]
     sizes = Counter(labels)
     return {
         "method": method,
@@ -220,7 +274,8 @@ def _make_trace(
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
-# The words of thanks, apologies, offers of help and "I could not find this". A sentence of these alone is filler.
+# The words of thanks, apologies, offers of help and "I could not find this". A sentence of these
+# alone is filler.
 _FILLER_WORDS = """
 a about absolutely afraid again all also am and answer answers any anything apologies apologise apologize appreciate
 are as ask asking assist at available based be but by bye can can't cannot certainly clarify context correct could
@@ -278,21 +333,30 @@ def group_by_turn(
         last_exchange: whether the last turn is complete, whatever of it was selected.
 
     Returns:
-        `turn` (its number), `user` and `assistant` (the selected sentences of each, maybe empty) for each turn.
+        `turn` (its number), `user` and `assistant` (the selected sentences of each, maybe empty)
+        for each turn.
     """
     by_turn: dict[int, dict[str, list[str]]] = {}
     for sentence in selected:
-        by_turn.setdefault(sentence.turn, {"user": [], "agent": []})[sentence.speaker].append(sentence.sentence)
+        by_turn.setdefault(sentence.turn, {"user": [], "agent": []})[sentence.speaker].append(
+            sentence.sentence
+        )
     if last_exchange:
         by_turn[len(turns)] = {"user": [turns[-1].question], "agent": [turns[-1].answer]}
     return [
-        {"turn": number, "user": " ".join(by_turn[number]["user"]), "assistant": " ".join(by_turn[number]["agent"])}
+        {
+            "turn": number,
+            "user": " ".join(by_turn[number]["user"]),
+            "assistant": " ".join(by_turn[number]["agent"]),
+        }
         for number in sorted(by_turn)
     ]
 
 
 def list_utterances(exchanges: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Exchanges as a list of utterances that are not empty: `turn`, `speaker` ("User" or "Assistant") and `text`."""
+    """Exchanges as a list of utterances that are not empty: `turn`, `speaker` ("User" or
+    "Assistant") and `text`.
+    """
     return [
         {"turn": exchange["turn"], "speaker": role.capitalize(), "text": exchange[role]}
         for exchange in exchanges

@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 T = TypeVar("T", str, tuple[str, str])
 
 CPU_TOKENS = 1024
-"""Tokens of a batch on a CPU, padding included: more do not fit into its caches, and fewer cost calls."""
+"""Tokens of a batch on a CPU, padding included: more do not fit into its caches, and fewer cost
+calls.
+"""
 
 
 def compute_in_batches(
-    texts: Sequence[T], compute: Callable[[list[T]], NDArray[np.float32]], model: Any, batch_size: int
+    texts: Sequence[T],
+    compute: Callable[[list[T]], NDArray[np.float32]],
+    model: Any,
+    batch_size: int,
 ) -> NDArray[np.float32]:
-    """Compute rows for texts or pairs of texts, sorted by length, in batches: one row for each, in the given order.
+    """Compute rows for texts or pairs of texts, sorted by length, in batches: one row for each, in
+    the given order.
 
     Args:
         texts: what to compute rows for; at least one.
@@ -38,13 +44,17 @@ def compute_in_batches(
     return np.asarray(rows, dtype=np.float32)
 
 
-def make_batches(lengths: Sequence[int], batch_size: int, most_tokens: int | None) -> Iterator[list[int]]:
-    """Yield the places of texts in batches, the longest first, so that memory runs out at once or never.
+def make_batches(
+    lengths: Sequence[int], batch_size: int, most_tokens: int | None
+) -> Iterator[list[int]]:
+    """Yield the places of texts in batches, the longest first, so that memory runs out at once or
+    never.
 
     Args:
         lengths: tokens of each text.
         batch_size: the most texts in a batch.
-        most_tokens: of a batch, with every text padded to the longest; a longer text is a batch of its own.
+        most_tokens: of a batch, with every text padded to the longest; a longer text is a batch of
+            its own.
     """
     order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     while order:
@@ -55,11 +65,15 @@ def make_batches(lengths: Sequence[int], batch_size: int, most_tokens: int | Non
 
 
 def _count_tokens(texts: Sequence[T], model: Any) -> list[int]:
-    """Count the tokens of each text that the model reads; with another kind of tokenizer, guess them."""
+    """Count the tokens of each text that the model reads; with another kind of tokenizer, guess
+    them.
+    """
     from transformers import PreTrainedTokenizerBase
 
     tokenizer = model.tokenizer
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         return [sum(map(len, (text,) if isinstance(text, str) else text)) // 4 for text in texts]
-    encoded = tokenizer(list(texts), truncation=True, return_attention_mask=False, return_token_type_ids=False)
+    encoded = tokenizer(
+        list(texts), truncation=True, return_attention_mask=False, return_token_type_ids=False
+    )
     return [len(ids) for ids in encoded["input_ids"]]

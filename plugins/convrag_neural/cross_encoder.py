@@ -22,19 +22,23 @@ if TYPE_CHECKING:
 class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
     """Score each text with a cross-encoder, which reads it together with the query: precise, small models, fast.
 
-    The scores are the model's raw outputs (logits): a sigmoid would change no order, and round the best texts to 1.
+    The scores are the model's raw outputs (logits): a sigmoid would change no order, and round the
+    best texts to 1.
 
     Args:
-        model: a folder, which needs no network, or a name on the Hugging Face hub, which is downloaded once. Default:
+        model: a folder, which needs no network, or a name on the Hugging Face hub, which is
+            downloaded once. Default:
             the seed's, for English.
-        batch_size: the most texts that are scored at once: on a GPU more is faster, and needs more memory; on a CPU
-            batches of long texts have fewer, some 1,000 tokens.
-        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
-            the same to some six digits on all of them, and one's are used on the others.
-        dtype: the numbers that it computes with; "auto" is what the weights are kept in. "bfloat16" changes the third
-            digit, and is faster on a GPU and on a CPU that computes in it (AMX, AVX512-BF16), slower on others.
-        max_length: tokens of query and text together that are read; the rest of the longer one is cut off. None takes
-            the model's own limit.
+        batch_size: the most texts that are scored at once: on a GPU more is faster, and needs more
+            memory; on a CPU batches of long texts have fewer, some 1,000 tokens.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
+            one. Results are the same to some six digits on all of them, and one's are used on the
+            others.
+        dtype: the numbers that it computes with; "auto" is what the weights are kept in. "bfloat16"
+            changes the third digit, and is faster on a GPU and on a CPU that computes in it (AMX,
+            AVX512-BF16), slower on others.
+        max_length: tokens of query and text together that are read; the rest of the longer one is
+            cut off. None takes the model's own limit.
 
     Raises:
         ConvragError: when it is used, the model cannot be loaded.
@@ -46,19 +50,27 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score each text: (n,) logits."""
-        return score_distinct(texts, lambda distinct: self._predict_logits([(query, text) for text in distinct]))
+        return score_distinct(
+            texts, lambda distinct: self._predict_logits([(query, text) for text in distinct])
+        )
 
     def _predict_logits(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
         """Score each pair: (n,) logits."""
         with self._locked_model() as model:
-            return compute_in_batches(pairs, lambda batch: _predict_batch(model, batch), model, self.batch_size)
+            return compute_in_batches(
+                pairs, lambda batch: _predict_batch(model, batch), model, self.batch_size
+            )
 
     def _load_model(self, source: str) -> CrossEncoder:
         from sentence_transformers import CrossEncoder
         from transformers import AutoConfig
 
-        architectures = AutoConfig.from_pretrained(source, revision=self.revision).architectures or [""]
-        if architectures[0].endswith(("Model", "ForMaskedLM")):  # the library would add a head of random weights
+        architectures = AutoConfig.from_pretrained(
+            source, revision=self.revision
+        ).architectures or [""]
+        if architectures[0].endswith(
+            ("Model", "ForMaskedLM")
+        ):  # the library would add a head of random weights
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
@@ -74,6 +86,10 @@ def _predict_batch(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray
     from torch.nn import Identity
 
     scores: NDArray[np.float32] = model.predict(
-        pairs, batch_size=len(pairs), activation_fn=Identity(), convert_to_numpy=True, show_progress_bar=False
+        pairs,
+        batch_size=len(pairs),
+        activation_fn=Identity(),
+        convert_to_numpy=True,
+        show_progress_bar=False,
     )
     return scores

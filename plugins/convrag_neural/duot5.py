@@ -1,4 +1,6 @@
-"""`ranker=duot5`: T5 compares each text with every other; a text's score aggregates its comparisons."""
+"""`ranker=duot5`: T5 compares each text with every other; a text's score aggregates its
+comparisons.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +27,30 @@ _MIN_PROBABILITY = 1e-12  # a probability of 0 has no logarithm
 class DuoT5Ranker(T5Ranker):
     """Compare all pairs of texts with duoT5, a T5 that says which is more relevant: precise, and slow for many texts.
 
-    The model reads "Query: ... Document0: ... Document1: ... Relevant:" for each ordered pair; the probability of
-    "true" against "false" as its first word says that the first text is more relevant (Pradeep et al. 2021).
-    n texts are n (n - 1) pairs: 12 clusters of nuggets are 132. Where there are more than `max_candidates` texts, a
-    cheaper ranker chooses those that are compared; the others follow in its order. Pairs are remembered one by one.
+    The model reads "Query: ... Document0: ... Document1: ... Relevant:" for each ordered pair; the
+    probability of "true" against "false" as its first word says that the first text is more
+    relevant (Pradeep et al. 2021). n texts are n (n - 1) pairs: 12 clusters of nuggets are 132.
+    Where there are more than `max_candidates` texts, a cheaper ranker chooses those that are
+    compared; the others follow in its order. Pairs are remembered one by one.
 
     Args:
         prefilter: chooses the candidates.
-        model: a folder, which needs no network, or a name on the Hugging Face hub, which is downloaded once (GINGER's).
-        tokenizer: likewise, where the model comes without one ("t5-base"); None takes the model's own.
-        aggregation: what a text's probabilities are made into: "sym_sum" adds those of all its pairs, both ways round
-            (GINGER); "sym_sum_log" adds their logarithms, so that one clear defeat costs more; "copeland" counts the
-            texts that it beats, a tie for half.
+        model: a folder, which needs no network, or a name on the Hugging Face hub, which is
+            downloaded once (GINGER's).
+        tokenizer: likewise, where the model comes without one ("t5-base"); None takes the model's
+            own.
+        aggregation: what a text's probabilities are made into: "sym_sum" adds those of all its
+            pairs, both ways round (GINGER); "sym_sum_log" adds their logarithms, so that one clear
+            defeat costs more; "copeland" counts the texts that it beats, a tie for half.
         max_candidates: texts that are compared with each other, 2 at least; 20 make 380 pairs.
-        batch_tokens: tokens that are read at once, padding included: more makes fewer batches, and needs more memory
-            (the default: about half a gigabyte for the base model).
-        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
-            the same to some six digits on all of them, and one's are used on the others.
-        max_length: tokens of query and both texts together that are read, 64 at least; texts that are too long are cut,
-            never the rest of the prompt. A query may take a quarter (1024: GINGER's code).
+        batch_tokens: tokens that are read at once, padding included: more makes fewer batches, and
+            needs more memory (the default: about half a gigabyte for the base model).
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
+            one. Results are the same to some six digits on all of them, and one's are used on the
+            others.
+        max_length: tokens of query and both texts together that are read, 64 at least; texts that
+            are too long are cut, never the rest of the prompt. A query may take a quarter (1024:
+            GINGER's code).
 
     Raises:
         ConvragError: when it is used, the model cannot be loaded.
@@ -74,7 +81,8 @@ class DuoT5Ranker(T5Ranker):
         self.max_candidates = max_candidates
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score each text: (n,) aggregated probabilities. Texts that were not compared score below all that were.
+        """Score each text: (n,) aggregated probabilities. Texts that were not compared score below
+        all that were.
 
         Equal texts count as one.
         """
@@ -83,23 +91,34 @@ class DuoT5Ranker(T5Ranker):
         distinct = list(dict.fromkeys(texts))
         candidates, others = self._split_candidates(query, distinct)
         n = len(candidates)
-        pairs = [(first, second) for first in candidates for second in candidates if first != second]
+        pairs = [
+            (first, second) for first in candidates for second in candidates if first != second
+        ]
         probabilities = np.full((n, n), 0.5)
         if pairs:
             probabilities[~np.eye(n, dtype=bool)] = self.compare(query, pairs)
-        scores = dict(zip(candidates, aggregate_comparisons(probabilities, self.aggregation).tolist(), strict=True))
+        scores = dict(
+            zip(
+                candidates,
+                aggregate_comparisons(probabilities, self.aggregation).tolist(),
+                strict=True,
+            )
+        )
         least = min(scores.values(), default=0.0)
         scores |= {text: least - 1 - rank for text, rank in others.items()}
         return np.array([scores[text] for text in texts], dtype=np.float64)
 
     @remembered(each="pairs", array="float64")
     def compare(self, query: str, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """Compare pairs of texts: (n,) probabilities that a pair's first text is more relevant than its second."""
+        """Compare pairs of texts: (n,) probabilities that a pair's first text is more relevant than
+        its second.
+        """
         with self._locked_model() as model:
             return model.predict_probabilities(self._build_prompts(model, query, pairs))
 
     def _split_candidates(self, query: str, texts: list[str]) -> tuple[list[str], dict[str, int]]:
-        """Choose the texts to compare, in the given order, and rank the others by the prefilter, from 0 on.
+        """Choose the texts to compare, in the given order, and rank the others by the prefilter,
+        from 0 on.
 
         Equal scores share a rank.
         """
@@ -108,13 +127,17 @@ class DuoT5Ranker(T5Ranker):
         scores = self.prefilter.score(query, texts).tolist()
         order = sorted(range(len(texts)), key=lambda index: -scores[index])
         left = order[self.max_candidates :]
-        ranks = {score: rank for rank, score in enumerate(dict.fromkeys(scores[index] for index in left))}
+        ranks = {
+            score: rank for rank, score in enumerate(dict.fromkeys(scores[index] for index in left))
+        }
         return (
             [texts[index] for index in sorted(order[: self.max_candidates])],
             {texts[index]: ranks[scores[index]] for index in left},
         )
 
-    def _build_prompts(self, model: TrueFalseT5, query: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    def _build_prompts(
+        self, model: TrueFalseT5, query: str, pairs: Sequence[tuple[str, str]]
+    ) -> list[str]:
         query = model.truncate(" ".join(query.split()), self.max_length // 4)
         room = (self.max_length - model.count_tokens(_build_prompt(query, "", ""))) // 2
         texts = dict.fromkeys(text for pair in pairs for text in pair)
@@ -126,19 +149,24 @@ def _build_prompt(query: str, first: str, second: str) -> str:
     return f"Query: {query} Document0: {first} Document1: {second} Relevant:"
 
 
-def aggregate_comparisons(probabilities: NDArray[np.float64], how: Aggregation) -> NDArray[np.float64]:
+def aggregate_comparisons(
+    probabilities: NDArray[np.float64], how: Aggregation
+) -> NDArray[np.float64]:
     """Aggregate the comparisons of n texts into a score for each: (n,).
 
     Args:
         probabilities: (n, n); [i, j]: text i is more relevant than text j. The diagonal is ignored.
-        how: "sym_sum": the sum over j of p[i, j] + (1 - p[j, i]); "sym_sum_log": of their logarithms; "copeland": the
-            number of texts j for which they add up to more than 1, and half the number of those for which to 1.
+        how: "sym_sum": the sum over j of p[i, j] + (1 - p[j, i]); "sym_sum_log": of their
+            logarithms; "copeland": the number of texts j for which they add up to more than 1, and
+            half the number of those for which to 1.
     """
     import numpy as np
 
     wins, not_beaten = probabilities, 1 - probabilities.T
     if how == "sym_sum_log":
-        values = np.log(np.maximum(wins, _MIN_PROBABILITY)) + np.log(np.maximum(not_beaten, _MIN_PROBABILITY))
+        values = np.log(np.maximum(wins, _MIN_PROBABILITY)) + np.log(
+            np.maximum(not_beaten, _MIN_PROBABILITY)
+        )
     elif how == "copeland":
         margins = wins + not_beaten - 1
         values = np.where(np.abs(margins) < _MIN_PROBABILITY, 0.5, margins > 0)

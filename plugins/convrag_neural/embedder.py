@@ -25,13 +25,16 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
     Args:
         model: a folder, which needs no network, or a name on the hub, which is downloaded once.
         query_prefix: put before queries, for models that were trained so (the model's card tells).
-        batch_size: the most texts that are embedded at once: on a GPU more is faster, and needs more memory; on a CPU
-            batches of long texts have fewer, some 1,000 tokens.
-        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
-            the same to some six digits on all of them, and one's are used on the others.
-        dtype: the numbers that it computes with; "auto" is what the weights are kept in. "bfloat16" changes the third
-            digit, and is faster on a GPU and on a CPU that computes in it (AMX, AVX512-BF16), slower on others.
-        max_length: tokens of a text that are read; the rest is cut off. None takes the model's own limit.
+        batch_size: the most texts that are embedded at once: on a GPU more is faster, and needs
+            more memory; on a CPU batches of long texts have fewer, some 1,000 tokens.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
+            one. Results are the same to some six digits on all of them, and one's are used on the
+            others.
+        dtype: the numbers that it computes with; "auto" is what the weights are kept in. "bfloat16"
+            changes the third digit, and is faster on a GPU and on a CPU that computes in it (AMX,
+            AVX512-BF16), slower on others.
+        max_length: tokens of a text that are read; the rest is cut off. None takes the model's own
+            limit.
 
     Raises:
         ConvragError: when it is used, the model cannot be loaded.
@@ -54,7 +57,9 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
         return rows
 
     def _encode(self, model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
-        return compute_in_batches(texts, lambda batch: _encode_batch(model, batch), model, self.batch_size)
+        return compute_in_batches(
+            texts, lambda batch: _encode_batch(model, batch), model, self.batch_size
+        )
 
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
@@ -68,6 +73,10 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
 def _encode_batch(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
     from torch.nn.functional import normalize
 
-    vectors = model.encode(texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False)
-    rows: NDArray[np.float32] = normalize(vectors.float()).cpu().numpy()  # in float32 whatever the model computes with
+    vectors = model.encode(
+        texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False
+    )
+    rows: NDArray[np.float32] = (
+        normalize(vectors.float()).cpu().numpy()
+    )  # in float32 whatever the model computes with
     return rows

@@ -1,4 +1,6 @@
-"""The base of this package's stages: a model and its files on this machine, loaded once, used by a thread at a time."""
+"""The base of this package's stages: a model and its files on this machine, loaded once, used by a
+thread at a time.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Ty
 
 from convrag import ConvragError, Embedder, operational
 from convrag.sdk.model_files import find_cached_revision, find_local_folder, identify_model
-from convrag.sdk.progress import hide_transformers_bars
+from convrag.sdk.output.progress import hide_transformers_bars
 from convrag.sdk.types import Stage
 
 if TYPE_CHECKING:
@@ -55,13 +57,17 @@ class LocalModelStage(Stage, Generic[M]):
         return find_revision(self.model)
 
     def check(self) -> Iterator[str]:
-        """Say what is wrong where the model cannot be loaded, as far as that can be known without loading it."""
+        """Say what is wrong where the model cannot be loaded, as far as that can be known without
+        loading it.
+        """
         if problem := find_model_problem(self.model):
             option = "lsa" if isinstance(self, Embedder) else "bm25"
             yield f"{problem} ({{place}}.model=<folder>, or {{place}}={option}, which needs no model)"
 
     def content_hash(self) -> str:
-        """Hash the files of a model in a folder, or name the commit of one on the hub: another one is another stage."""
+        """Hash the files of a model in a folder, or name the commit of one on the hub: another one
+        is another stage.
+        """
         return self.revision or identify_model(self.model)
 
     def prepare(self) -> None:
@@ -75,7 +81,8 @@ class LocalModelStage(Stage, Generic[M]):
 
     @contextmanager
     def _locked_model(self) -> Iterator[M]:
-        """Give the model to this thread alone, since tokenizers are not thread-safe; it is loaded at the first use.
+        """Give the model to this thread alone, since tokenizers are not thread-safe; it is loaded
+        at the first use.
 
         Raises ConvragError where it cannot be loaded.
         """
@@ -92,7 +99,8 @@ class LocalModelStage(Stage, Generic[M]):
             raise
         except Exception as error:  # the model libraries document no common exception
             problem = (
-                find_model_problem(self.model) or f"the model {self.model!r} cannot be loaded on {self.device}: {error}"
+                find_model_problem(self.model)
+                or f"the model {self.model!r} cannot be loaded on {self.device}: {error}"
             )
             raise ConvragError(problem) from error
 
@@ -110,10 +118,14 @@ class SentenceTransformersStage(LocalModelStage[M]):
     dtype: Dtype = "auto"
 
     def _load(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
-        """Load the model: `model_class` is SentenceTransformer or CrossEncoder, which gets `options`."""
+        """Load the model: `model_class` is SentenceTransformer or CrossEncoder, which gets
+        `options`.
+        """
         import torch
 
-        model: Any = model_class(source, revision=self.revision, device=find_device(self.device), **options)
+        model: Any = model_class(
+            source, revision=self.revision, device=find_device(self.device), **options
+        )
         loaded: M = model if self.dtype == "auto" else model.to(getattr(torch, self.dtype))
         return loaded
 
@@ -132,10 +144,14 @@ def find_device(device: str) -> str:
     return next((kind for kind, found in there.items() if found), "cpu")
 
 
-def score_distinct(texts: Sequence[str], score: Callable[[list[str]], NDArray[np.floating]]) -> NDArray[np.float64]:
-    """Score texts with a function that gets each distinct text once: (n,) scores, in the order of `texts`.
+def score_distinct(
+    texts: Sequence[str], score: Callable[[list[str]], NDArray[np.floating]]
+) -> NDArray[np.float64]:
+    """Score texts with a function that gets each distinct text once: (n,) scores, in the order of
+    `texts`.
 
-    Equal texts get exactly equal scores so: a model may round the score of a text differently in another batch.
+    Equal texts get exactly equal scores so: a model may round the score of a text differently in
+    another batch.
     """
     import numpy as np
 
@@ -147,18 +163,24 @@ def score_distinct(texts: Sequence[str], score: Callable[[list[str]], NDArray[np
 
 
 TOKENIZER_FILES = "tokenizer.json", "spiece.model"
-"""The files that a T5 tokenizer may be kept in: converted for the library tokenizers, or in its own format."""
+"""The files that a T5 tokenizer may be kept in: converted for the library tokenizers, or in its own
+format.
+"""
 
 _HUB_TIMEOUT = 10  # seconds
 
 
 def is_local(model: str) -> bool:
-    """Whether a model is on this machine, in a folder or in the cache, so that nothing is downloaded."""
+    """Whether a model is on this machine, in a folder or in the cache, so that nothing is
+    downloaded.
+    """
     return bool(find_local_folder(model) or find_cached_revision(model))
 
 
 def find_model_problem(model: str) -> str:
-    """Say why a model cannot be loaded, and what to do; empty where it can. Asks the hub for what is not local."""
+    """Say why a model cannot be loaded, and what to do; empty where it can. Asks the hub for what
+    is not local.
+    """
     if (folder := find_local_folder(model)) is not None:
         return (
             ""
@@ -172,7 +194,9 @@ def find_model_problem(model: str) -> str:
     try:
         if not is_local(model):
             HfApi().model_info(model, timeout=_HUB_TIMEOUT)
-    except Exception as error:  # offline, no such model, no access: no common exception is documented
+    except (
+        Exception
+    ) as error:  # offline, no such model, no access: no common exception is documented
         why = str(error).partition("\n")[0]
         return (
             f"the model {model!r} is no folder, not in the local cache, and cannot be downloaded ({why}): "
@@ -182,15 +206,18 @@ def find_model_problem(model: str) -> str:
 
 
 def find_tokenizer_problem(tokenizer: str, model: str) -> str:
-    """Say why a tokenizer cannot be loaded, and what to do; empty where it can. A folder needs no model beside it.
+    """Say why a tokenizer cannot be loaded, and what to do; empty where it can. A folder needs no
+    model beside it.
 
     Args:
         tokenizer: folder or name.
-        model: folder or name of the model that it is for. What is wrong with the model itself is not repeated.
+        model: folder or name of the model that it is for. What is wrong with the model itself is
+            not repeated.
     """
     folder = find_local_folder(tokenizer)
     if tokenizer == model and (folder is None or find_model_problem(model)):
-        return ""  # on the hub it comes with the model; a folder without a model has a message of its own
+        # On the hub it comes with the model; a folder without a model has a message of its own
+        return ""
     if folder is None:
         return find_model_problem(tokenizer)
     present = any((folder / name).is_file() for name in TOKENIZER_FILES)
@@ -198,7 +225,9 @@ def find_tokenizer_problem(tokenizer: str, model: str) -> str:
 
 
 def find_revision(model: str) -> str | None:
-    """Find the commit of a model on the hub: of the local cache, or else the newest; None for a folder, and offline."""
+    """Find the commit of a model on the hub: of the local cache, or else the newest; None for a
+    folder, and offline.
+    """
     if find_local_folder(model) is not None:
         return None
     if cached := find_cached_revision(model):

@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 class MonoT5Ranker(T5Ranker):
     """Score each text with monoT5, a T5 that says whether it is relevant: strong on new subjects, slow on a CPU.
 
-    The model reads "Query: ... Document: ... Relevant:", and a text's score is the probability of "true" against
-    "false" as its first word (Nogueira et al. 2020). A text that is too long is cut, never the rest of the prompt.
+    The model reads "Query: ... Document: ... Relevant:", and a text's score is the probability of
+    "true" against "false" as its first word (Nogueira et al. 2020). A text that is too long is cut,
+    never the rest of the prompt.
 
     Args:
-        model: a folder, which needs no network, or a name on the Hugging Face hub, which is downloaded once.
-        tokenizer: likewise, where the model comes without one ("t5-base"); None takes the model's own.
+        model: a folder, which needs no network, or a name on the Hugging Face hub, which is
+            downloaded once.
+        tokenizer: likewise, where the model comes without one ("t5-base"); None takes the model's
+            own.
         batch_size: texts that are scored at once: more is faster, and needs more memory.
-        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
-            the same to some six digits on all of them, and one's are used on the others.
-        max_length: tokens that are read of query and text together, 32 at least; a query may take half of them.
-            Default: the one of the model's training.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
+            one. Results are the same to some six digits on all of them, and one's are used on the
+            others.
+        max_length: tokens that are read of query and text together, 32 at least; a query may take
+            half of them. Default: the one of the model's training.
 
     Raises:
         ConvragError: when it is used, the model cannot be loaded.
@@ -46,7 +50,13 @@ class MonoT5Ranker(T5Ranker):
         device: Annotated[str, operational] = "auto",
         max_length: Annotated[int, Ge(32)] = 512,
     ) -> None:
-        super().__init__(model=model, tokenizer=tokenizer, device=device, max_length=max_length, batch_size=batch_size)
+        super().__init__(
+            model=model,
+            tokenizer=tokenizer,
+            device=device,
+            max_length=max_length,
+            batch_size=batch_size,
+        )
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score each text: (n,) probabilities of being relevant."""

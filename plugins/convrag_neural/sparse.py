@@ -1,4 +1,6 @@
-"""`retriever=sparse`: learned sparse search on this machine: texts become weighted tokens, passages posting lists."""
+"""`retriever=sparse`: learned sparse search on this machine: texts become weighted tokens, passages
+posting lists.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from annotated_types import Ge
 
 from convrag import Dataset, Hit, Query, Question, Retriever, Store, operational
-from convrag.sdk.corpus import Corpus
 from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import digest, hash_modules
-from convrag.sdk.progress import count_parts
-from convrag.sdk.queries import choose_queries
+from convrag.sdk.output.progress import count_parts
+from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.search.queries import choose_queries
 from convrag_neural.local_model import LocalModelStage, find_device
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sentence_transformers import SparseEncoder
 
-    from convrag.sdk.postings import Postings
+    from convrag.sdk.search.postings import Postings
 
 _PART = 256
 """Passages that are encoded and kept at once; these are lost when a build is killed."""
@@ -51,22 +53,24 @@ class _Tokens(NamedTuple):
 class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     """Search with a learned sparse model (SPLADE and its like): texts become weighted tokens, related ones included.
 
-    The model is one of sentence-transformers' SparseEncoder, from a folder or from the Hugging Face hub. A query is
-    encoded by its own rule (`encode_query`): with an inference-free model its tokens count by their IDF, and no network
-    runs. A score is the product of both vectors; several queries add up, weighted. A passage counts with its title and
-    text, as far as the model reads. Each passage is encoded once; an interrupted build goes on where it stopped.
+    The model is one of sentence-transformers' SparseEncoder, from a folder or from the Hugging Face
+    hub. A query is encoded by its own rule (`encode_query`): with an inference-free model its
+    tokens count by their IDF, and no network runs. A score is the product of both vectors; several
+    queries add up, weighted. A passage counts with its title and text, as far as the model reads.
+    Each passage is encoded once; an interrupted build goes on where it stopped.
 
     Args:
         dataset: whose corpora are searched.
         store: keeps the indexes.
         model: a folder, which needs no network, or a name on the hub ("naver/splade-v3").
-        query: what is encoded: "rewrite" (the queries of the rewriter) or "conversation", for encoders that read it
-            whole: the question and the history, flattened.
-        order: of the flattened conversation: "newest_first" (question, last answer, last question, ...) or
-            "oldest_first", as the model was trained (its card tells).
+        query: what is encoded: "rewrite" (the queries of the rewriter) or "conversation", for
+            encoders that read it whole: the question and the history, flattened.
+        order: of the flattened conversation: "newest_first" (question, last answer, last question,
+            ...) or "oldest_first", as the model was trained (its card tells).
         separator: between the texts of the flattened conversation, as the model was trained.
         batch_size: the most texts that are encoded at once.
-        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is
+            one.
     """
 
     dataset: Dataset
@@ -102,10 +106,15 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
             return []
         index = self._open(searched[0].domain)
         tokens = self._encode([query.text for query in searched], is_query=True)
-        weights = tokens.weights.astype(np.float64) * np.array([query.weight for query in searched])[tokens.rows]
+        weights = (
+            tokens.weights.astype(np.float64)
+            * np.array([query.weight for query in searched])[tokens.rows]
+        )
         places = np.minimum(np.searchsorted(index.words, tokens.numbers), len(index.words) - 1)
         words: dict[int, float] = {}
-        for place, weight in zip(places[known := index.words[places] == tokens.numbers], weights[known], strict=True):
+        for place, weight in zip(
+            places[known := index.words[places] == tokens.numbers], weights[known], strict=True
+        ):
             words[int(place)] = words.get(int(place), 0.0) + float(weight)
         best = index.postings.search(words, k)
         passages = index.corpus.get_by_position([position for position, _ in best])
@@ -114,7 +123,9 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
         if not self.reads_conversation:
             return self.retrieve(queries, k)
-        texts = [text for turn in question.history for text in (turn.question, turn.answer)] + [question.text]
+        texts = [text for turn in question.history for text in (turn.question, turn.answer)] + [
+            question.text
+        ]
         ordered = texts[::-1] if self.order == "newest_first" else texts
         flat = self.separator.join(filter(None, ordered))
         return self.retrieve([Query(flat, 1.0, question.turn_id, question.domain)], k)
@@ -127,7 +138,9 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     def _encode(self, texts: list[str], *, is_query: bool) -> _Tokens:
         with self._locked_model() as model:
             encode = model.encode_query if is_query else model.encode_document
-            found = encode(texts, batch_size=self.batch_size, show_progress_bar=False, save_to_cpu=True).coalesce()
+            found = encode(
+                texts, batch_size=self.batch_size, show_progress_bar=False, save_to_cpu=True
+            ).coalesce()
         rows, numbers = found.indices().numpy()
         weights = found.values().float().numpy()
         return _Tokens(rows[weights > 0], numbers[weights > 0], weights[weights > 0])
@@ -136,25 +149,29 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         """The index of a domain, built or loaded at its first use."""
         import numpy as np
 
-        from convrag.sdk.postings import Postings
+        from convrag.sdk.search.postings import Postings
 
         with self._index_lock:
             if domain not in self._indexes:
                 corpus = Corpus(self.dataset, domain, self.store)
-                code = hash_modules(__name__, "convrag.sdk.postings")
+                code = hash_modules(__name__, "convrag.sdk.search.postings")
                 key = digest(["sparse", self.content_hash(), corpus.fingerprint, code])
                 parts = self.store.path / "encoded" / key
-                folder = self.store.folder("indexes", key, lambda empty: self._build(corpus, parts, empty))
+                folder = self.store.folder(
+                    "indexes", key, lambda empty: self._build(corpus, parts, empty)
+                )
                 shutil.rmtree(parts, ignore_errors=True)
                 postings = Postings(folder, len(corpus))
                 self._indexes[domain] = _Index(corpus, postings, np.load(folder / _WORDS))
             return self._indexes[domain]
 
     def _build(self, corpus: Corpus, parts: Path, folder: Path) -> None:
-        """Encode the passages, part by part, and write the posting lists of all into an empty folder."""
+        """Encode the passages, part by part, and write the posting lists of all into an empty
+        folder.
+        """
         import numpy as np
 
-        from convrag.sdk.postings import Postings
+        from convrag.sdk.search.postings import Postings
 
         parts.mkdir(parents=True, exist_ok=True)
         found: list[_Tokens] = []

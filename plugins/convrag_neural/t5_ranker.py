@@ -1,4 +1,6 @@
-"""The base of monoT5 and duoT5: a T5 that answers a prompt with "true" or "false"; its tokenizer may be kept apart."""
+"""The base of monoT5 and duoT5: a T5 that answers a prompt with "true" or "false"; its tokenizer
+may be kept apart.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from convrag import ConvragError, Ranker
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag_neural.batches import make_batches
-from convrag_neural.local_model import LocalModelStage, find_device, find_revision, find_tokenizer_problem
+from convrag_neural.local_model import (
+    LocalModelStage,
+    find_device,
+    find_revision,
+    find_tokenizer_problem,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +32,8 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
         device: where the model runs: auto, cpu, cuda, cuda:1, mps, xpu.
         max_length: tokens of a prompt that are read.
         batch_size: the most prompts that are read at once.
-        batch_tokens: the most tokens that are read at once, padding included; None does not limit them.
+        batch_tokens: the most tokens that are read at once, padding included; None does not limit
+            them.
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -55,7 +63,9 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
             yield problem
 
     def content_hash(self) -> str:
-        """Hash the files of model and tokenizer, or name their commits: with others in their place it is another."""
+        """Hash the files of model and tokenizer, or name their commits: with others in their place
+        it is another.
+        """
         return super().content_hash() + (self.tokenizer_revision or identify_model(self.tokenizer))
 
     @cached_property
@@ -75,14 +85,17 @@ class TrueFalseT5:
         ranker: says where the tokenizer is and the model runs, and how much is read at once.
 
     Raises:
-        ConvragError: "true" or "false" is not in the tokenizer's vocabulary. The libraries raise errors of their own.
+        ConvragError: "true" or "false" is not in the tokenizer's vocabulary. The libraries raise
+            errors of their own.
     """
 
     def __init__(self, source: str, ranker: T5Ranker) -> None:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         tokenizer = str(find_local_folder(ranker.tokenizer) or ranker.tokenizer)
-        self.tokenizer = AutoTokenizer.from_pretrained(tokenizer, revision=ranker.tokenizer_revision)
+        self.tokenizer = AutoTokenizer.from_pretrained(
+            tokenizer, revision=ranker.tokenizer_revision
+        )
         model = AutoModelForSeq2SeqLM.from_pretrained(source, revision=ranker.revision)
         self.model = model.float().to(find_device(ranker.device)).eval()
         self.max_length = ranker.max_length
@@ -91,13 +104,17 @@ class TrueFalseT5:
         self._true, self._false = (self._first_token(word) for word in ("true", "false"))
 
     def predict_probabilities(self, prompts: Sequence[str]) -> NDArray[np.float64]:
-        """Read prompts: (n,) probabilities of "true" against "false" as the first token of the reply.
+        """Read prompts: (n,) probabilities of "true" against "false" as the first token of the
+        reply.
 
         Prompts of similar length are batched together, so that little is computed for padding.
         """
         import numpy as np
 
-        ids = [self.tokenizer(prompt, truncation=True, max_length=self.max_length)["input_ids"] for prompt in prompts]
+        ids = [
+            self.tokenizer(prompt, truncation=True, max_length=self.max_length)["input_ids"]
+            for prompt in prompts
+        ]
         found = np.zeros(len(ids), dtype=np.float64)
         for batch in make_batches([len(each) for each in ids], self.batch_size, self.batch_tokens):
             found[batch] = self._read_batch([ids[index] for index in batch])
@@ -116,11 +133,16 @@ class TrueFalseT5:
     def _read_batch(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         import torch
 
-        batch = self.tokenizer.pad({"input_ids": list(ids)}, return_tensors="pt").to(self.model.device)
-        start = torch.full((len(ids), 1), self.model.config.decoder_start_token_id, device=self.model.device)
+        batch = self.tokenizer.pad({"input_ids": list(ids)}, return_tensors="pt").to(
+            self.model.device
+        )
+        start = torch.full(
+            (len(ids), 1), self.model.config.decoder_start_token_id, device=self.model.device
+        )
         with torch.inference_mode():
             logits = self.model(**batch, decoder_input_ids=start, use_cache=False).logits[:, 0]
-            # In double precision: float32 rounds the probabilities of the best texts to 1, and they would be equal.
+            # In double precision: float32 rounds the probabilities of the best texts to 1, and they
+            # would be equal.
             pair = logits[:, [self._false, self._true]].double()
             shares: NDArray[np.float64] = torch.softmax(pair, dim=1)[:, 1].cpu().numpy()
         return shares
@@ -129,5 +151,7 @@ class TrueFalseT5:
         """Find the first token of a word, which stands for the word in the reply."""
         ids = self.tokenizer(word, add_special_tokens=False)["input_ids"]
         if not ids or ids[0] == self.tokenizer.unk_token_id:
-            raise ConvragError(f"the tokenizer does not know the word {word!r}: is it a T5 model's?")
+            raise ConvragError(
+                f"the tokenizer does not know the word {word!r}: is it a T5 model's?"
+            )
         return int(ids[0])

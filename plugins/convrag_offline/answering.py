@@ -1,24 +1,28 @@
 """Tasks "answer" and "rewrite" without a language model.
 
-An answer quotes the one or two sentences of the evidence that match the question best (`convrag.sdk.matching`). A word
-weighs more if fewer passages of the corpus have it (idf). A question that refers back is matched together with the
-words of its rewrite. Where the evidence is a hint to a passage of an earlier message, that passage is read there.
+An answer quotes the one or two sentences of the evidence that match the question best
+(`convrag.sdk.text.matching`). A word weighs more if fewer passages of the corpus have it (idf). A
+question that refers back is matched together with the words of its rewrite. Where the evidence is a
+hint to a passage of an earlier message, that passage is read there.
 
-A rewrite adds to a question the words that it lacks. How many: a standalone search question names about three things,
-so a question with fewer than three content words is filled up to three. A reference back (it, they, that) stands for
-two words at least: a name and what goes with it. But a reference that follows two content words of its own question
-most probably refers to those, and needs none. So a standalone question, as at a change of topic, stays as it is. Where
-the question itself is searched for beside its rewrite, with a weight w, each of its words counts 1 + w and an added one
-counts 1. Wrong words err in all directions, so their noise grows with the square root of their number: (1 + w) squared
-times as many words disturb the question no more, and more of the right ones are among them.
+A rewrite adds to a question the words that it lacks. How many: a standalone search question names
+about three things, so a question with fewer than three content words is filled up to three. A
+reference back (it, they, that) stands for two words at least: a name and what goes with it. But a
+reference that follows two content words of its own question most probably refers to those, and
+needs none. So a standalone question, as at a change of topic, stays as it is. Where the question
+itself is searched for beside its rewrite, with a weight w, each of its words counts 1 + w and an
+added one counts 1. Wrong words err in all directions, so their noise grows with the square root of
+their number: (1 + w) squared times as many words disturb the question no more, and more of the
+right ones are among them.
 
-Which words: those that the conversation is about. A word is one of them if it was said twice, by whomever: in a
-question and in its answer, or in two exchanges. A sentence that is repeated literally counts once, since an assistant
-that quotes the same passage again confirms nothing. An exchange without an answer cannot repeat its question's words,
-so these count at once. A mention weighs half of one in the next exchange; but what the first question names, since the
-conversation is about it, never weighs less than a mention in the last one. Rare words of the corpus weigh more (idf);
-words that no passage has are left out, since they find nothing. The added words stand in the order in which they were
-said.
+Which words: those that the conversation is about. A word is one of them if it was said twice, by
+whomever: in a question and in its answer, or in two exchanges. A sentence that is repeated
+literally counts once, since an assistant that quotes the same passage again confirms nothing. An
+exchange without an answer cannot repeat its question's words, so these count at once. A mention
+weighs half of one in the next exchange; but what the first question names, since the conversation
+is about it, never weighs less than a mention in the last one. Rare words of the corpus weigh more
+(idf); words that no passage has are left out, since they find nothing. The added words stand in the
+order in which they were said.
 """
 
 import re
@@ -26,17 +30,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convrag.sdk.frequencies import DocumentFrequencies
-from convrag.sdk.matching import find_added, match_sentences, read_question, split_question
-from convrag.sdk.quoting import choose_sentences, clean_quote, name_subject, rank_sentences
-from convrag.sdk.sentences import remove_citations
-from convrag.sdk.words import ANAPHORS, find_content_words, find_words, is_content_word
+from convrag.sdk.search.frequencies import DocumentFrequencies
+from convrag.sdk.text.analysis import ANAPHORS, find_content_words, find_words, is_content_word
+from convrag.sdk.text.matching import find_added, match_sentences, read_question, split_question
+from convrag.sdk.text.quoting import choose_sentences, clean_quote, name_subject, rank_sentences
+from convrag.sdk.text.sentences import remove_citations
 
 ENOUGH = 3
 """Content words of a standalone question."""
 
 REFERENCE = 2
-"""Words that a reference back stands for; after as many content words in its own question, it refers to those."""
+"""Words that a reference back stands for; after as many content words in its own question, it
+refers to those.
+"""
 
 DECAY = 0.5
 """Weight of a mention against one in the next exchange."""
@@ -47,7 +53,9 @@ History = Sequence[Mapping[str, str]]
 Passages = Sequence[Mapping[str, Any]]
 """Passages with `number`, `text` and `title`, or hints at them."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")  # rough, but fast, and enough to recognise repeated sentences
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])\s+|\n+"
+)  # rough, but fast, and enough to recognise repeated sentences
 
 
 @dataclass
@@ -58,22 +66,29 @@ class _Candidate:
     mentions: int = 0
 
 
-def rewrite(question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0) -> str:
+def rewrite(
+    question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0
+) -> str:
     """The question on one line, followed by the words that it lacks.
 
     Args:
         question: what shall stand alone.
         history: where the words are taken from, oldest exchange first.
         frequencies: tell rare words from common ones.
-        question_weight: with which the question is searched for beside the rewrite; 0 where it is not.
+        question_weight: with which the question is searched for beside the rewrite; 0 where it is
+            not.
     """
-    return " ".join([*question.split(), *find_missing_words(question, history, frequencies, question_weight)])
+    return " ".join(
+        [*question.split(), *find_missing_words(question, history, frequencies, question_weight)]
+    )
 
 
 def find_missing_words(
     question: str, history: History, frequencies: DocumentFrequencies, question_weight: float = 0.0
 ) -> list[str]:
-    """Words of the history, in their latest form there, that the question needs to stand alone; maybe none."""
+    """Words of the history, in their latest form there, that the question needs to stand alone;
+    maybe none.
+    """
     if not (number := round(_count_missing_words(question) * (1 + question_weight) ** 2)):
         return []
     own = {word.stem for word in find_words(question)}
@@ -83,8 +98,12 @@ def find_missing_words(
         for stem, candidate in candidates.items()
         if stem not in own and candidate.mentions > 1
     }
-    best = sorted((stem for stem in scores if scores[stem] > 0), key=lambda stem: (-scores[stem], stem))[:number]
-    return [candidates[stem].text for stem in sorted(best, key=lambda stem: candidates[stem].position)]
+    best = sorted(
+        (stem for stem in scores if scores[stem] > 0), key=lambda stem: (-scores[stem], stem)
+    )[:number]
+    return [
+        candidates[stem].text for stem in sorted(best, key=lambda stem: candidates[stem].position)
+    ]
 
 
 def _count_missing_words(question: str) -> int:
@@ -100,7 +119,9 @@ def _count_missing_words(question: str) -> int:
 
 
 def _find_candidates(history: History) -> dict[str, _Candidate]:
-    """The content words of the history by stem: their latest form and position, and the weight of their mentions."""
+    """The content words of the history by stem: their latest form and position, and the weight of
+    their mentions.
+    """
     found: dict[str, _Candidate] = {}
     known_sentences: set[str] = set()
     for age, exchange in enumerate(reversed(history)):
@@ -117,7 +138,9 @@ def _find_candidates(history: History) -> dict[str, _Candidate]:
 
 
 def _find_new_words(text: str, known_sentences: set[str]) -> dict[str, str]:
-    """Stem -> first form of the content words in sentences that are not known yet; adds these to the known ones."""
+    """Stem -> first form of the content words in sentences that are not known yet; adds these to
+    the known ones.
+    """
     sentences = [part.strip() for part in _SENTENCE_END.split(remove_citations(text))]
     new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known_sentences]
     known_sentences.update(new)
@@ -131,7 +154,9 @@ NOT_FOUND = "I could not find this in the passages."
 """The answer where no sentence matches."""
 
 MIN_SHARE = 0.5
-"""The least share of the question's weight that a sentence must cover; with less, it answers another question."""
+"""The least share of the question's weight that a sentence must cover; with less, it answers
+another question.
+"""
 
 _NUMBER = re.compile(r"\[(?:Doc_)?(\d+)\]")
 
@@ -145,19 +170,25 @@ def answer(
     standalone: str = "",
     least: float = MIN_SHARE,
 ) -> str:
-    """The sentences that say most of what is asked, best first, each with its citation; or NOT_FOUND.
+    """The sentences that say most of what is asked, best first, each with its citation; or
+    NOT_FOUND.
 
     Args:
         question: what to answer.
         history: the earlier exchanges, oldest first.
-        evidence: passages with `number` and `text`, or a hint: `hint`, and a text that names a number ("[3]").
+        evidence: passages with `number` and `text`, or a hint: `hint`, and a text that names a
+            number ("[3]").
         frequencies: tell rare words from common ones.
         earlier_evidence: the passages that stand in the earlier messages, at which hints point.
-        standalone: the rewritten question; without it, the words of the history are added that the question lacks.
+        standalone: the rewritten question; without it, the words of the history are added that the
+            question lacks.
         least: the share of the question's weight that a sentence must cover.
     """
     meant = standalone or " ".join([question, *find_missing_words(question, history, frequencies)])
-    named = ((str(item["number"]), item.get("title") or "", item) for item in _follow_hints(evidence, earlier_evidence))
+    named = (
+        (str(item["number"]), item.get("title") or "", item)
+        for item in _follow_hints(evidence, earlier_evidence)
+    )
     passages = {number: (title, item["text"].removeprefix(title)) for number, title, item in named}
     texts = {number: "\n".join(passage) for number, passage in passages.items()}
     parts, added = split_question(question), find_added(question, meant)
@@ -166,12 +197,18 @@ def answer(
     for part in parts:
         asked = read_question(part, added, frequencies, before=before, trusted=not standalone)
         matches = {n: match_sentences(asked, text, title) for n, (title, text) in passages.items()}
-        chosen = choose_sentences(rank_sentences(matches, texts), asked)[: 2 if len(parts) == 1 else 1]
+        chosen = choose_sentences(rank_sentences(matches, texts), asked)[
+            : 2 if len(parts) == 1 else 1
+        ]
         enough = least if len(parts) == 1 else max(least, MIN_SHARE)
         for n, match in chosen:
             title, text = passages[n]
             if match.share >= enough:
-                quotes[name_subject(clean_quote(text[match.start : match.end]), title, text[: match.start])] = n
+                quotes[
+                    name_subject(
+                        clean_quote(text[match.start : match.end]), title, text[: match.start]
+                    )
+                ] = n
     return " ".join(f"{text} [{number}]" for text, number in quotes.items()) or NOT_FOUND
 
 

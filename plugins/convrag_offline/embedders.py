@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge
 
 from convrag import ConfigError, Dataset, Embedder, Store
-from convrag.sdk.corpus import has_passages
-from convrag.sdk.frequencies import open_corpora
 from convrag.sdk.identity import digest, find_version, hash_package
 from convrag.sdk.lazy import Lazy
-from convrag.sdk.words import Analysis, stem_content_words
+from convrag.sdk.search.corpus import has_passages
+from convrag.sdk.search.frequencies import open_corpora
+from convrag.sdk.text.analysis import Analysis, stem_content_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,18 +32,21 @@ _NO_CORPUS = "this embedder learns from the run's corpus, and the data set has n
 class LsaEmbedder(Embedder):
     """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
 
-    Words that occur together in passages are close to each other. A text without a word of the corpus is a zero row.
-    Where documents change, new passages are folded into the model of before, until a tenth of what it learnt from has
-    changed: then it learns anew (Berry et al. 1995).
+    Words that occur together in passages are close to each other. A text without a word of the
+    corpus is a zero row. Where documents change, new passages are folded into the model of before,
+    until a tenth of what it learnt from has changed: then it learns anew (Berry et al. 1995).
 
     Args:
         dataset: the data set whose corpora, all of them, are learnt from.
         store: keeps the model.
-        dimensions: of the vectors; with fewer, more words of different meanings are close. A corpus with fewer passages
-            or words gives fewer (some hundreds work best: Landauer and Dumais 1997; Bradford 2008).
-        passages: the most passages to learn from, taken at even distances; more take longer and need more memory.
-        words: "auto": as retriever=bm25 splits and stems them, in the language of the passages; "plain": runs of two
-            letters or digits, without English stop words, as scikit-learn has them.
+        dimensions: of the vectors; with fewer, more words of different meanings are close. A corpus
+            with fewer passages or words gives fewer (some hundreds work best: Landauer and Dumais
+            1997; Bradford 2008).
+        passages: the most passages to learn from, taken at even distances; more take longer and
+            need more memory.
+        words: "auto": as retriever=bm25 splits and stems them, in the language of the passages;
+            "plain": runs of two letters or digits, without English stop words, as scikit-learn has
+            them.
 
     Raises:
         ConfigError: when it is used, the data set has no corpus.
@@ -66,7 +69,9 @@ class LsaEmbedder(Embedder):
             yield _NO_CORPUS
 
     def prepare(self) -> None:
-        """Learn the model from the corpus, unless the store has it. It is loaded by the first call that computes."""
+        """Learn the model from the corpus, unless the store has it. It is loaded by the first call
+        that computes.
+        """
         self._find_model()
 
     def load_libraries(self) -> None:
@@ -101,7 +106,9 @@ class LsaEmbedder(Embedder):
                 with self.store.folders.reading(earlier) as whole:
                     if whole and take_over(earlier, folder, texts):
                         return
-            learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words)).save(folder, texts)
+            learn(corpora, self.dimensions, self.passages, Analysis.choose(self.words)).save(
+                folder, texts
+            )
 
         return self.store.folder("embedders", key, learn_into, series=series)
 
@@ -109,9 +116,9 @@ class LsaEmbedder(Embedder):
 class WordsEmbedder(Embedder):
     """Embed texts by their content words: texts are as near to each other as they share words. It learns nothing.
 
-    There is no model, and no corpus is needed, unlike for `embedder=lsa`; words of the same meaning are not near. Each
-    word's stem counts in one column, which its hash chooses (Weinberger et al. 2009). A text without content words is a
-    zero row.
+    There is no model, and no corpus is needed, unlike for `embedder=lsa`; words of the same meaning
+    are not near. Each word's stem counts in one column, which its hash chooses (Weinberger et al.
+    2009). A text without content words is a zero row.
 
     Args:
         dimensions: of the vectors; with fewer, more words share a column.
@@ -134,7 +141,10 @@ class WordsEmbedder(Embedder):
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         vectorizer = HashingVectorizer(
-            n_features=self.dimensions, analyzer=stem_content_words, alternate_sign=False, dtype=np.float32
+            n_features=self.dimensions,
+            analyzer=stem_content_words,
+            alternate_sign=False,
+            dtype=np.float32,
         )
         rows: NDArray[np.float32] = vectorizer.transform(texts).toarray()
         return rows

@@ -1,4 +1,6 @@
-"""`llm=extractive`: rules in place of a language model, and which of a prompt's inputs each of them reads."""
+"""`llm=extractive`: rules in place of a language model, and which of a prompt's inputs each of them
+reads.
+"""
 
 import json
 import logging
@@ -10,11 +12,15 @@ from inspect import signature
 from typing import Any
 
 from convrag import LLM, Completion, Dataset, LLMError, Prompt, Store
-from convrag.sdk.asking import refers_back
-from convrag.sdk.frequencies import DocumentFrequencies, add_weights, count_document_frequencies
 from convrag.sdk.lazy import Lazy
-from convrag.sdk.sentences import shorten_by_clauses, split_sentences
-from convrag.sdk.words import find_stems
+from convrag.sdk.search.frequencies import (
+    DocumentFrequencies,
+    add_weights,
+    count_document_frequencies,
+)
+from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.clarification import refers_back
+from convrag.sdk.text.sentences import shorten_by_clauses, split_sentences
 from convrag_offline.answering import History, answer, find_missing_words, rewrite
 from convrag_offline.nuggets import tag_nuggets
 from convrag_offline.question_writing import find_prose, write_question
@@ -27,14 +33,17 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 class ExtractiveLLM(LLM):
     """Rewrite and answer with rules that copy words and sentences: no language model, no key, no network, no cost.
 
-    It reads the named inputs of a prompt, not its messages. A rewrite is the question and the words of the history that
-    it lacks. An answer quotes sentences of the evidence with their citations, or says that it found nothing; hints at
-    passages of earlier messages (context=dedup) are followed. Nuggets are the sentences of a passage that match the
-    question, and a summary quotes one of them. It judges no answers. It suggests titles of passages that are questions.
-    Words that are rare in the run's corpus weigh more. It knows English stop words only. Sampling has no effect.
+    It reads the named inputs of a prompt, not its messages. A rewrite is the question and the words
+    of the history that it lacks. An answer quotes sentences of the evidence with their citations,
+    or says that it found nothing; hints at passages of earlier messages (context=dedup) are
+    followed. Nuggets are the sentences of a passage that match the question, and a summary quotes
+    one of them. It judges no answers. It suggests titles of passages that are questions. Words that
+    are rare in the run's corpus weigh more. It knows English stop words only. Sampling has no
+    effect.
 
     Args:
-        dataset: the data set whose corpus tells rare words from common ones; without a corpus all weigh the same.
+        dataset: the data set whose corpus tells rare words from common ones; without a corpus all
+            weigh the same.
         store: keeps the document frequencies of the corpus.
     """
 
@@ -55,14 +64,18 @@ class ExtractiveLLM(LLM):
         return "no language model: what it is asked is done by rules that copy words and sentences"
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Apply the rule for the prompt's task to its inputs. Raises LLMError for an unknown task or missing inputs."""
+        """Apply the rule for the prompt's task to its inputs. Raises LLMError for an unknown task
+        or missing inputs.
+        """
         if prompt.task not in TASK_NAMES:
             _warn_of_unknown_task(prompt.task)
         start = time.perf_counter()
         text = perform_task(prompt.task, prompt.inputs, self._frequencies())
         read = sum(self.count_tokens(message.content) for message in prompt.messages)
         seconds = time.perf_counter() - start
-        return Completion(text, read, self.count_tokens(text), cost_usd=0.0, seconds=seconds, model="extractive")
+        return Completion(
+            text, read, self.count_tokens(text), cost_usd=0.0, seconds=seconds, model="extractive"
+        )
 
     def count_tokens(self, text: str) -> int:
         """The number of words and punctuation marks of a text."""
@@ -71,7 +84,9 @@ class ExtractiveLLM(LLM):
 
 @cache
 def _warn_of_unknown_task(task: str) -> None:
-    """Say once that a task has no rule: most stages then fall back, and only the records would say why."""
+    """Say once that a task has no rule: most stages then fall back, and only the records would say
+    why.
+    """
     log.warning(
         "llm=extractive is no language model, and has no rule for the task %r: what asks for it falls back in "
         "each turn, or fails. Choose a language model: llm=litellm llm.model=...",
@@ -82,16 +97,23 @@ def _warn_of_unknown_task(task: str) -> None:
 _END_MARKS = (".", "!", "?", "…")
 
 
-def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies) -> str:
-    """A sentence of a nugget, of at most `words` words; the first clauses of one only where none is that short.
+def summarize(
+    question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies
+) -> str:
+    """A sentence of a nugget, of at most `words` words; the first clauses of one only where none is
+    that short.
 
-    It is empty where all sentences are longer, and none can be shortened by whole clauses.
-    A sentence with an end mark is better than a heading or an item of a list. Then counts how much of the question it
-    covers, then the number of its content words, then which comes first.
+    It is empty where all sentences are longer, and none can be shortened by whole clauses. A
+    sentence with an end mark is better than a heading or an item of a list. Then counts how much of
+    the question it covers, then the number of its content words, then which comes first.
     """
     weights = frequencies.weigh_question(find_stems(question))
     found = dict.fromkeys(sentence for nugget in nuggets for sentence in split_sentences(nugget))
-    quotes = [(text, text == sentence) for sentence in found if (text := shorten_by_clauses(sentence, words))]
+    quotes = [
+        (text, text == sentence)
+        for sentence in found
+        if (text := shorten_by_clauses(sentence, words))
+    ]
 
     def rate(quote: tuple[str, bool]) -> tuple[bool, bool, float, int]:
         text, is_complete = quote
@@ -107,7 +129,8 @@ _ASKS = re.compile(r"[?？؟][\s\"'”’»)]*$")
 
 
 def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
-    """Task "suggest" without a language model: the titles that are questions, a line each, of a path the last heading.
+    """Task "suggest" without a language model: the titles that are questions, a line each, of a
+    path the last heading.
 
     FAQ > What do you want?  -> What do you want?
     """
@@ -116,15 +139,20 @@ def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies)
 
 
 _SAME = 0.6
-"""The share of the shorter answer's content words that the other one has, where both say the same."""
+"""The share of the shorter answer's content words that the other one has, where both say the same.
+"""
 
 _ELLIPSIS = re.compile(r"^(?:and|but|so|what about|how about|why not)\b", re.IGNORECASE)
 
 
-def solve(question: str, title: str, passage: str, history: History, frequencies: DocumentFrequencies) -> str:
-    """JSON with the sentence of the passage that covers most of the question; empty where none covers anything.
+def solve(
+    question: str, title: str, passage: str, history: History, frequencies: DocumentFrequencies
+) -> str:
+    """JSON with the sentence of the passage that covers most of the question; empty where none
+    covers anything.
 
-    Of equal sentences the first is taken. A question about the title is answered by the first sentence.
+    Of equal sentences the first is taken. A question about the title is answered by the first
+    sentence.
 
     Args:
         question: in the conversation.
@@ -137,7 +165,10 @@ def solve(question: str, title: str, passage: str, history: History, frequencies
     weights = frequencies.weigh_question(find_stems(question))
     extra = frequencies.weigh_question(find_stems(added))
     sentences = find_prose(passage)
-    scores = [(add_weights(stems, weights), add_weights(stems, extra)) for stems in map(find_stems, sentences)]
+    scores = [
+        (add_weights(stems, weights), add_weights(stems, extra))
+        for stems in map(find_stems, sentences)
+    ]
     best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
     if best is None or (not any(scores[best]) and not find_stems(title) & weights.keys()):
         return json.dumps({"answer": ""})
@@ -152,7 +183,9 @@ def compare(question: str, answer: str, other: str, frequencies: DocumentFrequen
 
 def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
     """JSON that says whether a question names what it is about, and refers to nothing said before."""
-    clear = not refers_back(question) and not _ELLIPSIS.match(question) and bool(find_stems(question))
+    clear = (
+        not refers_back(question) and not _ELLIPSIS.match(question) and bool(find_stems(question))
+    )
     return json.dumps({"clear": clear})
 
 
@@ -183,12 +216,20 @@ def perform_task(task: str, inputs: Mapping[str, Any], frequencies: DocumentFreq
             f"knows the tasks {', '.join(_TASKS)}, not {task!r}: choose a language model for it "
             "(llm=litellm llm.model=...)"
         )
-    parameters = [each for each in signature(_TASKS[task]).parameters.values() if each.name != "frequencies"]
-    if missing := [each.name for each in parameters if each.default is each.empty and each.name not in inputs]:
-        raise _error(f"reads a prompt's inputs, and this one for {task!r} lacks {', '.join(missing)}")
+    parameters = [
+        each for each in signature(_TASKS[task]).parameters.values() if each.name != "frequencies"
+    ]
+    if missing := [
+        each.name for each in parameters if each.default is each.empty and each.name not in inputs
+    ]:
+        raise _error(
+            f"reads a prompt's inputs, and this one for {task!r} lacks {', '.join(missing)}"
+        )
     given = {each.name: inputs[each.name] for each in parameters if each.name in inputs}
     return _TASKS[task](**given, frequencies=frequencies)
 
 
 def _error(message: str) -> LLMError:
-    return LLMError(f"llm=extractive is no language model: it {message}", provider="convrag", model="extractive")
+    return LLMError(
+        f"llm=extractive is no language model: it {message}", provider="convrag", model="extractive"
+    )

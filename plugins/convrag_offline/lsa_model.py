@@ -16,9 +16,9 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from convrag import ConfigError
-from convrag.sdk.corpus import Corpus
-from convrag.sdk.progress import show_step, track
-from convrag.sdk.words import PLAIN, Analysis
+from convrag.sdk.output.progress import show_step, track
+from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.text.analysis import PLAIN, Analysis
 
 _BATCH = 500
 _SEED = 0
@@ -47,7 +47,9 @@ class LsaModel:
         self.analysis = analysis
         self.idf = idf
         self.projection = projection
-        self._vectorizer = _vectorizer(analysis, {word: column for column, word in enumerate(vocabulary)})
+        self._vectorizer = _vectorizer(
+            analysis, {word: column for column, word in enumerate(vocabulary)}
+        )
         self._vectorizer.idf_ = idf
 
     def transform(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -56,15 +58,25 @@ class LsaModel:
             return np.zeros((0, self.projection.shape[1]), dtype=np.float32)
         rows = np.asarray(self._vectorizer.transform(texts) @ self.projection, dtype=np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        units: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > _LEAST_LENGTH)
+        units: NDArray[np.float32] = np.divide(
+            rows, lengths, out=np.zeros_like(rows), where=lengths > _LEAST_LENGTH
+        )
         return units
 
     def save(self, folder: Path, texts: Sequence[bytes] = ()) -> None:
-        """Write the model into a folder, as plain arrays and JSON, with hashes of what it was learnt from."""
+        """Write the model into a folder, as plain arrays and JSON, with hashes of what it was
+        learnt from.
+        """
         np.save(folder / _FILES[2], np.unique(np.array(texts, dtype="S16")))
         np.savez(folder / "arrays.npz", idf=self.idf, projection=self.projection)
-        saved = {"form": self.analysis.form, "languages": self.analysis.languages, "words": self.vocabulary}
-        (folder / "vocabulary.json").write_text(json.dumps(saved, ensure_ascii=False), encoding="utf-8")
+        saved = {
+            "form": self.analysis.form,
+            "languages": self.analysis.languages,
+            "words": self.vocabulary,
+        }
+        (folder / "vocabulary.json").write_text(
+            json.dumps(saved, ensure_ascii=False), encoding="utf-8"
+        )
 
     @classmethod
     def load(cls, folder: Path) -> LsaModel:
@@ -94,10 +106,16 @@ def take_over(earlier: Path, folder: Path, texts: Sequence[bytes]) -> bool:
     return True
 
 
-def learn(corpora: Sequence[Corpus], dimensions: int, most: int, analysis: Analysis = PLAIN) -> LsaModel:
-    """Learn a model from at most `most` passages of all corpora. Raises ConfigError where they hold no words."""
+def learn(
+    corpora: Sequence[Corpus], dimensions: int, most: int, analysis: Analysis = PLAIN
+) -> LsaModel:
+    """Learn a model from at most `most` passages of all corpora. Raises ConfigError where they hold
+    no words.
+    """
     total = sum(len(corpus) for corpus in corpora)
-    texts = track(_sample_texts(corpora, math.ceil(total / most)), "Learning embeddings from the corpus")
+    texts = track(
+        _sample_texts(corpora, math.ceil(total / most)), "Learning embeddings from the corpus"
+    )
     analysis = analysis.find(passage.content for corpus in corpora for passage in corpus.sample())
     vectorizer = _vectorizer(analysis)
     try:
@@ -107,14 +125,20 @@ def learn(corpora: Sequence[Corpus], dimensions: int, most: int, analysis: Analy
     words = vectorizer.get_feature_names_out().tolist()
     passages, number = (f"{count:,}" for count in matrix.shape)
     with show_step(f"Fitting embeddings to {passages} passages and {number} words"):
-        return LsaModel(words, vectorizer.idf_.astype(np.float32), _projection(matrix, dimensions), analysis)
+        return LsaModel(
+            words, vectorizer.idf_.astype(np.float32), _projection(matrix, dimensions), analysis
+        )
 
 
 def _projection(matrix: csr_matrix, dimensions: int) -> NDArray[np.float32]:
     if matrix.shape[1] == 1:  # an SVD needs two words at least
         return np.ones((1, 1), dtype=np.float32)
-    with np.errstate(invalid="ignore"):  # it divides by the variance, which is 0 where all passages are equal
-        svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED).fit(matrix)
+    with np.errstate(
+        invalid="ignore"
+    ):  # it divides by the variance, which is 0 where all passages are equal
+        svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED).fit(
+            matrix
+        )
     return np.ascontiguousarray(svd.components_.T, dtype=np.float32)
 
 
@@ -122,11 +146,20 @@ def _sample_texts(corpora: Sequence[Corpus], stride: int) -> Iterator[str]:
     for corpus in corpora:
         positions = range(0, len(corpus), stride)
         for start in range(0, len(positions), _BATCH):
-            yield from (passage.content for passage in corpus.get_by_position(positions[start : start + _BATCH]))
+            yield from (
+                passage.content
+                for passage in corpus.get_by_position(positions[start : start + _BATCH])
+            )
 
 
 def _vectorizer(analysis: Analysis, vocabulary: dict[str, int] | None = None) -> TfidfVectorizer:
-    """TF-IDF with sublinear counts: a passage with a word ten times is not ten times as much about it."""
+    """TF-IDF with sublinear counts: a passage with a word ten times is not ten times as much about
+    it.
+    """
     if analysis.form == "plain":
-        return TfidfVectorizer(stop_words="english", sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary)
-    return TfidfVectorizer(analyzer=analysis.split, sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary)
+        return TfidfVectorizer(
+            stop_words="english", sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary
+        )
+    return TfidfVectorizer(
+        analyzer=analysis.split, sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary
+    )

@@ -1,10 +1,12 @@
-"""Task "question" without a language model: questions made of the sentences of a passage, by rules for English.
+"""Task "question" without a language model: questions made of the sentences of a passage, by rules
+for English.
 
-"The daily allowance is 40 euros" gives "What is the daily allowance?"; "Requests must be submitted within ten days"
-gives "When must requests be submitted?"; others are asked about by their subject ("What should I know about full
-membership?"). A follow-up puts a pronoun in the place of what the conversation was about
-("When must they be submitted?"), or asks by ellipsis ("What about the daily allowance?"). The answer is the sentence.
-Such questions keep the words of the passage: passages are easier to find for them than for those of people.
+"The daily allowance is 40 euros" gives "What is the daily allowance?"; "Requests must be submitted
+within ten days" gives "When must requests be submitted?"; others are asked about by their subject
+("What should I know about full membership?"). A follow-up puts a pronoun in the place of what the
+conversation was about ("When must they be submitted?"), or asks by ellipsis ("What about the daily
+allowance?"). The answer is the sentence. Such questions keep the words of the passage: passages are
+easier to find for them than for those of people.
 """
 
 import json
@@ -12,9 +14,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from convrag.sdk.frequencies import DocumentFrequencies
-from convrag.sdk.sentences import split_sentences
-from convrag.sdk.words import find_stems
+from convrag.sdk.search.frequencies import DocumentFrequencies
+from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.sentences import split_sentences
 from convrag_offline.answering import History
 
 BE = frozenset(("is", "are", "was", "were"))
@@ -23,7 +25,9 @@ PLURAL_VERBS = frozenset(("are", "were", "have", "do"))
 PRONOUNS = frozenset(("it", "they", "he", "she"))
 POSSESSIVES = frozenset(("its", "their", "his", "her"))
 ARTICLES = frozenset(("a", "an", "the", "one"))
-DETERMINERS = frozenset(("all", "each", "most", "some", "many", "your", "our", "their", "its", "his", "her"))
+DETERMINERS = frozenset(
+    ("all", "each", "most", "some", "many", "your", "our", "their", "its", "his", "her")
+)
 
 _VERBS = """
 cost costs take takes took last lasts lasted contain contains contained provide provides provided have has had require
@@ -38,9 +42,7 @@ however here so also this these those what how why said says up nobody anyone ev
 either every only even both such i we you suggest suggests indicate indicates show shows believe believes argue argues
 claim claims think thinks speculated
 """
-_PREPOSITIONS = (
-    "about above according after among at before below between by during for from in of on over since to under"
-)
+_PREPOSITIONS = "about above according after among at before below between by during for from in of on over since to under"
 _OBJECTS = {"he": "him", "she": "her", "they": "them"}
 
 BREAKS = frozenset(_BREAKS.split())
@@ -92,7 +94,11 @@ def parse_sentence(text: str, passage: str) -> ParsedSentence | None:
     for index, word in enumerate(words[: LONGEST_SUBJECT + 1]):
         if index and word in _VERB_WORDS and index + 1 < len(words):
             rest = _EDGE.sub("", " ".join(words[index + 1 :]))
-            return ParsedSentence(text, _lower_first(words[:index], word, passage), word, rest) if rest else None
+            return (
+                ParsedSentence(text, _lower_first(words[:index], word, passage), word, rest)
+                if rest
+                else None
+            )
         if (
             word.lower() in BREAKS
             or (index and word in PRONOUNS)
@@ -162,7 +168,8 @@ def write_question(
     refused: Sequence[Mapping[str, str]],
     frequencies: DocumentFrequencies,
 ) -> str:
-    """JSON with a question, its answer, the sentence of the passage that it rests on, and the standalone question.
+    """JSON with a question, its answer, the sentence of the passage that it rests on, and the
+    standalone question.
 
     Args:
         kind: opening, follow_up or topic_shift.
@@ -173,21 +180,30 @@ def write_question(
         refused: earlier proposals, each with `question`.
         frequencies: unused; rules need none.
     """
-    seen = {_normalise(each["question"]) for each in refused} | {_normalise(each["user"]) for each in history}
+    seen = {_normalise(each["question"]) for each in refused} | {
+        _normalise(each["user"]) for each in history
+    }
     told = {_normalise(each["assistant"]) for each in history}
     found = [
         each
         for each in _find_candidates(kind, title, passage, history)
-        if not {_normalise(each.question), _normalise(each.standalone)} & seen and _normalise(each.sentence) not in told
+        if not {_normalise(each.question), _normalise(each.standalone)} & seen
+        and _normalise(each.sentence) not in told
     ]
-    best = min(found, key=lambda each: (each.rank, not each.question.lower().startswith(style)), default=None)
+    best = min(
+        found,
+        key=lambda each: (each.rank, not each.question.lower().startswith(style)),
+        default=None,
+    )
     question, standalone, sentence = best[1:] if best else ("", "", "")
     row = {"question": question, "answer": sentence, "quote": sentence, "standalone": standalone}
     return json.dumps(row, ensure_ascii=False)
 
 
 def find_prose(passage: str) -> list[str]:
-    """The sentences of a passage that say something: no headings, rows of tables, links or fragments."""
+    """The sentences of a passage that say something: no headings, rows of tables, links or
+    fragments.
+    """
     found = []
     for sentence in split_sentences(passage):
         text = _ITEM.sub("", sentence).replace("**", "").replace("__", "").strip()
@@ -208,7 +224,11 @@ def _find_candidates(kind: str, title: str, passage: str, history: History) -> I
             subject = ""  # a pronoun in the next sentence may stand for anything
             continue
         name = subject if parsed.has_pronoun else parsed.subject
-        if name and len(name.split()) <= LONGEST_SUBJECT and name.split()[0].lower() not in POSSESSIVES:
+        if (
+            name
+            and len(name.split()) <= LONGEST_SUBJECT
+            and name.split()[0].lower() not in POSSESSIVES
+        ):
             pronoun = _choose_pronoun(parsed)
             yield from _vary(kind, parsed, _Subject(name, topic, pronoun), known)
         subject = name
@@ -218,12 +238,20 @@ def _find_candidates(kind: str, title: str, passage: str, history: History) -> I
 
 
 def _is_topic(heading: str) -> bool:
-    """Whether a heading names something, in words: "Opening hours", and not "What is left" or "f(x)"."""
+    """Whether a heading names something, in words: "Opening hours", and not "What is left" or
+    "f(x)".
+    """
     words = heading.split()
-    return bool(_PLAIN.fullmatch(heading)) and len(words) <= LONGEST_SUBJECT and words[0].lower() not in BREAKS
+    return (
+        bool(_PLAIN.fullmatch(heading))
+        and len(words) <= LONGEST_SUBJECT
+        and words[0].lower() not in BREAKS
+    )
 
 
-def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: frozenset[str]) -> Iterator[_Candidate]:
+def _vary(
+    kind: str, parsed: ParsedSentence, subject: _Subject, known: frozenset[str]
+) -> Iterator[_Candidate]:
     """Questions about a sentence as they are asked at the beginning, or as follow-ups.
 
     Args:
@@ -240,7 +268,9 @@ def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: frozenset
             opening = full if _says_enough(subject.name) else _add_topic(full, subject)
             yield _Candidate(rank + 10 * parsed.has_pronoun, opening, opening, parsed.text)
         elif is_known:
-            pronoun = _OBJECTS.get(subject.pronoun, "it") if "about {}" in question else subject.pronoun
+            pronoun = (
+                _OBJECTS.get(subject.pronoun, "it") if "about {}" in question else subject.pronoun
+            )
             yield _Candidate(rank, question.format(pronoun), _add_topic(full, subject), parsed.text)
     if kind == "follow_up" and not parsed.has_pronoun and not is_known:
         full = _add_topic(f"What should I know about {subject.name}?", subject)
@@ -248,12 +278,16 @@ def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: frozenset
 
 
 def _says_enough(name: str) -> bool:
-    """Whether a subject can be understood without its passage: a name can, or two words, but not "the project"."""
+    """Whether a subject can be understood without its passage: a name can, or two words, but not
+    "the project".
+    """
     return any(word[0].isupper() for word in name.split()) or len(find_stems(name)) > 1
 
 
 def _add_topic(question: str, subject: _Subject) -> str:
-    """A question with the topic before it, unless its subject names it: "About the Mary Rose: what ..."."""
+    """A question with the topic before it, unless its subject names it: "About the Mary Rose: what
+    ...".
+    """
     if not subject.topic or find_stems(subject.topic) <= find_stems(subject.name):
         return question
     return f"About {subject.topic}: {question[0].lower()}{question[1:]}"

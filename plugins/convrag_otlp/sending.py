@@ -13,11 +13,11 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from convrag.sdk.library_logs import limit_logs
-from convrag.sdk.printable import count, make_printable
+from convrag.sdk.llm.streaming import mend_surrogates
+from convrag.sdk.output.library_logs import limit_logs
+from convrag.sdk.output.printable import count, make_printable
+from convrag.sdk.output.turn_spans import Row, clear_all
 from convrag.sdk.secrets import redact, redact_address
-from convrag.sdk.streaming import mend_surrogates
-from convrag.sdk.turn_spans import Row, clear_all
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,9 @@ class Sender:
     """
 
     def __init__(self, address: str, *, content: bool) -> None:
-        limit_logs(logging.CRITICAL, "opentelemetry")  # a line with a traceback for each batch that fails
+        limit_logs(
+            logging.CRITICAL, "opentelemetry"
+        )  # a line with a traceback for each batch that fails
         self.address = redact_address(address)
         self.content = content
         self._resource = Resource.create()  # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
@@ -57,7 +59,9 @@ class Sender:
             for place, _ in enumerate(rows, 1)
         ]
         for row, context in zip(rows, contexts, strict=True):
-            name, kind, attributes = describe_span(clear_all(row, _clear), conversation, agent, content=self.content)
+            name, kind, attributes = describe_span(
+                clear_all(row, _clear), conversation, agent, content=self.content
+            )
             error = _clear(row["error"])
             self._processor.on_end(
                 ReadableSpan(
@@ -66,7 +70,10 @@ class Sender:
                     parent=None if row["parent"] is None else contexts[row["parent"]],
                     resource=self._resource,
                     attributes=attributes,
-                    events=[Event(each, clear_all(told, _clear), row["end"]) for each, told in row["events"].items()],
+                    events=[
+                        Event(each, clear_all(told, _clear), row["end"])
+                        for each, told in row["events"].items()
+                    ],
                     kind=kind,
                     status=Status(StatusCode.ERROR, error) if error else Status(),
                     start_time=row["start"],
@@ -76,7 +83,9 @@ class Sender:
 
     def flush(self, seconds: float) -> str | None:
         """Wait at most so many seconds until all is sent; say how many turns were."""
-        sending = threading.Thread(target=self._processor.force_flush, daemon=True)  # it knows no limit of its own
+        sending = threading.Thread(
+            target=self._processor.force_flush, daemon=True
+        )  # it knows no limit of its own
         sending.start()
         sending.join(seconds)
         sent = self._exporter.sent
@@ -98,14 +107,19 @@ class _CountingExporter(SpanExporter):  # type: ignore[misc]
             self.sent += sum(span.parent is None for span in spans)
         elif not self._warned:
             self._warned = True
-            log.warning("tracker=otlp: %s has not taken the spans of turns, or not all of them", self._address)
+            log.warning(
+                "tracker=otlp: %s has not taken the spans of turns, or not all of them",
+                self._address,
+            )
         return result
 
     def shutdown(self) -> None:
         self._exporter.shutdown()
 
 
-def describe_span(row: Row, conversation: str, agent: str, *, content: bool) -> tuple[str, SpanKind, dict[str, Any]]:
+def describe_span(
+    row: Row, conversation: str, agent: str, *, content: bool
+) -> tuple[str, SpanKind, dict[str, Any]]:
     """The name, the kind and the attributes of a span, by the conventions for generative AI.
 
     Args:
@@ -123,8 +137,15 @@ def describe_span(row: Row, conversation: str, agent: str, *, content: bool) -> 
     elif given["kind"] == "CHAT_MODEL":
         model, outputs = given.get("model", ""), given.get("outputs") or {}
         name, kind = f"chat {model}".strip(), SpanKind.CLIENT
-        told |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": model.rpartition("/")[0] or "unknown"}
-        told |= {"gen_ai.request.model": model, "gen_ai.response.model": model, "convrag.task": row["name"]}
+        told |= {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": model.rpartition("/")[0] or "unknown",
+        }
+        told |= {
+            "gen_ai.request.model": model,
+            "gen_ai.response.model": model,
+            "convrag.task": row["name"],
+        }
         ends = [each.get("finish_reason", "") for each in outputs.get("choices", ())]
         told["gen_ai.response.finish_reasons"] = ends
     elif given["kind"] == "RETRIEVER":
@@ -132,8 +153,15 @@ def describe_span(row: Row, conversation: str, agent: str, *, content: bool) -> 
     if tokens := given.get("tokens"):
         told |= {f"gen_ai.usage.{each}": tokens[each] for each in ("input_tokens", "output_tokens")}
         told |= {"gen_ai.usage.cache_read.input_tokens": tokens.get("cache_read_input_tokens")}
-    told |= {"convrag.cost_usd": given.get("cost", {}).get("total_cost"), "error.type": row["error"] and "_OTHER"}
-    told |= {key: _flatten(value) for key, value in given.items() if key.startswith("convrag.") and key not in _CONTENT}
+    told |= {
+        "convrag.cost_usd": given.get("cost", {}).get("total_cost"),
+        "error.type": row["error"] and "_OTHER",
+    }
+    told |= {
+        key: _flatten(value)
+        for key, value in given.items()
+        if key.startswith("convrag.") and key not in _CONTENT
+    }
     if content:
         told |= _describe_content(row, given)
     return name, kind, {key: value for key, value in told.items() if value not in (None, "", [""])}
@@ -149,11 +177,20 @@ def _describe_content(row: Row, given: Mapping[str, Any]) -> dict[str, Any]:
         said = [("assistant", each["message"]["content"]) for each in outputs["choices"]]
     else:
         if given["kind"] == "RETRIEVER":
-            found = [{"id": each["id"], "score": each["metadata"]["score"]} for each in outputs or ()]
-            told |= {"gen_ai.retrieval.query.text": "\n".join(each["text"] for each in inputs.get("queries", ()))}
+            found = [
+                {"id": each["id"], "score": each["metadata"]["score"]} for each in outputs or ()
+            ]
+            told |= {
+                "gen_ai.retrieval.query.text": "\n".join(
+                    each["text"] for each in inputs.get("queries", ())
+                )
+            }
             told |= {"gen_ai.retrieval.documents": json.dumps(found)}
         return told | {"convrag.inputs": _flatten(inputs), "convrag.outputs": _flatten(outputs)}
-    return told | {"gen_ai.input.messages": _format_messages(asked), "gen_ai.output.messages": _format_messages(said)}
+    return told | {
+        "gen_ai.input.messages": _format_messages(asked),
+        "gen_ai.output.messages": _format_messages(said),
+    }
 
 
 def _format_messages(messages: Sequence[tuple[str, str]]) -> str:
@@ -163,7 +200,11 @@ def _format_messages(messages: Sequence[tuple[str, str]]) -> str:
 
 def _flatten(value: Any) -> Any:
     """What an attribute may hold: a text, a number or a truth value; anything else as JSON."""
-    return value if isinstance(value, str | bool | int | float) else json.dumps(value, ensure_ascii=False)
+    return (
+        value
+        if isinstance(value, str | bool | int | float)
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def _clear(text: str) -> str:

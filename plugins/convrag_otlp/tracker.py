@@ -8,13 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag import Question, Run, RunSummary, Tracker, TurnRecord, hookimpl
-from convrag.sdk.turn_spans import TurnTrace
+from convrag.sdk.output.turn_spans import TurnTrace
 
 if TYPE_CHECKING:
     from convrag_otlp.sending import Sender
 
 ADDRESSES = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
-"""The environment variables that name the collector; without them it is on this machine, at port 4318."""
+"""The environment variables that name the collector; without them it is on this machine, at port
+4318.
+"""
 
 
 class OtlpTracker(Tracker):
@@ -22,19 +24,22 @@ class OtlpTracker(Tracker):
 
         OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 python -m convrag task=serve tracker=otlp
 
-    A turn is a trace: `invoke_agent convrag`, below it its stages (the retriever's is `retrieval`), and below those the
-    calls of language models (`chat MODEL`), with OpenTelemetry's names for models, tokens and conversations. Address,
-    headers, timeouts and the service's name come from OpenTelemetry's variables (OTEL_EXPORTER_OTLP_HEADERS,
-    OTEL_SERVICE_NAME and the like). Spans are sent in a thread; a collector that does not answer costs one warning and
-    the spans. Source: OpenTelemetry's semantic conventions for generative AI, 1.41.
+    A turn is a trace: `invoke_agent convrag`, below it its stages (the retriever's is `retrieval`),
+    and below those the calls of language models (`chat MODEL`), with OpenTelemetry's names for
+    models, tokens and conversations. Address, headers, timeouts and the service's name come from
+    OpenTelemetry's variables (OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and the like). Spans
+    are sent in a thread; a collector that does not answer costs one warning and the spans. Source:
+    OpenTelemetry's semantic conventions for generative AI, 1.41.
 
     Args:
-        content: whether questions, prompts, passages and answers are sent, too. The conventions leave them out unless
-            somebody asks for them: they may be personal.
+        content: whether questions, prompts, passages and answers are sent, too. The conventions
+            leave them out unless somebody asks for them: they may be personal.
         traces: whether turns are sent; `false` sends nothing.
     """
 
-    requires: ClassVar[Mapping[str, str]] = {"opentelemetry.exporter.otlp.proto.http": "convrag[otlp]"}
+    requires: ClassVar[Mapping[str, str]] = {
+        "opentelemetry.exporter.otlp.proto.http": "convrag[otlp]"
+    }
 
     def __init__(self, *, content: bool = False, traces: bool = True) -> None:
         self.content = content
@@ -49,7 +54,9 @@ class OtlpTracker(Tracker):
         return Sender(address, content=self.content)
 
     @hookimpl
-    def convrag_turn_started(self, question: Question, config: Mapping[str, Any], model: str) -> None:
+    def convrag_turn_started(
+        self, question: Question, config: Mapping[str, Any], model: str
+    ) -> None:
         """Begin to note a turn."""
         if self.traces:
             self._running[id(question)] = TurnTrace(config, question), model or "convrag"

@@ -1,6 +1,7 @@
 """The store and the conversations in PostgreSQL, for processes on many machines.
 
-* `server`: the address of a server, the connections of a process to it, and what is said where it cannot be used.
+* `server`: the address of a server, the connections of a process to it, and what is said where it
+  cannot be used.
 * `entries`: the values of the store, and locks for calls of models.
 * `conversations`: transactions on conversations.
 """
@@ -13,7 +14,11 @@ from convrag import hookimpl
 from convrag.sdk.libraries import missing_extra
 
 if TYPE_CHECKING:
-    from convrag.sdk.storage import Database, Entries, Transactions  # imports SQLite, which --help does without
+    from convrag.sdk.storage import (  # imports SQLite, which --help does without
+        Database,
+        Entries,
+        Transactions,
+    )
 
 
 @hookimpl
@@ -36,7 +41,9 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, setting: str) -> None:
-        if missing := missing_extra(dict.fromkeys(("psycopg", "sqlalchemy"), "convrag[postgres]"), setting):
+        if missing := missing_extra(
+            dict.fromkeys(("psycopg", "sqlalchemy"), "convrag[postgres]"), setting
+        ):
             raise missing
         from convrag_postgres.server import Address  # SQLAlchemy and psycopg take a while
 
@@ -46,7 +53,9 @@ class PostgresDatabase:
         """Ask the server for its version. Nothing is made there."""
         from convrag_postgres.server import Server
 
-        ((version,),) = Server(self._address).run(lambda server: server.execute("SHOW server_version").fetchall())
+        ((version,),) = Server(self._address).run(
+            lambda server: server.execute("SHOW server_version").fetchall()
+        )
         return f"PostgreSQL {version}"
 
     def open_entries(self) -> Entries:

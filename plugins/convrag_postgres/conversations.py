@@ -32,7 +32,9 @@ class PostgresTransactions:
 
     @contextmanager
     def read(self) -> Iterator[Statements]:
-        """Begin a transaction whose statements all see one moment, where each would see what was written until then."""
+        """Begin a transaction whose statements all see one moment, where each would see what was
+        written until then.
+        """
         with self.write() as statements:
             statements.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield statements
@@ -50,7 +52,9 @@ class PostgresTransactions:
         """Make the tables where one is missing."""
         with self.write() as connection:
             connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            if connection.execute("SELECT to_regclass('convrag_feedback') IS NULL").fetchone() == (True,):
+            if connection.execute("SELECT to_regclass('convrag_feedback') IS NULL").fetchone() == (
+                True,
+            ):
                 for statement in statements:
                     connection.execute(statement)
 

@@ -1,11 +1,12 @@
 """The store's values in PostgreSQL, and locks for calls of models.
 
-The tables are made by the first process that opens them. `convrag_entries` has the values; `number` grows with each
-that is put, and `token` is 0 (an earlier version had a use for it). `convrag_store` has the version of the tables.
+The tables are made by the first process that opens them. `convrag_entries` has the values; `number`
+grows with each that is put, and `token` is 0 (an earlier version had a use for it). `convrag_store`
+has the version of the tables.
 
-The lock of a call is an advisory lock of a session that the process keeps for them. When the process is killed, the
-server ends the session, and frees its locks. A process that loses the session goes on without: in the worst case, two
-machines make the same call.
+The lock of a call is an advisory lock of a session that the process keeps for them. When the
+process is killed, the server ends the session, and frees its locks. A process that loses the
+session goes on without: in the worst case, two machines make the same call.
 """
 
 import logging
@@ -18,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from convrag.sdk.cancelling import sleep
+from convrag.sdk.cancellation import sleep
 from convrag.sdk.storage import BATCH, ForkAware, StoreUnusable, compute_checksum, is_damaged
 from convrag_postgres.server import Address, Connection, Server, forget_inherited
 
@@ -36,12 +37,15 @@ _CREATE = (
     'CREATE TABLE IF NOT EXISTS convrag_entries (key text COLLATE "C" PRIMARY KEY, '
     "number bigint NOT NULL DEFAULT nextval('convrag_numbers'), kind text NOT NULL, value bytea NOT NULL, "
     "seconds double precision NOT NULL, checksum bigint NOT NULL, token bigint NOT NULL)",
-    "ALTER TABLE convrag_entries ALTER COLUMN value SET STORAGE EXTERNAL",  # they are compressed already
+    # They are compressed already
+    "ALTER TABLE convrag_entries ALTER COLUMN value SET STORAGE EXTERNAL",
     "CREATE INDEX IF NOT EXISTS convrag_entries_by_number ON convrag_entries (number)",
     "CREATE TABLE convrag_store (version integer NOT NULL)",
     f"INSERT INTO convrag_store VALUES ({VERSION})",
 )
-_RIGHTS = " AND ".join(f"has_table_privilege('convrag_entries', '{right}')" for right in ("SELECT", "INSERT", "UPDATE"))
+_RIGHTS = " AND ".join(
+    f"has_table_privilege('convrag_entries', '{right}')" for right in ("SELECT", "INSERT", "UPDATE")
+)
 _LOOK = (
     f"SELECT version, {_RIGHTS} AND has_sequence_privilege('convrag_numbers', 'USAGE'), "
     "current_setting('transaction_read_only') FROM convrag_store"
@@ -85,7 +89,9 @@ class PostgresEntries(ForkAware):
             self._has_tables = True
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they are put anew."""
+        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they
+        are put anew.
+        """
         found: dict[str, tuple[bytes, float]] = {}
         wanted = iter(keys)
         while batch := list(islice(wanted, BATCH)):
@@ -97,7 +103,9 @@ class PostgresEntries(ForkAware):
         return found
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float) -> None:
-        """Keep values in place of earlier ones; in sorted order, so that no two processes wait for each other."""
+        """Keep values in place of earlier ones; in sorted order, so that no two processes wait for
+        each other.
+        """
         self.open()
         rows = [
             (key, kind, value, seconds, compute_checksum(key, kind, value, seconds))
@@ -107,9 +115,11 @@ class PostgresEntries(ForkAware):
 
     @contextmanager
     def lock_call(self, key: str) -> Iterator[None]:
-        """Keep processes of other machines from making a call during the block, and wait while one of them makes it.
+        """Keep processes of other machines from making a call during the block, and wait while one
+        of them makes it.
 
-        A copy of the block in a forked child does not have the lock. Raises Cancelled where the wait is cancelled.
+        A copy of the block in a forked child does not have the lock. Raises Cancelled where the
+        wait is cancelled.
         """
         number = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big", signed=True)
         session = self._wait_for(number)
@@ -118,12 +128,16 @@ class PostgresEntries(ForkAware):
         finally:
             with self._using, suppress(psycopg.Error):
                 held = self._session
-                if held is not None and held is session:  # the locks of a session that was lost are free
+                if (
+                    held is not None and held is session
+                ):  # the locks of a session that was lost are free
                     held.execute("SELECT pg_advisory_unlock(%s)", [number])
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         self.open()
-        return self._server.run(lambda connection: connection.execute(sql, values, binary=True).fetchall())
+        return self._server.run(
+            lambda connection: connection.execute(sql, values, binary=True).fetchall()
+        )
 
     def _wait_for(self, number: int) -> Connection:
         """Lock a number, and return the session that has it then."""
@@ -134,7 +148,9 @@ class PostgresEntries(ForkAware):
         return session
 
     def _try_locking(self, number: int) -> Connection:
-        """Lock a number with the session of this process, and return the session; None where another one has it."""
+        """Lock a number with the session of this process, and return the session; None where
+        another one has it.
+        """
         with self._using:
             if self._session is None or self._session.closed:
                 self._session = self._server.connect()
@@ -148,7 +164,9 @@ class PostgresEntries(ForkAware):
         except psycopg.errors.UndefinedTable:
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-                if connection.execute("SELECT to_regclass('convrag_store') IS NULL").fetchall() == [(True,)]:
+                if connection.execute("SELECT to_regclass('convrag_store') IS NULL").fetchall() == [
+                    (True,)
+                ]:
                     for statement in _CREATE:
                         connection.execute(statement)
             found = connection.execute(_LOOK).fetchall()
@@ -159,14 +177,20 @@ class PostgresEntries(ForkAware):
                 f"{VERSION}. Use the convrag that made them, or another database."
             )
         if read_only != "off" or not may_write:
-            reason = "the server is read-only" if read_only != "off" else "permission denied for the tables convrag_*"
+            reason = (
+                "the server is read-only"
+                if read_only != "off"
+                else "permission denied for the tables convrag_*"
+            )
             advice = "Name a server, and a user, that may read and write these tables."
             raise StoreUnusable(f"{self.name} cannot be used: {reason}. {advice}")
 
     def _warn(self) -> None:
         if not self._has_warned:
             self._has_warned = True
-            log.warning("%s: an entry is damaged; it is computed again, as are others like it", self.name)
+            log.warning(
+                "%s: an entry is damaged; it is computed again, as are others like it", self.name
+            )
 
     def _reset_in_child(self) -> None:
         """Forget the parent's session, which has the parent's locks."""

@@ -1,4 +1,6 @@
-"""The address of a PostgreSQL server, the connections of a process to it, and what is said where it cannot be used."""
+"""The address of a PostgreSQL server, the connections of a process to it, and what is said where it
+cannot be used.
+"""
 
 import itertools
 import logging
@@ -19,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from convrag import ConfigError, ConvragError
-from convrag.sdk.cancelling import sleep
+from convrag.sdk.cancellation import sleep
 from convrag.sdk.secrets import redact, redact_address
 from convrag.sdk.storage import ForkAware
 
@@ -44,23 +46,33 @@ _PATIENT = {
     "tcp_user_timeout": 5000,
     "application_name": "convrag",
 }
-"""Parameters of libpq: a connection whose server is out of reach ends after some five seconds, and not after hours."""
+"""Parameters of libpq: a connection whose server is out of reach ends after some five seconds, and
+not after hours.
+"""
 
 _SETTINGS = {
-    "client_connection_check_interval": "500ms",  # a killed client's statement ends, and with it its session
+    # A killed client's statement ends, and with it its session
+    "client_connection_check_interval": "500ms",
     "tcp_keepalives_idle": "2",
     "tcp_keepalives_interval": "1",
     "tcp_keepalives_count": "3",
-    "tcp_user_timeout": "5000",  # a client that was cut off loses its session after some five seconds
+    # A client that was cut off loses its session after some five seconds
+    "tcp_user_timeout": "5000",
 }
 _BUSY = ("too many clients", "connection slots", "starting up", "shutting down")
 """What a server says that will take connections later."""
 
 _ROOM = "Raise the server's max_connections, or run fewer processes: each opens up to six"
 _ADVICE = (
-    ("password", "Set PGPASSWORD, or give the address with its password by a variable: store.url='${oc.env:MY_STORE}'"),
+    (
+        "password",
+        "Set PGPASSWORD, or give the address with its password by a variable: store.url='${oc.env:MY_STORE}'",
+    ),
     ("does not exist", "Make it there, or correct the address"),
-    ("permission denied", "Its user must be allowed to create tables there, or to read and write the tables convrag_*"),
+    (
+        "permission denied",
+        "Its user must be allowed to create tables there, or to read and write the tables convrag_*",
+    ),
     ("read-only", "Name a server, and a user, that may write"),
     ("too many clients", _ROOM),
     ("connection slots", _ROOM),
@@ -71,7 +83,8 @@ _ADVICE = (
 _UNREACHABLE = "See that the server runs, and can be reached from this machine"
 
 _inherited: list[object] = []
-"""The pools of a parent process, which are never closed here: that would end the parent's sessions."""
+"""The pools of a parent process, which are never closed here: that would end the parent's sessions.
+"""
 
 
 class Address:
@@ -101,7 +114,10 @@ class Address:
         self._password = parsed.password
         dialect: Any = parsed.get_dialect()
         self.dialect = dialect(dbapi=psycopg)
-        self.parameters: dict[str, Any] = {**_PATIENT, **self.dialect.create_connect_args(parsed)[1]}
+        self.parameters: dict[str, Any] = {
+            **_PATIENT,
+            **self.dialect.create_connect_args(parsed)[1],
+        }
         """Of `psycopg.connect`; those in the address count."""
 
     def describe(self, error: BaseException) -> str:
@@ -111,7 +127,10 @@ class Address:
         reason = (told or before).partition(" Is the server running")[0].strip()
         reason = reason.removeprefix("connection failed: ").rstrip(".?")
         was_reached = told or getattr(error, "sqlstate", None)
-        advice = next((advice for sign, advice in _ADVICE if sign in reason), "" if was_reached else _UNREACHABLE)
+        advice = next(
+            (advice for sign, advice in _ADVICE if sign in reason),
+            "" if was_reached else _UNREACHABLE,
+        )
         password = str(self._password or "")
         hidden = [password, quote_plus(password)] if password else []
         return redact(f"{self.name} cannot be used: {reason}.{advice and f' {advice}.'}", *hidden)
@@ -123,13 +142,17 @@ class Server(ForkAware):
     Args:
         address: of the server.
         unusable: the error to raise where it cannot be used.
-        asks_first: whether each connection is asked for an answer before it is given, since it may be of before the
-            server's restart; `run` does its work again instead.
+        asks_first: whether each connection is asked for an answer before it is given, since it may
+            be of before the server's restart; `run` does its work again instead.
         **settings: of the server, for each connection.
     """
 
     def __init__(
-        self, address: Address, unusable: type[ConvragError] = ConfigError, asks_first: bool = False, **settings: str
+        self,
+        address: Address,
+        unusable: type[ConvragError] = ConfigError,
+        asks_first: bool = False,
+        **settings: str,
     ) -> None:
         self.address = address
         self._settings = {**_SETTINGS, **settings}
@@ -148,7 +171,9 @@ class Server(ForkAware):
 
     @contextmanager
     def borrow(self) -> Iterator[Connection]:
-        """Give a connection of the pool. Raises psycopg.Error, and sqlalchemy.exc.TimeoutError where none is free."""
+        """Give a connection of the pool. Raises psycopg.Error, and sqlalchemy.exc.TimeoutError
+        where none is free.
+        """
         borrowed = self._pool.connect()
         self._was_reached = True
         connection: Any = borrowed.driver_connection
@@ -160,10 +185,12 @@ class Server(ForkAware):
             borrowed.close()
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Do some work with a connection of the pool; it is done again where the connection is lost meanwhile.
+        """Do some work with a connection of the pool; it is done again where the connection is lost
+        meanwhile.
 
         Raises:
-            ConvragError: the server cannot be reached, or refuses; it is the error that `unusable` names.
+            ConvragError: the server cannot be reached, or refuses; it is the error that `unusable`
+                names.
         """
 
         def attempt() -> T:
@@ -173,7 +200,8 @@ class Server(ForkAware):
         return self.retry(attempt)
 
     def retry(self, attempt: Callable[[], T]) -> T:
-        """Call a function, and again where it raises because a connection is lost, for `PATIENCE` seconds in all.
+        """Call a function, and again where it raises because a connection is lost, for `PATIENCE`
+        seconds in all.
 
         A server that has never answered is not tried again. Raises as `run` does.
         """
@@ -183,7 +211,11 @@ class Server(ForkAware):
                 result = attempt()
             except (psycopg.Error, SQLAlchemyError, OSError) as error:
                 is_busy = any(sign in str(error) for sign in _BUSY)
-                if not _is_passing(error) or not (self._was_reached or is_busy) or time.monotonic() > deadline:
+                if (
+                    not _is_passing(error)
+                    or not (self._was_reached or is_busy)
+                    or time.monotonic() > deadline
+                ):
                     raise self.explain(error) from error
                 self._tell(number, error)
                 if number:  # at first, a new connection will do
@@ -227,7 +259,9 @@ class Server(ForkAware):
 
 
 def forget_inherited(connection: Connection) -> None:
-    """Forget a connection of the parent process: its session ends with the parent, and nothing here ends it before."""
+    """Forget a connection of the parent process: its session ends with the parent, and nothing here
+    ends it before.
+    """
     _inherited.append(connection)
     if not connection.closed:
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -236,7 +270,9 @@ def forget_inherited(connection: Connection) -> None:
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether another attempt may succeed: a connection was lost, or two transactions waited for each other."""
+    """Whether another attempt may succeed: a connection was lost, or two transactions waited for
+    each other.
+    """
     if state := getattr(error, "sqlstate", None):
         return str(state).startswith(("57P", "08", "40")) or state == "53300"
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError)
@@ -245,7 +281,9 @@ def _is_passing(error: Exception) -> bool:
 def _connect(parameters: Mapping[str, Any], settings: Mapping[str, str]) -> Connection:
     connection = psycopg.connect(autocommit=True, **parameters)
     try:
-        calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
+        calls = ", ".join(
+            f"set_config('{name}', '{value}', false)" for name, value in settings.items()
+        )
         connection.execute(f"SELECT {calls}")
     except BaseException:
         connection.close()

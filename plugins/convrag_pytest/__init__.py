@@ -1,6 +1,7 @@
 """Pytest fixtures for plugin authors, available wherever convrag is installed.
 
-pytest imports this module in every test run of everybody who has installed convrag, so it imports nothing but pytest.
+pytest imports this module in every test run of everybody who has installed convrag, so it imports
+nothing but pytest.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Let go of what a contract's fixtures have made: pytest keeps the object of each test until the last has ended."""
+    """Let go of what a contract's fixtures have made: pytest keeps the object of each test until
+    the last has ended.
+    """
     try:
         return (yield)
     finally:
@@ -53,7 +56,8 @@ def convrag_dataset() -> TinyDataset:
 
 @pytest.fixture
 def convrag_llm() -> RecordedLLM:
-    """A language model that repeats what was recorded; `convrag_llm.replies["part of a prompt"] = ...` adds to it.
+    """A language model that repeats what was recorded; `convrag_llm.replies["part of a prompt"] =
+    ...` adds to it.
 
     To any other prompt it says "Is copper better for kettles?".
     """

@@ -1,4 +1,6 @@
-"""Plans conversations, writes each turn by turn about passages that answer it, and writes the files of all."""
+"""Plans conversations, writes each turn by turn about passages that answer it, and writes the files
+of all.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError, Passage, Query, Retriever
-from convrag.sdk.corpus import Corpus
+from convrag.sdk.data.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.sdk.files import open_atomically
 from convrag.sdk.identity import file_hash, hash_text
-from convrag.sdk.progress import track
-from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
+from convrag.sdk.output.progress import track
+from convrag.sdk.search.corpus import Corpus
 from convrag_questions.question import STYLES, Counts, Kind, QuestionWriter, WrittenTurn, has_quote
 
 MIN_WORDS = 20
@@ -38,8 +40,8 @@ class Plan:
 class Outline:
     """The documents of a corpus, and where their passages stand in it.
 
-    Passages of one document have the same `metadata["document"]`, or else the same url or title; a passage with none of
-    them is a document of its own. Passages without enough prose are left out.
+    Passages of one document have the same `metadata["document"]`, or else the same url or title; a
+    passage with none of them is a document of its own. Passages without enough prose are left out.
 
     Args:
         corpus: the passages on disk.
@@ -48,14 +50,21 @@ class Outline:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self.documents: dict[str, list[int]] = {}
-        for position, passage in enumerate(track(corpus, f"Reading documents of {corpus.domain}", len(corpus))):
+        for position, passage in enumerate(
+            track(corpus, f"Reading documents of {corpus.domain}", len(corpus))
+        ):
             if is_prose(passage.text):
                 self.documents.setdefault(name_document(passage), []).append(position)
 
     def read_passages(self, document: str, start: int) -> tuple[Passage, ...]:
-        """Read the passages of a document from one of them on, up to `AHEAD`; after the last comes the first."""
+        """Read the passages of a document from one of them on, up to `AHEAD`; after the last comes
+        the first.
+        """
         positions = self.documents[document]
-        order = [positions[(start + offset) % len(positions)] for offset in range(min(AHEAD, len(positions)))]
+        order = [
+            positions[(start + offset) % len(positions)]
+            for offset in range(min(AHEAD, len(positions)))
+        ]
         return tuple(self.corpus.get_by_position(order))
 
     def read_from(self, passage: Passage) -> tuple[Passage, ...]:
@@ -69,14 +78,16 @@ class Outline:
 
 
 def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[Plan]:
-    """Yield conversations to write: each document of each domain once before any comes again, in random order.
+    """Yield conversations to write: each document of each domain once before any comes again, in
+    random order.
 
     Args:
         outlines: domain -> its documents.
         seed: of the order, and of the passages that conversations begin with.
     """
     orders = {
-        domain: sorted(outline.documents, key=partial(draw, str(seed), domain)) for domain, outline in outlines.items()
+        domain: sorted(outline.documents, key=partial(draw, str(seed), domain))
+        for domain, outline in outlines.items()
     }
     used: set[tuple[str, str, int]] = set()
     number = 0
@@ -88,7 +99,9 @@ def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[P
                 continue
             used.add((domain, document, start))
             number += 1
-            yield Plan(f"q{number:04}", domain, document, outlines[domain].read_passages(document, start))
+            yield Plan(
+                f"q{number:04}", domain, document, outlines[domain].read_passages(document, start)
+            )
 
 
 def name_document(passage: Passage) -> str:
@@ -101,20 +114,26 @@ def is_prose(text: str) -> bool:
     """Whether a text has enough words, and mostly letters: no table of numbers, no list of links."""
     letters = sum(map(str.isalpha, text))
     visible = len(text) - sum(map(str.isspace, text))
-    enough = len(text.split()) >= MIN_WORDS or (letters >= 5 * MIN_WORDS and " " not in text.strip())
+    enough = len(text.split()) >= MIN_WORDS or (
+        letters >= 5 * MIN_WORDS and " " not in text.strip()
+    )
     return enough and letters >= 0.6 * visible
 
 
 def _alternate(orders: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Yield the first document of each domain, then the second of each, and so on."""
     for index in range(max(map(len, orders.values()), default=0)):
-        yield from ((domain, order[index]) for domain, order in orders.items() if index < len(order))
+        yield from (
+            (domain, order[index]) for domain, order in orders.items() if index < len(order)
+        )
 
 
 def draw(*names: str) -> int:
     """A number that looks random, and is the same each time for the same names."""
     text = "\0".join(names)
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return int.from_bytes(
+        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+    )
 
 
 LEAST_TURNS = 2
@@ -129,8 +148,8 @@ _RELATED = 20  # passages that are looked at for a topic shift
 class WrittenConversation:
     """A conversation with the passages that answer it.
 
-    `relevant` are, for each turn, the passages that hold the sentence that its answer rests on. `turns` is empty where
-    nothing came of the plan.
+    `relevant` are, for each turn, the passages that hold the sentence that its answer rests on.
+    `turns` is empty where nothing came of the plan.
     """
 
     id: str
@@ -151,7 +170,11 @@ class ConversationWriter:
     """
 
     def __init__(
-        self, writer: QuestionWriter, retriever: Retriever, outlines: Mapping[str, Outline], turns: int
+        self,
+        writer: QuestionWriter,
+        retriever: Retriever,
+        outlines: Mapping[str, Outline],
+        turns: int,
     ) -> None:
         self.writer = writer
         self.retriever = retriever
@@ -159,7 +182,9 @@ class ConversationWriter:
         self.kinds = plan_kinds(turns)
 
     def write(self, plan: Plan) -> WrittenConversation:
-        """Write a conversation; it is shorter where its documents give no more questions. Raises RunStopped."""
+        """Write a conversation; it is shorter where its documents give no more questions. Raises
+        RunStopped.
+        """
         made = WrittenConversation(plan.id, plan.domain)
         ahead = plan.passages
         for kind in self.kinds:
@@ -178,12 +203,16 @@ class ConversationWriter:
         made.relevant = [self._find_relevant(plan.domain, turn) for turn in made.turns]
         return made
 
-    def _write_turn(self, kind: Kind, passages: Sequence[Passage], made: WrittenConversation) -> WrittenTurn | None:
+    def _write_turn(
+        self, kind: Kind, passages: Sequence[Passage], made: WrittenConversation
+    ) -> WrittenTurn | None:
         history = [{"user": turn.question, "assistant": turn.answer} for turn in made.turns]
         style = STYLES[draw(made.id, str(len(history))) % len(STYLES)]
         for passage in passages[:_PASSAGES]:
             turn = self.writer.write(kind, style, passage, history, made.counts)
-            if turn or made.counts.failed:  # a model that does not answer is not asked about the next passage
+            if (
+                turn or made.counts.failed
+            ):  # a model that does not answer is not asked about the next passage
                 return turn
         return None
 
@@ -191,26 +220,39 @@ class ConversationWriter:
         return self._write_turn("topic_shift", self._find_related(made), made)
 
     def _find_related(self, made: WrittenConversation) -> list[Passage]:
-        """Passages of other documents that the retriever finds for the last one, beginning with any of them.
+        """Passages of other documents that the retriever finds for the last one, beginning with any
+        of them.
 
         The first would be the same for all conversations about a passage.
         """
         last, seen = made.turns[-1], {name_document(turn.passage) for turn in made.turns}
-        query = Query(f"{last.passage.title} {last.quote}".strip(), turn_id=made.id, domain=made.domain)
+        query = Query(
+            f"{last.passage.title} {last.quote}".strip(), turn_id=made.id, domain=made.domain
+        )
         documents = self.outlines[made.domain].documents
         hits = self.retriever.retrieve([query], _RELATED)
-        found = [hit.passage for hit in hits if (name := name_document(hit.passage)) in documents and name not in seen]
+        found = [
+            hit.passage
+            for hit in hits
+            if (name := name_document(hit.passage)) in documents and name not in seen
+        ]
         passages = [passage for passage in found if is_prose(passage.text)]
         start = draw(made.id, "shift") % len(passages) if passages else 0
         return [*passages[start:], *passages[:start]]
 
     def _find_relevant(self, domain: str, turn: WrittenTurn) -> list[Passage]:
-        """The passage of a turn, and its neighbours that hold the same sentence, since passages may overlap."""
+        """The passage of a turn, and its neighbours that hold the same sentence, since passages may
+        overlap.
+        """
         outline = self.outlines[domain]
         document = name_document(turn.passage)
         positions = outline.documents.get(document, [])
         others = outline.corpus.get_by_position(positions) if len(positions) <= _NEIGHBOURS else []
-        same = [each for each in others if each.id != turn.passage.id and has_quote(each.text, turn.quote)]
+        same = [
+            each
+            for each in others
+            if each.id != turn.passage.id and has_quote(each.text, turn.quote)
+        ]
         return [turn.passage, *same]
 
 
@@ -218,7 +260,9 @@ _NEIGHBOURS = 500  # passages of a document that are searched for the same sente
 
 
 def plan_kinds(turns: int) -> list[Kind]:
-    """The kinds of a conversation's questions: with four or more, it changes its topic in the middle."""
+    """The kinds of a conversation's questions: with four or more, it changes its topic in the
+    middle.
+    """
     follow_ups: list[Kind] = ["follow_up"] * (turns - 1)
     kinds: list[Kind] = ["opening", *follow_ups]
     if turns >= 4:
@@ -239,9 +283,13 @@ _TEXTS = (CONVERSATIONS, QRELS, REWRITES)
 
 
 def check_folder(folder: Path) -> None:
-    """Raise ConfigError where a folder holds files that are not as task=questions wrote them: somebody edited them."""
+    """Raise ConfigError where a folder holds files that are not as task=questions wrote them:
+    somebody edited them.
+    """
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"task.path={folder}: this is a file; name the folder that the questions are written to")
+        raise ConfigError(
+            f"task.path={folder}: this is a file; name the folder that the questions are written to"
+        )
     there = [name for name in _TEXTS if (folder / name).exists()]
     if not there:
         return
@@ -253,7 +301,9 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def write_files(folder: Path, conversations: Sequence[WrittenConversation], corpora: Mapping[str, str]) -> None:
+def write_files(
+    folder: Path, conversations: Sequence[WrittenConversation], corpora: Mapping[str, str]
+) -> None:
     """Write the files. The manifest comes last, so that a folder with one is whole.
 
     Args:
@@ -272,7 +322,11 @@ def write_files(folder: Path, conversations: Sequence[WrittenConversation], corp
         _write_lines(folder / REWRITES, map(_dump, _format_rewrites(conversations)))
         passages: dict[str, dict[str, str]] = {}
         for each in conversations:
-            judged = {passage.id: hash_text(passage.text).hex() for found in each.relevant for passage in found}
+            judged = {
+                passage.id: hash_text(passage.text).hex()
+                for found in each.relevant
+                for passage in found
+            }
             passages.setdefault(each.domain, {}).update(judged)
         QuestionSet(
             {domain: corpora[domain] for domain in passages},
@@ -281,7 +335,9 @@ def write_files(folder: Path, conversations: Sequence[WrittenConversation], corp
             {name: file_hash(folder / name) for name in _TEXTS},
         ).write(folder)
     except OSError as error:
-        raise ConfigError(f"task.path={folder} cannot be written to: {error.strerror or error}") from error
+        raise ConfigError(
+            f"task.path={folder} cannot be written to: {error.strerror or error}"
+        ) from error
 
 
 def format_turn_id(conversation: WrittenConversation, number: int) -> str:
@@ -290,7 +346,9 @@ def format_turn_id(conversation: WrittenConversation, number: int) -> str:
 
 
 def _format_conversation(each: WrittenConversation) -> dict[str, Any]:
-    turns = [{"question": turn.question, "answer": turn.answer, "kind": turn.kind} for turn in each.turns]
+    turns = [
+        {"question": turn.question, "answer": turn.answer, "kind": turn.kind} for turn in each.turns
+    ]
     return {"id": each.id, "turns": turns}
 
 

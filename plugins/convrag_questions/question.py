@@ -1,4 +1,6 @@
-"""One question of a conversation: proposals of the language model, and the checks that one of them must pass."""
+"""One question of a conversation: proposals of the language model, and the checks that one of them
+must pass.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, field_validator
 
 from convrag import LLM, LLMError, Passage, PromptTemplate
-from convrag.sdk.structured_output import UnreadableReply, ask_json
+from convrag.sdk.llm.structured_output import UnreadableReply, ask_json
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -90,7 +92,8 @@ class QuestionWriter:
     def write(
         self, kind: Kind, style: str, passage: Passage, history: Sequence[Exchange], counts: Counts
     ) -> WrittenTurn | None:
-        """Write the next question of a conversation, which a passage answers; None where no proposal is good.
+        """Write the next question of a conversation, which a passage answers; None where no
+        proposal is good.
 
         Args:
             kind: of the question.
@@ -108,7 +111,12 @@ class QuestionWriter:
             question = ""
             try:
                 proposal = self._ask(
-                    self.prompts.question, Proposal, kind=kind, style=style, **about, refused=list(refused)
+                    self.prompts.question,
+                    Proposal,
+                    kind=kind,
+                    style=style,
+                    **about,
+                    refused=list(refused),
                 )
                 if not (question := proposal.question):
                     if not refused:
@@ -129,10 +137,14 @@ class QuestionWriter:
             else:
                 counts.accepted += 1
                 standalone = question if kind != "follow_up" else proposal.standalone
-                return WrittenTurn(kind, question, proposal.answer, standalone, proposal.quote, passage)
+                return WrittenTurn(
+                    kind, question, proposal.answer, standalone, proposal.quote, passage
+                )
         return None
 
-    def _check(self, proposal: Proposal, kind: Kind, passage: Passage, history: Sequence[Exchange]) -> None:
+    def _check(
+        self, proposal: Proposal, kind: Kind, passage: Passage, history: Sequence[Exchange]
+    ) -> None:
         """Check a proposal, by rules first, and then by asking. Raises Refused with the reason."""
         question = proposal.question
         if not proposal.answer or not has_quote(passage.text, proposal.quote):
@@ -141,17 +153,26 @@ class QuestionWriter:
             raise Refused("it was asked before")
         if count_copied_words(question, passage.text) > MOST_COPIED:
             raise Refused("it copies the wording of the passage")
-        if kind == "follow_up" and (not proposal.standalone or are_alike(question, proposal.standalone)):
+        if kind == "follow_up" and (
+            not proposal.standalone or are_alike(question, proposal.standalone)
+        ):
             raise Refused("it does not depend on the conversation")
         if self._ask(self.prompts.alone, Clarity, question=question).clear == (kind == "follow_up"):
             depends = "it does not depend on the conversation"
             raise Refused(depends if kind == "follow_up" else "it cannot be understood by itself")
-        inputs = {"question": question, "title": passage.title, "passage": passage.text, "history": list(history)}
+        inputs = {
+            "question": question,
+            "title": passage.title,
+            "passage": passage.text,
+            "history": list(history),
+        }
         found = self._ask(self.prompts.solve, Solution, **inputs).answer
         if not found:
             raise Refused("the passage does not answer it")
         asked = proposal.standalone or question
-        if not self._ask(self.prompts.compare, Comparison, question=asked, answer=proposal.answer, other=found).same:
+        if not self._ask(
+            self.prompts.compare, Comparison, question=asked, answer=proposal.answer, other=found
+        ).same:
             raise Refused("the passage gives another answer")
 
     def _ask(self, template: PromptTemplate, form: type[M], **inputs: Any) -> M:
@@ -165,8 +186,8 @@ NOTHING = "the passage gives no question"
 class Proposal(BaseModel):
     """A question with its answer, or an empty question where the passage is good for none.
 
-    `quote` is the sentence of the passage that the answer rests on; `standalone` is the question as it would be asked
-    without the conversation.
+    `quote` is the sentence of the passage that the answer rests on; `standalone` is the question as
+    it would be asked without the conversation.
     """
 
     question: str
@@ -204,15 +225,22 @@ class Clarity(BaseModel):
 
 
 MOST_COPIED = 6
-"""The most words in a row that a question may share with its passage: a name and what goes with it."""
+"""The most words in a row that a question may share with its passage: a name and what goes with it.
+"""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
 
 
 def list_words(text: str) -> list[str]:
-    """The words of a text, without case, accents of typing and punctuation; each sign of a script without spaces."""
+    """The words of a text, without case, accents of typing and punctuation; each sign of a script
+    without spaces.
+    """
     plain = unicodedata.normalize("NFKC", text).casefold()
-    return [word for found in _WORD.findall(plain) for word in (found if _is_unspaced(found) else [found])]
+    return [
+        word
+        for found in _WORD.findall(plain)
+        for word in (found if _is_unspaced(found) else [found])
+    ]
 
 
 def has_quote(text: str, quote: str) -> bool:
@@ -226,7 +254,10 @@ def count_copied_words(question: str, passage: str) -> int:
     asked, text = list_words(question), f" {' '.join(list_words(passage))} "
     longest = 0
     for start in range(len(asked)):
-        while start + longest < len(asked) and f" {' '.join(asked[start : start + longest + 1])} " in text:
+        while (
+            start + longest < len(asked)
+            and f" {' '.join(asked[start : start + longest + 1])} " in text
+        ):
             longest += 1
     return longest
 
@@ -239,5 +270,6 @@ def are_alike(one: str, other: str) -> bool:
 def _is_unspaced(word: str) -> bool:
     """Whether a word is of a script that writes no spaces between words (Chinese, Japanese, Thai)."""
     return any(
-        "\u3040" <= sign <= "\u30ff" or "\u4e00" <= sign <= "\u9fff" or "\u0e00" <= sign <= "\u0e7f" for sign in word
+        "\u3040" <= sign <= "\u30ff" or "\u4e00" <= sign <= "\u9fff" or "\u0e00" <= sign <= "\u0e7f"
+        for sign in word
     )

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task
 from convrag.sdk.errors import RunStopped
-from convrag.sdk.printable import count
+from convrag.sdk.output.printable import count
 from convrag.sdk.tasks.configuration import place_of, settings_of
 from convrag.sdk.types import Usage
 
@@ -24,20 +24,24 @@ if TYPE_CHECKING:
     from convrag_questions.conversation import ConversationWriter, Outline, WrittenConversation
     from convrag_questions.question import Counts, Kind
 
-_PLANS = 5  # plans per conversation that is wanted, at most: not every document gives a conversation
+_PLANS = (
+    5  # plans per conversation that is wanted, at most: not every document gives a conversation
+)
 
 
 @dataclass(kw_only=True, eq=False)
 class QuestionsTask(Task):
     """Write an evaluation set from your documents: conversations, the passages that answer, and reference answers.
 
-    `task=questions dataset=documents dataset.path=~/handbook llm=claude` writes the folder questions/, and says which
-    command compares rewriters on it. The language model plays a user who opens a conversation, asks follow-ups with
-    pronouns and ellipses, and changes the topic. Each question is checked: its answer rests on a sentence of the
-    passage, a second call finds the same answer in the passage, a follow-up cannot be understood without the
-    conversation, and no question copies the passage's wording. With llm=extractive, rules write the questions: they
-    are easier than people's. Documents take turns, so that all kinds of them are asked about. The same command
-    again after an interruption pays for no reply twice. docs/data.md shows how to use the files.
+    `task=questions dataset=documents dataset.path=~/handbook llm=claude` writes the folder
+    questions/, and says which command compares rewriters on it. The language model plays a user who
+    opens a conversation, asks follow-ups with pronouns and ellipses, and changes the topic. Each
+    question is checked: its answer rests on a sentence of the passage, a second call finds the same
+    answer in the passage, a follow-up cannot be understood without the conversation, and no
+    question copies the passage's wording. With llm=extractive, rules write the questions: they are
+    easier than people's. Documents take turns, so that all kinds of them are asked about. The same
+    command again after an interruption pays for no reply twice. docs/data.md shows how to use the
+    files.
 
     Args:
         path: the folder to write.
@@ -48,7 +52,8 @@ class QuestionsTask(Task):
         question_prompt: a Jinja file to use instead of this package's question.jinja.
         solve_prompt: the same for solve.jinja, which answers a question from its passage.
         compare_prompt: the same for compare.jinja, which compares that answer with the first.
-        alone_prompt: the same for alone.jinja, which says whether a question is clear without its conversation.
+        alone_prompt: the same for alone.jinja, which says whether a question is clear without its
+            conversation.
 
     Raises:
         DataError: a prompt's file is missing or is no template.
@@ -69,13 +74,17 @@ class QuestionsTask(Task):
     def __post_init__(self) -> None:
         names = ("question", "solve", "compare", "alone")
         files = {name: getattr(self, f"{name}_prompt") for name in names}
-        self.templates = [PromptTemplate(name, package=__package__, path=file) for name, file in files.items()]
+        self.templates = [
+            PromptTemplate(name, package=__package__, path=file) for name, file in files.items()
+        ]
         self.prompt_templates = self.templates
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Write the files and say what is in them; 3 where there are fewer conversations than wanted, 1 without any."""
-        from convrag.sdk.console import make_console
-        from convrag.sdk.progress import show_step
+        """Write the files and say what is in them; 3 where there are fewer conversations than
+        wanted, 1 without any.
+        """
+        from convrag.sdk.output.console import make_console
+        from convrag.sdk.output.progress import show_step
         from convrag.sdk.storage import UsageMeter
         from convrag.sdk.tasks.turns import Wiring
         from convrag_questions.conversation import ConversationWriter, check_folder, write_files
@@ -94,19 +103,27 @@ class QuestionsTask(Task):
         wiring.check()
         wiring.prepare(show_step)
         outlines = self._read_outlines(wiring)
-        questions = QuestionWriter(wiring.get("llm"), Prompts(*self.templates), {"temperature": self.temperature})
+        questions = QuestionWriter(
+            wiring.get("llm"), Prompts(*self.templates), {"temperature": self.temperature}
+        )
         writer = ConversationWriter(questions, wiring.get("retriever"), outlines, self.turns)
         made: list[WrittenConversation] = []
         meter, counts, stopped = UsageMeter(), Counts(), ""
         try:
             with meter.measure_stage("questions"):
-                for each in self._write_conversations(writer, outlines, settings_of(config).workers):
+                for each in self._write_conversations(
+                    writer, outlines, settings_of(config).workers
+                ):
                     counts.add(each.counts)
                     made += [each] if each.turns else []
         except RunStopped as error:
             stopped = str(error)
         if made:
-            write_files(self.path, made, {domain: each.corpus.fingerprint for domain, each in outlines.items()})
+            write_files(
+                self.path,
+                made,
+                {domain: each.corpus.fingerprint for domain, each in outlines.items()},
+            )
             for line in list_example(made[0]):
                 say(line)
         for line in list_results(made, counts, meter.usage.get("questions", Usage())):
@@ -131,22 +148,27 @@ class QuestionsTask(Task):
 
     def _read_outlines(self, wiring: Wiring) -> dict[str, Outline]:
         """The documents of each domain. Raises ConfigError where there is nothing to ask about."""
-        from convrag.sdk.corpus import Corpus
+        from convrag.sdk.search.corpus import Corpus
         from convrag_questions.conversation import MIN_WORDS, Outline
 
         dataset = wiring.get("dataset")
-        outlines = {domain: Outline(Corpus(dataset, domain, wiring.store)) for domain in dataset.domains()}
+        outlines = {
+            domain: Outline(Corpus(dataset, domain, wiring.store)) for domain in dataset.domains()
+        }
         if not any(outline.documents for outline in outlines.values()):
-            raise ConfigError(f"there is nothing to ask about: no passage of this data set has {MIN_WORDS} words")
+            raise ConfigError(
+                f"there is nothing to ask about: no passage of this data set has {MIN_WORDS} words"
+            )
         return outlines
 
     def _write_conversations(
         self, writer: ConversationWriter, outlines: dict[str, Outline], workers: int
     ) -> Iterator[WrittenConversation]:
-        """Yield conversations, those without turns among them, until there are as many as wanted, or no more plans.
+        """Yield conversations, those without turns among them, until there are as many as wanted,
+        or no more plans.
 
-        It ends early where the language model brings nothing that can be used. Plans are taken in their order, whatever
-        is reused, so that the same command writes the same conversations.
+        It ends early where the language model brings nothing that can be used. Plans are taken in
+        their order, whatever is reused, so that the same command writes the same conversations.
         """
         from convrag.sdk.parallel import map_parallel
         from convrag_questions.conversation import plan_conversations
@@ -155,7 +177,9 @@ class QuestionsTask(Task):
         missing, useful = self.conversations, True
         while missing and useful and (batch := list(islice(plans, missing))):
             useful = False
-            for each in map_parallel(writer.write, batch, "conversations", total=len(batch), workers=workers):
+            for each in map_parallel(
+                writer.write, batch, "conversations", total=len(batch), workers=workers
+            ):
                 missing -= bool(each.turns)
                 useful = useful or bool(each.counts.accepted or each.counts.refused)
                 yield each
@@ -178,7 +202,11 @@ class QuestionsTask(Task):
         return 3 if written else 1
 
 
-_KINDS: dict[Kind, str] = {"opening": "opening question", "follow_up": "follow-up", "topic_shift": "topic shift"}
+_KINDS: dict[Kind, str] = {
+    "opening": "opening question",
+    "follow_up": "follow-up",
+    "topic_shift": "topic shift",
+}
 
 RULES = (
     "Rules wrote these questions, in English, from the sentences of the passages: they share their words, so that "
@@ -187,7 +215,9 @@ RULES = (
 """What must be known of questions that no language model wrote."""
 
 
-def list_results(conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage) -> Iterator[str]:
+def list_results(
+    conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage
+) -> Iterator[str]:
     """Say what was written, what was refused and why, and what it cost."""
     from convrag_questions.conversation import name_document
 
@@ -195,8 +225,16 @@ def list_results(conversations: Sequence[WrittenConversation], counts: Counts, u
     if turns:
         kinds = Counter(turn.kind for turn in turns)
         named = ", ".join(count(kinds[kind], noun) for kind, noun in _KINDS.items() if kinds[kind])
-        documents = len({(each.domain, name_document(turn.passage)) for each in conversations for turn in each.turns})
-        passages = len({(each.domain, turn.passage.id) for each in conversations for turn in each.turns})
+        documents = len(
+            {
+                (each.domain, name_document(turn.passage))
+                for each in conversations
+                for turn in each.turns
+            }
+        )
+        passages = len(
+            {(each.domain, turn.passage.id) for each in conversations for turn in each.turns}
+        )
         yield (
             f"{count(len(conversations), 'conversation')}, {count(len(turns), 'turn')}: {named}; about "
             f"{count(passages, 'passage')} of {count(documents, 'document')}."
@@ -229,11 +267,25 @@ def format_command(overrides: Sequence[str], path: Path, dataset: str) -> str:
     Args:
         overrides: of this command, from which the data set and how it is cut are taken.
         path: the folder of the questions.
-        dataset: the option of the data set, for a command that chooses it by a preset or not at all.
+        dataset: the option of the data set, for a command that chooses it by a preset or not at
+            all.
     """
-    chosen = [each.lstrip("+") for each in overrides if place_of(each).partition(".")[0] in ("dataset", "chunker")]
-    data = [f"dataset.corpus{each.removeprefix('dataset')}" if each.startswith("dataset") else each for each in chosen]
+    chosen = [
+        each.lstrip("+")
+        for each in overrides
+        if place_of(each).partition(".")[0] in ("dataset", "chunker")
+    ]
+    data = [
+        f"dataset.corpus{each.removeprefix('dataset')}" if each.startswith("dataset") else each
+        for each in chosen
+    ]
     if not any(each.startswith("dataset.corpus=") for each in data):
         data.insert(0, f"dataset.corpus={dataset}")
-    words = ["rewriter=none,last_n,mmr", "dataset=questions", f"dataset.path={path}", *data, "generator=none"]
+    words = [
+        "rewriter=none,last_n,mmr",
+        "dataset=questions",
+        f"dataset.path={path}",
+        *data,
+        "generator=none",
+    ]
     return f"python -m convrag -m {' '.join(map(shlex.quote, words))}"

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from convrag import LLM, Completion, LLMError, Prompt
-from convrag.sdk import recording
 from convrag.sdk.identity import file_hash
 from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.sdk.llm import recording
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -16,10 +16,11 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 class ReplayLLM(LLM):
     """Recorded replies (task=record): run again without a model, a key or a network, and without paying.
 
-    A reply is found by the prompt's messages, its sampling and its attempt, whichever model gave it; one that is not
-    there fails, and what needed it falls back or fails as it would without a model. Tokens of recorded replies are
-    those that the model counted; other texts are counted roughly, so a stage that cuts its prompt to a number of tokens
-    may ask for what was not recorded.
+    A reply is found by the prompt's messages, its sampling and its attempt, whichever model gave
+    it; one that is not there fails, and what needed it falls back or fails as it would without a
+    model. Tokens of recorded replies are those that the model counted; other texts are counted
+    roughly, so a stage that cuts its prompt to a number of tokens may ask for what was not
+    recorded.
 
     Args:
         path: the recording.

@@ -7,10 +7,10 @@ from reprlib import repr as brief
 from typing import Literal
 
 from convrag import DataError, Passage, Query
+from convrag.sdk.data.jsonl import Line, data_suffix, list_files, read_lines, read_lines_in
+from convrag.sdk.data.trec import read_rank
+from convrag.sdk.data.utterances import get_last_utterance
 from convrag.sdk.identity import digest, file_hash
-from convrag.sdk.jsonl import Line, data_suffix, list_files, read_lines, read_lines_in
-from convrag.sdk.trec import read_rank
-from convrag.sdk.utterances import get_last_utterance
 
 RANKING_SUFFIXES = (".jsonl", ".trec")
 REWRITE_SUFFIX = ".jsonl"
@@ -50,9 +50,9 @@ class RecordedRankings:
     """The ranking of each turn; `passages` holds the passages whose texts were recorded too, by id.
 
     Args:
-        path: a file, or a folder of *.jsonl and *.trec files. A JSONL file has a record in each line, any other a TREC
-            run's six columns.
-        known: ids of passages that a TREC run has as they stand (see `convrag.sdk.trec`).
+        path: a file, or a folder of *.jsonl and *.trec files. A JSONL file has a record in each
+            line, any other a TREC run's six columns.
+        known: ids of passages that a TREC run has as they stand (see `convrag.sdk.data.trec`).
 
     Raises:
         DataError: a file is missing or invalid, naming the line; or a turn has two rankings.
@@ -73,7 +73,9 @@ class RecordedRankings:
         del self._rows
 
     def find_ranking(self, turn_id: str) -> list[tuple[str, float]]:
-        """A turn's (passage id, score), best first: by score, then rank, then id; empty for an unknown turn."""
+        """A turn's (passage id, score), best first: by score, then rank, then id; empty for an
+        unknown turn.
+        """
         return self._rankings.get(turn_id, [])
 
     def ids_without_text(self) -> frozenset[str]:
@@ -95,10 +97,13 @@ class RecordedRankings:
         for rank, each in enumerate(row.contexts, start=1):
             self._add(row.turn_id, each.id, each.score, rank, line)
             if each.text:
-                self.passages.setdefault(each.id, Passage(each.id, each.text, each.title or "", each.url or ""))
+                self.passages.setdefault(
+                    each.id, Passage(each.id, each.text, each.title or "", each.url or "")
+                )
 
     def _assign_file(self, turn_id: str, line: Line, *, is_whole: bool = False) -> None:
-        """Raise DataError for a turn that was ranked before: two runs in a folder must not become one.
+        """Raise DataError for a turn that was ranked before: two runs in a folder must not become
+        one.
 
         Args:
             turn_id: the turn.
@@ -120,19 +125,24 @@ class RecordedRankings:
 def read_rewrites(path: Path) -> dict[str, tuple[Query, ...]]:
     """Turn id -> recorded queries, from a BEIR file of queries or a folder of such files.
 
-    A line's `queries` (a list of `text` and `weight`, as a run writes them) count; where a line has none, its `text`
-    is the only query.
+    A line's `queries` (a list of `text` and `weight`, as a run writes them) count; where a line has
+    none, its `text` is the only query.
 
     Raises:
-        DataError: a file is missing or invalid, naming the line; a turn has two rewrites, or there is none at all.
+        DataError: a file is missing or invalid, naming the line; a turn has two rewrites, or there
+            is none at all.
     """
     rewrites: dict[str, tuple[Query, ...]] = {}
     places: dict[str, Line] = {}
     for line in read_lines_in(path, REWRITE_SUFFIX):
         row = line.parse(_RewriteRow, "a rewrite")
         if first := places.get(row._id):
-            raise line.error(f"turn {row._id!r} has a rewrite already, in {first.path}, line {first.number}")
-        recorded = (Query(q.text, q.weight, search=q.search, source=q.source) for q in row.queries or ())
+            raise line.error(
+                f"turn {row._id!r} has a rewrite already, in {first.path}, line {first.number}"
+            )
+        recorded = (
+            Query(q.text, q.weight, search=q.search, source=q.source) for q in row.queries or ()
+        )
         rewrites[row._id] = tuple(recorded) or (Query(get_last_utterance(row.text)),)
         places[row._id] = line._replace(text="")
     if not rewrites:
@@ -141,7 +151,9 @@ def read_rewrites(path: Path) -> dict[str, tuple[Query, ...]]:
 
 
 def hash_files(path: Path, *suffixes: str) -> str:
-    """A hash of a file, or of the names and contents of a folder's files with these suffixes; empty where none is."""
+    """A hash of a file, or of the names and contents of a folder's files with these suffixes; empty
+    where none is.
+    """
     try:
         return digest([[file.name, file_hash(file)] for file in list_files(path, *suffixes)])
     except DataError:
@@ -149,5 +161,7 @@ def hash_files(path: Path, *suffixes: str) -> str:
 
 
 def _sort_ranking(rows: dict[str, tuple[float, int]]) -> list[tuple[str, float]]:
-    ordered = sorted(rows, key=lambda passage_id: (-rows[passage_id][0], rows[passage_id][1], passage_id))
+    ordered = sorted(
+        rows, key=lambda passage_id: (-rows[passage_id][0], rows[passage_id][1], passage_id)
+    )
     return [(passage_id, rows[passage_id][0]) for passage_id in ordered]

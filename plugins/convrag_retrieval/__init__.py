@@ -1,6 +1,8 @@
-"""Search without a server: retrievers over the data set's own corpus, and rankers, by words, by vectors, or by both.
+"""Search without a server: retrievers over the data set's own corpus, and rankers, by words, by
+vectors, or by both.
 
-* corpora: what the retrievers share: the passages of a domain by position, and an index for each domain
+* corpora: what the retrievers share: the passages of a domain by position, and an index for each
+  domain
 * bm25 (bm25_settings, bm25_index with the formulas and the search)
 * dense (vectors with the search, vector_builder); hybrid
 * sparse_files

@@ -11,14 +11,24 @@ from annotated_types import Ge, Interval
 
 from convrag import Hit, Query
 from convrag.sdk.identity import digest, find_version, hash_modules
-from convrag.sdk.queries import choose_queries
-from convrag.sdk.words import Analysis
+from convrag.sdk.search.queries import choose_queries
+from convrag.sdk.text.analysis import Analysis
 from convrag_retrieval.bm25_settings import BM25Settings
-from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus, make_series
+from convrag_retrieval.corpora import (
+    BuildCounts,
+    CorpusRetriever,
+    DomainIndex,
+    PositionedCorpus,
+    make_series,
+)
 
 log = logging.getLogger(__name__)
 
-_CODE = "convrag_retrieval.bm25_index", "convrag_retrieval.bm25_settings", "convrag.sdk.postings"
+_CODE = (
+    "convrag_retrieval.bm25_index",
+    "convrag_retrieval.bm25_settings",
+    "convrag.sdk.search.postings",
+)
 """The modules that decide what an index holds."""
 
 
@@ -26,24 +36,28 @@ _CODE = "convrag_retrieval.bm25_index", "convrag_retrieval.bm25_settings", "conv
 class BM25Retriever(CorpusRetriever):
     """Lexical search with BM25: fast, exact, without any model; the baseline of every retrieval paper.
 
-    The formula is Lucene's, which gives no word a negative weight; others differ little (Kamphuis et al. 2020). A
-    passage counts with its title and text; words are runs of two or more letters or digits, lower-cased. Several
-    queries add up: a passage's score is the sum of weight times score, and one without any of their words is no hit.
-    Each domain's index is built once, kept in the store and memory-mapped, so that all runs and cells share it.
+    The formula is Lucene's, which gives no word a negative weight; others differ little (Kamphuis
+    et al. 2020). A passage counts with its title and text; words are runs of two or more letters or
+    digits, lower-cased. Several queries add up: a passage's score is the sum of weight times score,
+    and one without any of their words is no hit. Each domain's index is built once, kept in the
+    store and memory-mapped, so that all runs and cells share it.
 
     Args:
         dataset: whose corpora are searched.
         store: keeps the indexes.
-        k1: saturation of term frequency: the larger, the more repeated words count; 0 counts a word once. Default:
+        k1: saturation of term frequency: the larger, the more repeated words count; 0 counts a word
+            once. Default:
             that of bm25s.
         b: normalisation by passage length, from 0 (none) to 1 (full). Default: that of bm25s.
-        words: how texts are split. "auto": see `convrag.sdk.words.Analysis`; "plain": runs of two or more letters or
-            digits, as most published figures have them, with Lucene's stop words and no stems.
-        language: of the passages ("german"); "auto" tells it, or them, by their stop words and their script.
-        stopwords: "auto" drops the words that only join or ask, in the language of each text; "english" 33 function
-            words (Lucene's list); "none" drops none.
-        stemmer: "auto" lets inflected forms match each other (Snowball, through PyStemmer), in the passages' languages;
-            "english" in English; "none" does not.
+        words: how texts are split. "auto": see `convrag.sdk.text.analysis.Analysis`; "plain": runs
+            of two or more letters or digits, as most published figures have them, with Lucene's
+            stop words and no stems.
+        language: of the passages ("german"); "auto" tells it, or them, by their stop words and
+            their script.
+        stopwords: "auto" drops the words that only join or ask, in the language of each text;
+            "english" 33 function words (Lucene's list); "none" drops none.
+        stemmer: "auto" lets inflected forms match each other (Snowball, through PyStemmer), in the
+            passages' languages; "english" in English; "none" does not.
     """
 
     libraries = ("numpy", "PyStemmer", "rapidfuzz")
@@ -65,18 +79,24 @@ class BM25Retriever(CorpusRetriever):
         if not searched or k < 1:
             return []
         index = self._open(searched[0].domain)
-        best = index.rows.search([query.text for query in searched], [query.weight for query in searched], k)
+        best = index.rows.search(
+            [query.text for query in searched], [query.weight for query in searched], k
+        )
         return index.make_hits(best)
 
     def explain(self, queries: Sequence[Query]) -> Mapping[str, Any]:
-        """`read_as`: the words that no passage has -> the nearest one that was searched for in their place."""
+        """`read_as`: the words that no passage has -> the nearest one that was searched for in
+        their place.
+        """
         searched = choose_queries(queries, "lexical")
         index = self._open(searched[0].domain).rows if searched else None
         replaced = index.find_replacements([query.text for query in searched]) if index else {}
         return {"read_as": replaced} if replaced else {}
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
+        """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are
+        left out.
+        """
         if not (searched := choose_queries(queries, "lexical")):
             return dict.fromkeys(ids, 0.0)
         index = self._open(searched[0].domain)

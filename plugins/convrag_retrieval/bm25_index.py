@@ -1,4 +1,5 @@
-"""The BM25 index of one domain, memory-mapped: its words, their posting lists, the search for the best, and the build.
+"""The BM25 index of one domain, memory-mapped: its words, their posting lists, the search for the
+best, and the build.
 
 The formula is Lucene's (Kamphuis et al. 2020), as bm25s has it.
 """
@@ -16,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convrag import ConfigError
-from convrag.sdk.corpus import Corpus
-from convrag.sdk.postings import Postings
-from convrag.sdk.progress import show_step, track
-from convrag.sdk.spelling import find_nearest
-from convrag.sdk.words import is_known
+from convrag.sdk.output.progress import show_step, track
+from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.search.postings import Postings
+from convrag.sdk.text.analysis import is_known
+from convrag.sdk.text.spelling import find_nearest
 from convrag_retrieval.bm25_settings import BM25Settings
 
 WORDS = "words.json"
@@ -46,16 +47,26 @@ class BM25Index:
         self.languages: tuple[str, ...] = tuple(saved["languages"])
         self._analysis = replace(settings.analysis, languages=self.languages)
         self._numbers = {word: number for number, word in enumerate(saved["words"])}
-        spelt = self._numbers if self._analysis.form == "auto" else ()  # plain words are taken as they are
+        spelt = (
+            self._numbers if self._analysis.form == "auto" else ()
+        )  # plain words are taken as they are
         self._find_nearest = lru_cache(1024)(partial(find_nearest, words=spelt))
 
-    def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
-        """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
+    def search(
+        self, texts: Sequence[str], weights: Sequence[float], k: int
+    ) -> list[tuple[int, float]]:
+        """Search for weighted queries: at most k (position, summed score), best first, ties by
+        position.
+        """
         return self.postings.search(self._weigh_words(texts, weights), k)
 
-    def score(self, texts: Sequence[str], weights: Sequence[float], positions: Sequence[int]) -> NDArray[np.float64]:
+    def score(
+        self, texts: Sequence[str], weights: Sequence[float], positions: Sequence[int]
+    ) -> NDArray[np.float64]:
         """Score the passages at positions for weighted queries: (n,) sums of weight times score."""
-        return self.postings.score(self._weigh_words(texts, weights), np.array(positions, dtype=np.int32))
+        return self.postings.score(
+            self._weigh_words(texts, weights), np.array(positions, dtype=np.int32)
+        )
 
     def _weigh_words(self, texts: Sequence[str], weights: Sequence[float]) -> dict[int, float]:
         """Add up the weights of the words of queries: number -> weight."""
@@ -69,8 +80,12 @@ class BM25Index:
         return words
 
     def find_replacements(self, texts: Iterable[str]) -> dict[str, str]:
-        """Find the words of queries that the index lacks: word -> the nearest one that it has, where one is near."""
-        unknown = {word for text in texts for word in self._analysis.split(text, question=True)} - self._numbers.keys()
+        """Find the words of queries that the index lacks: word -> the nearest one that it has,
+        where one is near.
+        """
+        unknown = {
+            word for text in texts for word in self._analysis.split(text, question=True)
+        } - self._numbers.keys()
         return {word: near for word in sorted(unknown) if (near := self._find_nearest(word))}
 
 
@@ -78,7 +93,9 @@ _BLOCK = 1 << 22
 
 
 def build_index(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
-    """Index the passages by position, and save the index into an empty folder. Raises ConfigError without words."""
+    """Index the passages by position, and save the index into an empty folder. Raises ConfigError
+    without words.
+    """
     analysis = settings.analysis.find(passage.content for passage in corpus.sample())
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     tokens, lengths, files = array("i"), array("q"), array("i")
@@ -91,9 +108,13 @@ def build_index(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
     words: defaultdict[str, int] = defaultdict(lambda: len(words))
     terms = [tuple([words[term] for term in found]) for found in analysis.find_terms(numbers)]
     if not words:
-        raise ConfigError(f"the passages of {corpus.domain!r} hold no word that could be searched for")
+        raise ConfigError(
+            f"the passages of {corpus.domain!r} hold no word that could be searched for"
+        )
     with show_step(f"Weighing words of {corpus.domain}"):
-        counted = _put_terms(np.frombuffer(tokens, dtype=np.int32), np.frombuffer(lengths, dtype=np.int64), terms)
+        counted = _put_terms(
+            np.frombuffer(tokens, dtype=np.int32), np.frombuffer(lengths, dtype=np.int64), terms
+        )
         file_numbers = np.frombuffer(files, dtype=np.int32)
         sizes = np.bincount(file_numbers)
         shares = _share_out(sizes)[file_numbers]
@@ -123,19 +144,31 @@ def _put_terms(
     for start in range(0, len(tokens), _BLOCK):
         block = tokens[start : start + _BLOCK]
         ends = np.cumsum(counts[block])
-        blocks.append(every[np.repeat(firsts[block] - ends + counts[block], counts[block]) + np.arange(ends[-1])])
-    bounds = np.cumsum(np.concatenate([[0], counts[tokens]]))[np.concatenate([[0], np.cumsum(lengths)])]
+        blocks.append(
+            every[
+                np.repeat(firsts[block] - ends + counts[block], counts[block]) + np.arange(ends[-1])
+            ]
+        )
+    bounds = np.cumsum(np.concatenate([[0], counts[tokens]]))[
+        np.concatenate([[0], np.cumsum(lengths)])
+    ]
     return np.concatenate(blocks), np.diff(bounds)
 
 
 def _share_out(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Say what each passage of n files counts, (n,): those of a file that has most count for as many as all others."""
+    """Say what each passage of n files counts, (n,): those of a file that has most count for as
+    many as all others.
+    """
     rest = sizes.sum() - sizes
     return np.where((rest > 0) & (rest < sizes) & (sizes >= _MANY), rest / sizes, 1.0)
 
 
-def _describe(languages: Sequence[str], names: Iterable[str], sizes: NDArray[np.int64]) -> Iterator[str]:
-    """Say what a user should know of the passages: a language that nothing is known of, a file that has most."""
+def _describe(
+    languages: Sequence[str], names: Iterable[str], sizes: NDArray[np.int64]
+) -> Iterator[str]:
+    """Say what a user should know of the passages: a language that nothing is known of, a file that
+    has most.
+    """
     for language in languages:
         if not is_known(language):
             yield f"no stop words or stems are known for the language {language!r}: its words are found as written"
@@ -161,7 +194,8 @@ def weigh_words(
         shares: (n,) for how many a passage counts where words and lengths are counted.
 
     Returns:
-        (p,) weights, word by word; (p,) the passages, rising within a word; (words + 1,) where each word begins.
+        (p,) weights, word by word; (p,) the passages, rising within a word; (words + 1,) where each
+        word begins.
     """
     pairs = tokens.astype(np.int64)
     pairs <<= 32
@@ -179,5 +213,7 @@ def weigh_words(
     for start in range(0, len(pairs), _BLOCK):
         block = slice(start, start + _BLOCK)
         norms = 1 - settings.b + settings.b * relative[positions[block]]
-        weights[block] = rarity[pairs[block] >> 32] * (frequencies[block] / (frequencies[block] + settings.k1 * norms))
+        weights[block] = rarity[pairs[block] >> 32] * (
+            frequencies[block] / (frequencies[block] + settings.k1 * norms)
+        )
     return weights, positions, starts

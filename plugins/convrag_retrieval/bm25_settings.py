@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from convrag.sdk.words import Analysis
+from convrag.sdk.text.analysis import Analysis
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag import DataError, Dataset, Hit, Retriever, Store
-from convrag.sdk.corpus import Corpus
 from convrag.sdk.identity import digest
+from convrag.sdk.search.corpus import Corpus
 from convrag.sdk.storage import BATCH
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,9 @@ class CorpusRetriever(Retriever):
         return [self._open(domain).about for domain in self.dataset.domains()]
 
     def _open(self, domain: str) -> DomainIndex:
-        """The index of a domain, loaded at its first use; many threads may ask. An error is not kept."""
+        """The index of a domain, loaded at its first use; many threads may ask. An error is not
+        kept.
+        """
         with self._locks.setdefault(domain, threading.Lock()):
             if domain not in self._loaded:
                 self._loaded[domain] = self._load(domain)
@@ -114,16 +116,19 @@ class CorpusRetriever(Retriever):
 
 
 def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:
-    """Name a series of indexes, in which each supersedes the one before when the passages of a domain have changed.
+    """Name a series of indexes, in which each supersedes the one before when the passages of a
+    domain have changed.
 
     Args:
         name: of the retriever.
         dataset: the data set.
         domain: its domain.
-        settings: what else tells the indexes of a retriever apart. An empty one is a stage that was built by hand.
+        settings: what else tells the indexes of a retriever apart. An empty one is a stage that was
+            built by hand.
 
     Returns:
-        A series for `Store.folder`; empty where the data set was built by hand, so that nobody knows it again.
+        A series for `Store.folder`; empty where the data set was built by hand, so that nobody
+        knows it again.
     """
     known = dataset.series and "" not in settings
     return digest([name, dataset.series, domain, list(settings)]) if known else ""

@@ -11,7 +11,7 @@ from annotated_types import Ge
 
 from convrag import Embedder, Hit, Query, operational
 from convrag.sdk.identity import digest, hash_modules
-from convrag.sdk.queries import choose_queries, combine_vectors
+from convrag.sdk.search.queries import choose_queries, combine_vectors
 from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, make_series
 
 _CODE = "vector_builder", "vectors"
@@ -22,19 +22,22 @@ _CODE = "vector_builder", "vectors"
 class DenseRetriever(CorpusRetriever):
     """Search by meaning: the passages whose vectors are closest to the query's, with any embedder.
 
-    A passage counts with its title and text, as far as the embedder reads; its score is the cosine. Several queries
-    become one: the sum of weight times vector, brought back to unit length. Each text is embedded once, which takes
-    minutes for thousands of passages on a CPU; where passages have changed, only their new texts are, and a build that
-    was interrupted goes on where it stopped. Vectors are kept in the store and memory-mapped, and the search is exact;
+    A passage counts with its title and text, as far as the embedder reads; its score is the cosine.
+    Several queries become one: the sum of weight times vector, brought back to unit length. Each
+    text is embedded once, which takes minutes for thousands of passages on a CPU; where passages
+    have changed, only their new texts are, and a build that was interrupted goes on where it
+    stopped. Vectors are kept in the store and memory-mapped, and the search is exact;
     `retriever=qdrant` and `retriever=pgvector` follow graphs, for millions.
 
     Args:
         dataset: whose corpora are searched.
         embedder: makes the vectors of passages and queries.
         store: keeps the indexes.
-        quantize: keep vectors as "float16" (half of the size, the same ranking but for ties) or "int8" (a quarter, a
-            few of the best ten change places); "none" keeps float32. Scores are those of what is kept.
-        batch_size: passages that are given to the embedder at once, and lost when the process is killed.
+        quantize: keep vectors as "float16" (half of the size, the same ranking but for ties) or
+            "int8" (a quarter, a few of the best ten change places); "none" keeps float32. Scores
+            are those of what is kept.
+        batch_size: passages that are given to the embedder at once, and lost when the process is
+            killed.
     """
 
     libraries = ("numpy",)
@@ -51,7 +54,9 @@ class DenseRetriever(CorpusRetriever):
         return index.make_hits(index.rows.search(vector, k))
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Score given passages, retrieved or not: id -> cosine; ids that the corpus lacks are left out."""
+        """Score given passages, retrieved or not: id -> cosine; ids that the corpus lacks are left
+        out.
+        """
         import numpy as np
 
         if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:
@@ -68,14 +73,23 @@ class DenseRetriever(CorpusRetriever):
         corpus = PositionedCorpus(self.dataset, domain, self.store)
         code = hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE))
         embedder = self.embedder.fingerprint
-        # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
+        # An embedder that was built by hand has no fingerprint to share an index by: it gets an
+        # index of its own.
         kept = list(dict.fromkeys(["none", self.quantize])) if embedder else []
         families = [digest(["dense", embedder, code, quantize]) for quantize in kept]
         key = f"{families[-1] if families else uuid4().hex}-{digest(corpus.fingerprint)}"
         series = make_series("dense", self.dataset, domain, self.embedder.series, self.quantize)
-        # Shards go by the series: an interrupted build is resumed although passages have changed meanwhile.
+        # Shards go by the series: an interrupted build is resumed although passages have changed
+        # meanwhile.
         builder = VectorBuilder(
-            corpus, self.embedder, self.quantize, self.batch_size, self.store, families, series, series or key
+            corpus,
+            self.embedder,
+            self.quantize,
+            self.batch_size,
+            self.store,
+            families,
+            series,
+            series or key,
         )
         folder = self.store.folder("indexes", key, builder.build, series=series)
         builder.clean_up()

@@ -8,29 +8,36 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from convrag import Hit, Query, Question, Retriever, use
-from convrag.sdk.fusion import add_scores, normalise_scores, reciprocal_rank_fusion, score_candidates
+from convrag.sdk.search.fusion import (
+    add_scores,
+    normalise_scores,
+    reciprocal_rank_fusion,
+    score_candidates,
+)
 
 
 @dataclass(kw_only=True, eq=False)
 class HybridRetriever(Retriever):
     """Search by words and by meaning at once, and fuse the two rankings: finds names that vectors blur.
 
-    Both retrievers get the weighted queries as they are, and each combines them in its own way. The candidates are the
-    best `depth` of either. `fusion=linear` brings their scores to one scale, from 0 for the worst candidate of this
-    query to 1 for the best, and adds them up; a passage that one of the retrievers did not find is scored by it all the
-    same, where it can (bm25 and dense do; for others it comes last). `fusion=adaptive` does so with weights that follow
-    from the two rankings of a query: one whose best passages stand out from the other candidates counts more.
-    `fusion=rrf` goes by ranks alone: safer where scores cannot be compared, worse where one retriever is the weaker.
+    Both retrievers get the weighted queries as they are, and each combines them in its own way. The
+    candidates are the best `depth` of either. `fusion=linear` brings their scores to one scale,
+    from 0 for the worst candidate of this query to 1 for the best, and adds them up; a passage that
+    one of the retrievers did not find is scored by it all the same, where it can (bm25 and dense
+    do; for others it comes last). `fusion=adaptive` does so with weights that follow from the two
+    rankings of a query: one whose best passages stand out from the other candidates counts more.
+    `fusion=rrf` goes by ranks alone: safer where scores cannot be compared, worse where one
+    retriever is the weaker.
 
     Args:
         lexical: searches by words; `retriever.lexical=...` chooses another.
         dense: searches by meaning; `retriever.dense=...` chooses another.
-        fusion: "linear" (weighted scores), "adaptive" (the same, each weight times 1 - the mean of the candidates'
-            scores from 0 to 1) or "rrf" (reciprocal ranks).
-        weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest. Default: after Bruch et
-            al. 2023, who give the dense scores 0.8 where nothing was tuned.
-        rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, as in
-            Cormack et al. 2009.
+        fusion: "linear" (weighted scores), "adaptive" (the same, each weight times 1 - the mean of
+            the candidates' scores from 0 to 1) or "rrf" (reciprocal ranks).
+        weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest.
+            Default: after Bruch et al. 2023, who give the dense scores 0.8 where nothing was tuned.
+        rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the
+            seed's, as in Cormack et al. 2009.
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
     """
 
@@ -50,17 +57,28 @@ class HybridRetriever(Retriever):
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
         if not self.reads_conversation:
             return self.retrieve(queries, k)
-        return self._fuse(queries, k, [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)])
+        return self._fuse(
+            queries,
+            k,
+            [partial(each.retrieve_for, question) for each in (self.lexical, self.dense)],
+        )
 
-    def _fuse(self, queries: Sequence[Query], k: int, sides: Iterable[Callable[..., list[Hit]]]) -> list[Hit]:
+    def _fuse(
+        self, queries: Sequence[Query], k: int, sides: Iterable[Callable[..., list[Hit]]]
+    ) -> list[Hit]:
         depth = max(self.depth, k)
         found = [find(queries, depth) for find in sides]
         passages = {hit.passage.id: hit.passage for hits in found for hit in hits}
         if self.fusion == "rrf":
-            fused = reciprocal_rank_fusion([[hit.passage.id for hit in hits] for hits in found], self.rrf_k)
+            fused = reciprocal_rank_fusion(
+                [[hit.passage.id for hit in hits] for hits in found], self.rrf_k
+            )
         else:
             ranked = zip((self.lexical, self.dense), found, strict=True)
-            scores = [score_candidates(retriever, queries, hits, passages, depth) for retriever, hits in ranked]
+            scores = [
+                score_candidates(retriever, queries, hits, passages, depth)
+                for retriever, hits in ranked
+            ]
             scaled = [*map(normalise_scores, scores)]
             weights = [self.weight, 1 - self.weight]
             if self.fusion == "adaptive":

@@ -1,4 +1,6 @@
-"""`ranker=bm25` and `ranker=embedding`: texts are scored by the words that they share with the query, or by vectors."""
+"""`ranker=bm25` and `ranker=embedding`: texts are scored by the words that they share with the
+query, or by vectors.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Gt, Interval
 
 from convrag import Embedder, Ranker
-from convrag.sdk.words import Analysis, stem_content_words, tell_language
+from convrag.sdk.text.analysis import Analysis, stem_content_words, tell_language
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,11 +26,13 @@ class BM25Ranker(Ranker):
     The texts are each other's corpus: a word counts the more, the fewer of them have it.
 
     Args:
-        words: "auto" compares stems, in the language of the texts (`convrag.sdk.words`); "plain" runs of two letters or
-            digits (ranker=bm25_okapi).
-        variant: "plus" (Lv and Zhai 2011) gives every word a positive weight; "okapi", which the seed used, gives none
-            to a word that half of the texts have, and among a few clusters that is most of the query.
-        k1: saturation of term frequency: the larger, the more repeated words count; above 0. Default: rank-bm25's own.
+        words: "auto" compares stems, in the language of the texts (`convrag.sdk.text.analysis`);
+            "plain" runs of two letters or digits (ranker=bm25_okapi).
+        variant: "plus" (Lv and Zhai 2011) gives every word a positive weight; "okapi", which the
+            seed used, gives none to a word that half of the texts have, and among a few clusters
+            that is most of the query.
+        k1: saturation of term frequency: the larger, the more repeated words count; above 0.
+            Default: rank-bm25's own.
         b: normalisation by text length, from 0 (none) to 1 (full). Default: rank-bm25's own.
     """
 
@@ -50,7 +54,9 @@ class BM25Ranker(Ranker):
         split: Callable[[str], Sequence[str]] = Analysis.choose("plain", stop_words="none").split
         if self.words == "auto":
             split = partial(
-                stem_content_words, stop_words=frozenset(), language=tell_language(" ".join([query, *texts]))
+                stem_content_words,
+                stop_words=frozenset(),
+                language=tell_language(" ".join([query, *texts])),
             )
         corpus = [split(text) or [""] for text in texts]  # rank-bm25 divides by lengths
         index = (BM25Plus if self.variant == "plus" else BM25Okapi)(corpus, k1=self.k1, b=self.b)
@@ -78,5 +84,7 @@ class EmbeddingRanker(Ranker):
             return np.zeros(0)
         vector = self.embedder.embed([query], query=True)[0].astype(np.float64)
         rows = self.embedder.embed(texts).astype(np.float64)
-        scores: NDArray[np.float64] = (rows * vector).sum(axis=1)  # unlike a matrix product, the same for equal rows
+        scores: NDArray[np.float64] = (rows * vector).sum(
+            axis=1
+        )  # unlike a matrix product, the same for equal rows
         return scores

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from convrag import Dataset, Hit, Query, Store
 from convrag.sdk.identity import digest, hash_modules
-from convrag.sdk.queries import choose_queries
-from convrag.sdk.sparse_vectors import PassageVectorFile, QueryVectorFile, find_problems
+from convrag.sdk.search.queries import choose_queries
+from convrag.sdk.search.sparse_vectors import PassageVectorFile, QueryVectorFile, find_problems
 from convrag_retrieval.corpora import BuildCounts, CorpusRetriever, DomainIndex, PositionedCorpus
 
 if TYPE_CHECKING:
-    from convrag.sdk.postings import Postings
+    from convrag.sdk.search.postings import Postings
 
 _PART = 1024
 _TOKENS = "tokens.json"
@@ -31,9 +31,10 @@ class _Rows(NamedTuple):
 class SparseFilesRetriever(CorpusRetriever):
     """Search with weighted tokens from two files, as a learned sparse model (SPLADE and its like) gave them elsewhere.
 
-    A line of the files is `{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}`, with the id of a passage or a turn. A
-    query is looked up by its `"text"`, or by the id of its turn where the rewrite is a single query. A score is the
-    product of both vectors; several queries add up, weighted.
+    A line of the files is `{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}`, with the id of a
+    passage or a turn. A query is looked up by its `"text"`, or by the id of its turn where the
+    rewrite is a single query. A score is the product of both vectors; several queries add up,
+    weighted.
 
     Args:
         dataset: whose corpora are searched.
@@ -44,7 +45,9 @@ class SparseFilesRetriever(CorpusRetriever):
 
     libraries = ("numpy",)
 
-    def __init__(self, *, dataset: Dataset, store: Store, passage_vectors: Path, query_vectors: Path) -> None:
+    def __init__(
+        self, *, dataset: Dataset, store: Store, passage_vectors: Path, query_vectors: Path
+    ) -> None:
         super().__init__(dataset=dataset, store=store)
         self.passage_file = PassageVectorFile(passage_vectors)
         self.query_file = QueryVectorFile(query_vectors)
@@ -60,16 +63,20 @@ class SparseFilesRetriever(CorpusRetriever):
         index = self._open(searched[0].domain)
         words: dict[int, float] = defaultdict(float)
         for query in searched:
-            for token, weight in self.query_file.get_vector(query, is_only=len(searched) == 1).items():
+            for token, weight in self.query_file.get_vector(
+                query, is_only=len(searched) == 1
+            ).items():
                 if (number := index.rows.tokens.get(token)) is not None:
                     words[number] += weight * query.weight
         return index.make_hits(index.rows.postings.search(words, k))
 
     def _load(self, domain: str) -> DomainIndex:
-        from convrag.sdk.postings import Postings
+        from convrag.sdk.search.postings import Postings
 
         corpus, counts = PositionedCorpus(self.dataset, domain, self.store), BuildCounts()
-        code = hash_modules(__name__, "convrag.sdk.postings", "convrag.sdk.sparse_vectors")
+        code = hash_modules(
+            __name__, "convrag.sdk.search.postings", "convrag.sdk.search.sparse_vectors"
+        )
         key = digest(["sparse_files", self.passage_file.fingerprint, corpus.fingerprint, code])
 
         def build(folder: Path) -> None:
@@ -78,21 +85,28 @@ class SparseFilesRetriever(CorpusRetriever):
 
         folder = self.store.folder("indexes", key, build)
         tokens = json.loads((folder / _TOKENS).read_text(encoding="utf-8"))
-        rows = _Rows(Postings(folder, len(corpus)), {token: number for number, token in enumerate(tokens)})
+        rows = _Rows(
+            Postings(folder, len(corpus)), {token: number for number, token in enumerate(tokens)}
+        )
         return DomainIndex(corpus, rows, counts.describe(corpus, "read"))
 
     def _build(self, corpus: PositionedCorpus, folder: Path) -> None:
         """Read the vectors of a corpus, and write their posting lists into an empty folder."""
         import numpy as np
 
-        from convrag.sdk.postings import Postings
+        from convrag.sdk.search.postings import Postings
 
         tokens: dict[str, int] = {}
         found: list[tuple[int, int, float]] = []
         for start in range(0, len(corpus), _PART):
             passages = corpus.get_by_position(range(start, start + _PART))
             for position, vector in enumerate(self.passage_file.read_vectors(passages), start):
-                found += [(position, tokens.setdefault(each, len(tokens)), weight) for each, weight in vector.items()]
+                found += [
+                    (position, tokens.setdefault(each, len(tokens)), weight)
+                    for each, weight in vector.items()
+                ]
         positions, numbers, weights = np.array(found, dtype=np.float64).reshape(-1, 3).T
-        Postings.invert(folder, positions.astype(np.int64), numbers.astype(np.int64), weights.astype(np.float32))
+        Postings.invert(
+            folder, positions.astype(np.int64), numbers.astype(np.int64), weights.astype(np.float32)
+        )
         (folder / _TOKENS).write_text(json.dumps(list(tokens)), encoding="utf-8")

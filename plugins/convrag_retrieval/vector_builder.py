@@ -1,4 +1,5 @@
-"""Builds the vectors of a domain's passages: earlier builds give what they have, the rest is embedded in batches.
+"""Builds the vectors of a domain's passages: earlier builds give what they have, the rest is
+embedded in batches.
 
 What earlier and interrupted builds have is known by the hashes of the texts.
 """
@@ -15,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convrag import Embedder, Store
-from convrag.sdk.corpus import Corpus
 from convrag.sdk.files import open_atomically
-from convrag.sdk.progress import count_parts
-from convrag.sdk.queries import embed_uncached
+from convrag.sdk.output.progress import count_parts
+from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.search.queries import embed_uncached
 from convrag_retrieval.corpora import BuildCounts
 from convrag_retrieval.vectors import Quantize, StoredRows
 
@@ -39,8 +40,9 @@ class VectorBuilder:
         quantize: how the vectors are kept.
         batch_size: passages that are given to the embedder at once.
         store: has the earlier indexes.
-        families: the first parts of the names of all indexes with vectors of this embedder, quantised alike or not.
-            The first names the embedder of the shards. Empty: there are no others.
+        families: the first parts of the names of all indexes with vectors of this embedder,
+            quantised alike or not. The first names the embedder of the shards. Empty: there are no
+            others.
         series: of the index (see `Store.folder`), or empty.
         shards: the name of what keeps the rows of an interrupted build.
     """
@@ -58,15 +60,21 @@ class VectorBuilder:
 
     def __post_init__(self, shards: str) -> None:
         self._shards = Shards(self.store.path / SHARDS / f"{[*self.families, 'none'][0]}-{shards}")
-        self._newest = self.store.folders.find_newest("indexes", self.series) if self.series else None
+        self._newest = (
+            self.store.folders.find_newest("indexes", self.series) if self.series else None
+        )
 
     def build(self, folder: Path) -> None:
-        """Write the vectors, row by position, into an empty folder. What was embedded is kept if it is interrupted."""
+        """Write the vectors, row by position, into an empty folder. What was embedded is kept if it
+        is interrupted.
+        """
         self._texts = TextPositions(self.corpus.hash_texts())
         self._rows: StoredRows | None = None
         self._folder = folder
         missing = np.ones(len(self._texts.hashes), dtype=bool)
-        with self.store.folders.lock([self._shards.name]):  # against a build of the same data set with other passages
+        with self.store.folders.lock(
+            [self._shards.name]
+        ):  # against a build of the same data set with other passages
             for hashes, rows in self._read_known():
                 missing[self._fill(hashes, rows)] = False
                 if not missing.any():
@@ -85,7 +93,9 @@ class VectorBuilder:
                 self._shards.remove()
 
     def _read_known(self) -> Iterator[tuple[NDArray[np.bytes_], NDArray[np.float32]]]:
-        """Yield the vectors that earlier builds of this embedder have, with the hashes of their texts."""
+        """Yield the vectors that earlier builds of this embedder have, with the hashes of their
+        texts.
+        """
         for family in self.families:
             with closing(find_earlier(self.store, family, self._newest)) as folders:
                 for folder in folders:
@@ -94,7 +104,9 @@ class VectorBuilder:
                         block = slice(start, start + _BLOCK)
                         yield hashes[block], rows.read(block)
         for family in self.families[:1]:
-            for folder in sorted((self.store.path / SHARDS).glob(f"{family}-*")):  # of other data sets as well
+            for folder in sorted(
+                (self.store.path / SHARDS).glob(f"{family}-*")
+            ):  # of other data sets as well
                 yield from ((shard["hashes"], shard["rows"]) for shard in Shards(folder).read())
 
     def _embed(self, positions: NDArray[np.int64]) -> None:
@@ -149,7 +161,9 @@ class TextPositions:
         self._sorted = self.hashes[self._order]
 
     def match(self, hashes: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Find the texts of another list: (pairs,) places in that list, and (pairs,) positions here."""
+        """Find the texts of another list: (pairs,) places in that list, and (pairs,) positions
+        here.
+        """
         starts = np.searchsorted(self._sorted, hashes, side="left")
         counts = np.searchsorted(self._sorted, hashes, side="right") - starts
         places = np.repeat(np.arange(len(hashes)), counts)
@@ -162,11 +176,14 @@ class TextPositions:
 
 
 def find_earlier(store: Store, family: str, newest: Path | None) -> Generator[Path, None, None]:
-    """Yield the sound indexes whose names begin with a family, each held until the next is taken; to be closed.
+    """Yield the sound indexes whose names begin with a family, each held until the next is taken;
+    to be closed.
 
     The newest of the series comes first, since it has the most in common with the new one.
     """
-    folders = [path for path in sorted((store.path / "indexes").glob(f"{family}-*")) if not path.suffix]
+    folders = [
+        path for path in sorted((store.path / "indexes").glob(f"{family}-*")) if not path.suffix
+    ]
     for folder in sorted(folders, key=lambda path: path != newest):
         with store.folders.reading(folder) as is_sound:
             if is_sound:

@@ -1,4 +1,6 @@
-"""The vectors of a domain's passages: unit rows on disk as float32, float16 or int8, searched memory-mapped."""
+"""The vectors of a domain's passages: unit rows on disk as float32, float16 or int8, searched
+memory-mapped.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class StoredRows:
     @classmethod
     def create(cls, folder: Path, shape: tuple[int, int], quantize: Quantize) -> StoredRows:
         """Create a file for n rows of width d."""
-        stored = np.lib.format.open_memmap(folder / FILE, mode="w+", dtype=_TYPES[quantize], shape=shape)
+        stored = np.lib.format.open_memmap(
+            folder / FILE, mode="w+", dtype=_TYPES[quantize], shape=shape
+        )
         return cls(stored, np.zeros(len(stored), dtype=np.float16) if quantize == "int8" else None)
 
     def __len__(self) -> int:
@@ -55,7 +59,8 @@ class StoredRows:
     def write(self, positions: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
         """Write float32 rows to positions."""
         if self._scales is not None:
-            # A scale of 11 bits times 127 is exact, so that rows which were read have the same scale again.
+            # A scale of 11 bits times 127 is exact, so that rows which were read have the same
+            # scale again.
             scales = (np.abs(rows).max(axis=1, initial=0) / _LARGEST).astype(np.float16)
             self._scales[positions] = scales
             divisors = np.where(scales > 0, scales, 1).astype(np.float32)[:, None]
@@ -93,18 +98,29 @@ class Vectors:
         order = np.argsort(-scores, kind="stable")[:k]
         return [(int(positions[index]), float(scores[index])) for index in order]
 
-    def score(self, vector: NDArray[np.float64], positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Multiply the rows at `positions` with a vector, each summed in one order: equal rows score exactly alike.
+    def score(
+        self, vector: NDArray[np.float64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Multiply the rows at `positions` with a vector, each summed in one order: equal rows
+        score exactly alike.
 
-        A product of matrix and vector does not promise that: BLAS may sum a row in an order that depends on its place.
+        A product of matrix and vector does not promise that: BLAS may sum a row in an order that
+        depends on its place.
         """
-        parts = [positions[start : start + self._block] for start in range(0, len(positions), self._block)]
+        parts = [
+            positions[start : start + self._block]
+            for start in range(0, len(positions), self._block)
+        ]
         sums = [(self.rows.read(part).astype(np.float64) * vector).sum(axis=1) for part in parts]
         return np.concatenate(sums) if sums else np.zeros(0)
 
     def _shortlist(self, vector: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-        """Select the positions that can be among the k best: a few more than k, because float32 sums are rounded."""
-        slack = len(vector) * np.finfo(np.float32).eps  # twice the largest error of a sum over unit rows
+        """Select the positions that can be among the k best: a few more than k, because float32
+        sums are rounded.
+        """
+        slack = (
+            len(vector) * np.finfo(np.float32).eps
+        )  # twice the largest error of a sum over unit rows
         positions, scores = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         for start in range(0, len(self.rows), self._block):
             fresh = self.rows.read(slice(start, start + self._block)) @ vector

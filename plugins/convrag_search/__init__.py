@@ -1,4 +1,5 @@
-"""More than one search in a turn, or none: unneeded ones left out, parts of a question, steps that read and ask again.
+"""More than one search in a turn, or none: unneeded ones left out, parts of a question, steps that
+read and ask again.
 
 * `needed`: `search=never_needed`.
 * `parts`: `search=decompose`.

@@ -7,24 +7,26 @@ from typing import Annotated
 from annotated_types import Ge
 
 from convrag import Hit, LLMError, Question, Search, SearchStep
-from convrag.sdk.asking import is_courtesy, speaks_of_answer
-from convrag.sdk.llm_rewriter import JsonStage
+from convrag.sdk.llm.rewriter import JsonStage
+from convrag.sdk.text.clarification import is_courtesy, speaks_of_answer
 
 
 @dataclass(kw_only=True, eq=False)
 class NeverNeededSearch(JsonStage, Search):
     """Leave out searches that nobody needs: "Thanks!", "Make it shorter." The answer rests on what the last one cited.
 
-    Rules decide first: courtesies, and English sentences that speak of nothing but the form of the last answer. A
-    language model, where there is one, is asked about the others, except at the first question of a conversation. Where
-    its reply cannot be used, the search is made, and the record says why.
+    Rules decide first: courtesies, and English sentences that speak of nothing but the form of the
+    last answer. A language model, where there is one, is asked about the others, except at the
+    first question of a conversation. Where its reply cannot be used, the search is made, and the
+    record says why.
 
-    Source: the retrieval decision of Self-RAG (Asai et al. 2023), by a prompt instead of a trained token.
+    Source: the retrieval decision of Self-RAG (Asai et al. 2023), by a prompt instead of a trained
+        token.
 
     Args:
         llm: a language model, or rules in its place.
-        prompt: a Jinja file to use instead of this package's needed.jinja; it is given `question` and `history` (a list
-            of `user` and `assistant`, oldest first).
+        prompt: a Jinja file to use instead of this package's needed.jinja; it is given `question`
+            and `history` (a list of `user` and `assistant`, oldest first).
     """
 
     wording = "needed"

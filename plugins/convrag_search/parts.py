@@ -7,27 +7,28 @@ from typing import Annotated
 from annotated_types import Ge
 
 from convrag import LLMError, Query, Question, Search, SearchStep
-from convrag.sdk.llm_rewriter import JsonStage, clean_reply
-from convrag.sdk.matching import split_question
+from convrag.sdk.llm.rewriter import JsonStage, clean_reply
+from convrag.sdk.text.matching import split_question
 
 
 @dataclass(kw_only=True, eq=False)
 class DecomposeSearch(JsonStage, Search):
     """Search for each part of a question by itself: "How tall is it, and who built it?" is two searches.
 
-    A language model writes the parts as questions that stand alone. Without one, the question is cut behind question
-    marks, and in English before "and" with a question word; each part takes the place of the rewrite's first query. A
-    question of one part is searched for as the rewriter says. The passages of the parts alternate, so that each part
-    has its best among the first. Where the model's reply cannot be used, there is one search, and the record says why.
+    A language model writes the parts as questions that stand alone. Without one, the question is
+    cut behind question marks, and in English before "and" with a question word; each part takes the
+    place of the rewrite's first query. A question of one part is searched for as the rewriter says.
+    The passages of the parts alternate, so that each part has its best among the first. Where the
+    model's reply cannot be used, there is one search, and the record says why.
 
-    Source: Least-to-most prompting (Zhou et al. 2022) and the decomposition of MultiHop-RAG's baselines (Tang and Yang
-    2024), without an answer for each part.
+    Source: Least-to-most prompting (Zhou et al. 2022) and the decomposition of MultiHop-RAG's
+    baselines (Tang and Yang 2024), without an answer for each part.
 
     Args:
         llm: a language model, or rules in its place.
         parts: the most of them.
-        prompt: a Jinja file to use instead of this package's parts.jinja; it is given `question`, `history` (a list of
-            `user` and `assistant`, oldest first) and `parts` (the most).
+        prompt: a Jinja file to use instead of this package's parts.jinja; it is given `question`,
+            `history` (a list of `user` and `assistant`, oldest first) and `parts` (the most).
     """
 
     wording = "parts"

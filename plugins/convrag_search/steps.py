@@ -1,4 +1,6 @@
-"""`search=iterative` and `search=agent`: a language model reads what was found, and searches for what is missing."""
+"""`search=iterative` and `search=agent`: a language model reads what was found, and searches for
+what is missing.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Gt
 
 from convrag import LLMError, Query, Question, Search, SearchStep
-from convrag.sdk.llm_rewriter import JsonStage, clean_reply, format_exchanges
-from convrag.sdk.prompts import add_profile
+from convrag.sdk.llm.prompts import add_profile
+from convrag.sdk.llm.rewriter import JsonStage, clean_reply, format_exchanges
 
 
 @dataclass(kw_only=True, eq=False)
@@ -18,11 +20,13 @@ class StepwiseSearch(JsonStage, Search):
 
     Args:
         llm: a language model; `search=agent` wants one whose server has function calling.
-        steps: the most searches of a turn; each costs a request (search=iterative: but for the first).
+        steps: the most searches of a turn; each costs a request (search=iterative: but for the
+            first).
         seconds: that a turn may have taken where another search begins.
         passages: of each search that the model reads.
-        prompt: a Jinja file to use instead of this package's missing.jinja or agent.jinja; it is given `question`,
-            `history` (a list of `user` and `assistant`, oldest first), `searched` (queries) and `passages` (texts).
+        prompt: a Jinja file to use instead of this package's missing.jinja or agent.jinja; it is
+            given `question`, `history` (a list of `user` and `assistant`, oldest first), `searched`
+            (queries) and `passages` (texts).
     """
 
     without = "search=once"
@@ -45,22 +49,27 @@ class StepwiseSearch(JsonStage, Search):
         return f"{self.seconds:g} seconds have passed" if seconds >= self.seconds else ""
 
     def describe(self, steps: Sequence[SearchStep]) -> dict[str, Any]:
-        """The inputs of a prompt: what was searched for, and the first passages of each search, each once."""
+        """The inputs of a prompt: what was searched for, and the first passages of each search,
+        each once.
+        """
         found = (hit.passage for step in steps for hit in step.hits[: self.passages])
         searched = [query.text for step in steps for query in step.queries]
-        return {"searched": searched, "passages": list(dict.fromkeys(each.content for each in found))}
+        return {
+            "searched": searched,
+            "passages": list(dict.fromkeys(each.content for each in found)),
+        }
 
 
 class IterativeSearch(StepwiseSearch):
     """Search for what the rewriter says, read, and search for what is missing, until it is there or a limit is reached.
 
-    After each search a language model says in JSON whether the passages hold the answer, what is missing, and the next
-    query. The passages of all searches alternate. The searching ends where the model finds enough, names no query or
-    one that was searched for before, and at the limits; a reply that cannot be used ends it too, and the record says
-    why.
+    After each search a language model says in JSON whether the passages hold the answer, what is
+    missing, and the next query. The passages of all searches alternate. The searching ends where
+    the model finds enough, names no query or one that was searched for before, and at the limits; a
+    reply that cannot be used ends it too, and the record says why.
 
-    Source: IRCoT (Trivedi et al. 2023), which takes each sentence of a chain of thought as the next query; here the
-    query is written as one.
+    Source: IRCoT (Trivedi et al. 2023), which takes each sentence of a chain of thought as the next
+    query; here the query is written as one.
     """
 
     wording = "missing"
@@ -79,7 +88,9 @@ class IterativeSearch(StepwiseSearch):
             return SearchStep(fallback=str(error))
         query = clean_reply(gap.query)
         if gap.enough or not query:
-            return SearchStep(trace={"why": "enough was found" if gap.enough else "the model names no query"})
+            return SearchStep(
+                trace={"why": "enough was found" if gap.enough else "the model names no query"}
+            )
         return SearchStep((Query(query),), {"missing": gap.missing})
 
 
@@ -90,7 +101,12 @@ _TOOL = {
         "description": "Searches the documents, and returns the passages that fit a query best.",
         "parameters": {
             "type": "object",
-            "properties": {"query": {"type": "string", "description": "What to search for: a question, or words."}},
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "description": "What to search for: a question, or words.",
+                }
+            },
             "required": ["query"],
         },
     },
@@ -100,12 +116,14 @@ _TOOL = {
 class AgentSearch(StepwiseSearch):
     """Let the model search: it calls a search tool by the server's function calling, until it calls none.
 
-    Before each search the model sees the conversation, the question, and what its searches have found. What it calls
-    for is searched for; the passages of all searches alternate, and the generator answers from them. Where the model
-    calls nothing at first, or something that is no search, the rewrite's queries are searched for; where it does so
-    later, or searches for the same again, the searching ends. The record says so.
+    Before each search the model sees the conversation, the question, and what its searches have
+    found. What it calls for is searched for; the passages of all searches alternate, and the
+    generator answers from them. Where the model calls nothing at first, or something that is no
+    search, the rewrite's queries are searched for; where it does so later, or searches for the same
+    again, the searching ends. The record says so.
 
-    Source: ReAct (Yao et al. 2023), with one tool. The server must take `tools` (OpenAI's protocol).
+    Source: ReAct (Yao et al. 2023), with one tool. The server must take `tools` (OpenAI's
+        protocol).
     """
 
     wording = "agent"
@@ -116,7 +134,9 @@ class AgentSearch(StepwiseSearch):
         if limit := self.find_limit(steps, seconds):
             return SearchStep(trace={"why": limit})
         told = {"history": format_exchanges(question.history), **self.describe(steps)}
-        prompt = add_profile(self.template.render(self.sampling, question=question.text, **told), question.profile)
+        prompt = add_profile(
+            self.template.render(self.sampling, question=question.text, **told), question.profile
+        )
         instead = () if steps else question.queries
         try:
             queries = read_calls(self.llm.complete(prompt).text)
@@ -124,11 +144,14 @@ class AgentSearch(StepwiseSearch):
             return SearchStep(instead, fallback=str(error))
         if not queries and steps:
             return SearchStep(trace={"why": "the model calls for no further search"})
-        return SearchStep(queries or instead, fallback="" if queries else "the model called for no search")
+        return SearchStep(
+            queries or instead, fallback="" if queries else "the model called for no search"
+        )
 
 
 def read_calls(reply: str) -> tuple[Query, ...]:
-    """The queries that a reply calls the search tool with, see `convrag.Completion`; none where it is a text.
+    """The queries that a reply calls the search tool with, see `convrag.Completion`; none where it
+    is a text.
 
     Raises LLMError for calls of other tools, and for arguments without a query.
     """
@@ -144,6 +167,8 @@ def read_calls(reply: str) -> tuple[Query, ...]:
         except (ValueError, TypeError, KeyError):
             text = ""
         if name != "search" or not text:
-            raise LLMError(f"the model called {name} with {arguments!r:.100}: only search can be called, with a query")
+            raise LLMError(
+                f"the model called {name} with {arguments!r:.100}: only search can be called, with a query"
+            )
         queries.append(Query(text))
     return tuple(queries)

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from convrag import LLM, ConfigError, Embedder, Hit, Question, Selection, Selector
-from convrag.sdk.words import find_content_words
+from convrag.sdk.text.analysis import find_content_words
 
 
 def scale_scores(scores: Sequence[float]) -> list[float]:
-    """Scale scores to reach from 0, the lowest, to 1, the highest; where all are equal, they become 1.
+    """Scale scores to reach from 0, the lowest, to 1, the highest; where all are equal, they become
+    1.
 
     So scores of any kind (BM25, cosines, logits below 0) are shares of the best one.
     """
@@ -24,25 +25,30 @@ def scale_scores(scores: Sequence[float]) -> list[float]:
 def select_positions(
     hits: Sequence[Hit], positions: Sequence[int], trace: Mapping[str, Any], *, fallback: str = ""
 ) -> Selection:
-    """Select the hits at positions (from 0), in their order; the trace also has their ranks (from 1)."""
+    """Select the hits at positions (from 0), in their order; the trace also has their ranks (from
+    1).
+    """
     ranks = [position + 1 for position in positions]
-    return Selection(tuple(hits[position] for position in positions), {"ranks": ranks, **trace}, fallback)
+    return Selection(
+        tuple(hits[position] for position in positions), {"ranks": ranks, **trace}, fallback
+    )
 
 
 @dataclass(kw_only=True, eq=False)
 class MMRSelector(Selector):
     """Select passages that are relevant and not alike, by maximal marginal relevance (MMR).
 
-    One after the other: the passage with the greatest lambda_ * relevance - (1 - lambda_) * similarity to the most
-    similar passage selected. The first is the most relevant one. Carbonell and Goldstein, SIGIR 1998.
+    One after the other: the passage with the greatest lambda_ * relevance - (1 - lambda_) *
+    similarity to the most similar passage selected. The first is the most relevant one. Carbonell
+    and Goldstein, SIGIR 1998.
 
     Args:
         embedder: passages are similar as their embeddings are (cosine).
-        lambda_: weight of relevance against diversity, 0 to 1. 1 takes the first n passages where relevance=scores.
-            Default: as in rewriter=mmr.
-        relevance: "scores" are those that ranked the passages, scaled from 0 (the lowest) to 1 (the highest), so that
-            what a reranker knows counts; "embedder" is the similarity of the passage to the rewritten question, on the
-            same scale as two passages' (as in the paper).
+        lambda_: weight of relevance against diversity, 0 to 1. 1 takes the first n passages where
+            relevance=scores. Default: as in rewriter=mmr.
+        relevance: "scores" are those that ranked the passages, scaled from 0 (the lowest) to 1 (the
+            highest), so that what a reranker knows counts; "embedder" is the similarity of the
+            passage to the rewritten question, on the same scale as two passages' (as in the paper).
     """
 
     libraries = ("numpy",)
@@ -55,7 +61,7 @@ class MMRSelector(Selector):
         """At most n hits, in the order of their selection; of equal ones the first."""
         import numpy as np
 
-        from convrag.sdk.diversity import compute_similarities, select_by_mmr
+        from convrag.sdk.search.diversity import compute_similarities, select_by_mmr
 
         if not hits or n < 1:
             return Selection(())
@@ -72,11 +78,12 @@ class MMRSelector(Selector):
 class DynamicSelector(Selector):
     """Select as many passages as the question needs: down to the first that neither scores well nor adds a facet.
 
-    From the first passage on, one is kept if its score is at least `share` of the first one's, or if it has a facet of
-    the question that none before it has; the first that does neither ends the evidence. Scores count from that of the
-    last passage found, so top_k must be larger than top_n. The facets are the content words of the rewritten question,
-    as English stems. The trace has the reason ("kept 3: passage 4 scores 0.41 of the first, and no facet is left"), and
-    the facets that no passage kept has.
+    From the first passage on, one is kept if its score is at least `share` of the first one's, or
+    if it has a facet of the question that none before it has; the first that does neither ends the
+    evidence. Scores count from that of the last passage found, so top_k must be larger than top_n.
+    The facets are the content words of the rewritten question, as English stems. The trace has the
+    reason ("kept 3: passage 4 scores 0.41 of the first, and no facet is left"), and the facets that
+    no passage kept has.
 
     Args:
         minimum: passages that are kept in any case.
@@ -95,7 +102,9 @@ class DynamicSelector(Selector):
 
     def __post_init__(self) -> None:
         if self.maximum is not None and self.maximum < self.minimum:
-            raise ConfigError(f"selector.maximum={self.maximum}: it must be at least selector.minimum={self.minimum}")
+            raise ConfigError(
+                f"selector.maximum={self.maximum}: it must be at least selector.minimum={self.minimum}"
+            )
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
         """Between `minimum` and `maximum` hits (n, where there is no maximum), in their order."""
@@ -142,9 +151,10 @@ _UNITS = 1_000_000
 class BudgetSelector(Selector):
     """Select the set of passages with the greatest sum of scores within a number of tokens.
 
-    The exact solution of the 0/1 knapsack problem, by dynamic programming. Scores are scaled from 0 (the lowest) to 1
-    (the highest). The budget is the limit in place of top_n. No passage is cut: one that is longer than the budget is
-    passed over. Where none fits, the first one is selected, and the record says so (a fallback).
+    The exact solution of the 0/1 knapsack problem, by dynamic programming. Scores are scaled from 0
+    (the lowest) to 1 (the highest). The budget is the limit in place of top_n. No passage is cut:
+    one that is longer than the budget is passed over. Where none fits, the first one is selected,
+    and the record says so (a fallback).
 
     Args:
         llm: counts the tokens of a passage with its title, as context=full shows it.
@@ -167,12 +177,16 @@ class BudgetSelector(Selector):
         if not chosen:
             chosen = [0]
             fallback = f"no passage fits into {self.tokens} tokens; the first has {sizes[0]}"
-        trace = {"tokens": sum(sizes[position] for position in chosen), "too_long": sum(s > self.tokens for s in sizes)}
+        trace = {
+            "tokens": sum(sizes[position] for position in chosen),
+            "too_long": sum(s > self.tokens for s in sizes),
+        }
         return select_positions(hits, chosen, trace, fallback=fallback)
 
 
 def fill_knapsack(values: Sequence[int], sizes: Sequence[int], room: int) -> list[int]:
-    """Choose the items with the greatest sum of values whose sizes fit into a room (the 0/1 knapsack problem).
+    """Choose the items with the greatest sum of values whose sizes fit into a room (the 0/1
+    knapsack problem).
 
     Bellman's dynamic programming: n * room steps, and so many bytes.
 
@@ -182,12 +196,15 @@ def fill_knapsack(values: Sequence[int], sizes: Sequence[int], room: int) -> lis
         room: the greatest sum of sizes.
 
     Returns:
-        The positions of the items in rising order. Of several best sets, that with the first item in which they differ.
+        The positions of the items in rising order. Of several best sets, that with the first item
+        in which they differ.
     """
     import numpy as np
 
     room = min(room, sum(sizes))
-    best = np.zeros(room + 1, dtype=np.int64)  # best[r]: the value of the items seen so far within the room r
+    best = np.zeros(
+        room + 1, dtype=np.int64
+    )  # best[r]: the value of the items seen so far within the room r
     takes = np.zeros((len(sizes), room + 1), dtype=bool)
     for position in reversed(range(len(sizes))):
         size = sizes[position]

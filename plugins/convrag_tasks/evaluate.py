@@ -1,4 +1,6 @@
-"""`task=evaluate`: scores rankings and answers in files, or a finished run; nothing is retrieved or generated."""
+"""`task=evaluate`: scores rankings and answers in files, or a finished run; nothing is retrieved or
+generated.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,22 @@ if TYPE_CHECKING:
 class EvaluateTask(Task):
     """Score given files with the chosen metrics, running no pipeline: a TREC run, answers, or a finished run.
 
-    `task.run` and `task.answers` may come together. Answers are JSONL, in MTRAG's form for its evaluation scripts
-    ({"task_id", "predictions": [{"text"}], "contexts"}), as {"turn_id", "answer"}, or as a run's datasets/ hold them.
-    Contexts are the ranking too where there is no run. The evidence of an answer without contexts is the top_n of the
-    run, else the data set's relevant passages. The data set says what is right: dataset=mtrag dataset.domain=clapnq.
+    `task.run` and `task.answers` may come together. Answers are JSONL, in MTRAG's form for its
+    evaluation scripts ({"task_id", "predictions": [{"text"}], "contexts"}), as {"turn_id",
+    "answer"}, or as a run's datasets/ hold them. Contexts are the ranking too where there is no
+    run. The evidence of an answer without contexts is the top_n of the run, else the data set's
+    relevant passages. The data set says what is right: dataset=mtrag dataset.domain=clapnq.
 
     Args:
         run: a TREC run (six columns), or a folder of *.trec files.
-        answers: a JSONL file of answers, or a folder of them; or a JSON file of InspectorRAGet, such as MTRAG's
-            reference_subset_with_human_evaluations.json.
+        answers: a JSONL file of answers, or a folder of them; or a JSON file of InspectorRAGet,
+            such as MTRAG's reference_subset_with_human_evaluations.json.
         predictions: another name for `answers`, which MTRAG calls so.
         model: whose answers are scored, of a file of InspectorRAGet that has several.
         records: the folder of a finished run, which is scored again.
-        missing: turns that no file has, though the data set says what would be right: zero counts them as turns that
-            found and said nothing; skip leaves them out of the means, as trec_eval and MTRAG's scripts do.
+        missing: turns that no file has, though the data set says what would be right: zero counts
+            them as turns that found and said nothing; skip leaves them out of the means, as
+            trec_eval and MTRAG's scripts do.
         unknown: turns that the data set does not have: error, or skip.
 
     Raises:
@@ -56,7 +60,9 @@ class EvaluateTask(Task):
             raise ConfigError("task.records is a whole run: leave out task.run and task.answers")
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Score them and print the summary; 3 where a metric or turns of the finished run failed, 1 where all did."""
+        """Score them and print the summary; 3 where a metric or turns of the finished run failed, 1
+        where all did.
+        """
         from convrag.sdk.tasks.configuration import settings_of
         from convrag.sdk.tasks.runs import evaluate_records
         from convrag.sdk.tasks.scores import print_summary
@@ -64,7 +70,9 @@ class EvaluateTask(Task):
         from convrag_tasks.run_records import find_reason_of_stop
 
         if self.run is None and self.answers is None and self.records is None:
-            raise ConfigError("task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER")
+            raise ConfigError(
+                "task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER"
+            )
         settings = settings_of(config)
         wiring = Wiring(config)
         dataset: Dataset = wiring.get("dataset")
@@ -74,20 +82,32 @@ class EvaluateTask(Task):
             read = {part for metric in wiring.get_all("metrics").values() for part in metric.reads}
             records, notes = self._read_files(dataset, settings.limit, settings.top_n, read)
         stopped = find_reason_of_stop(self.records) if self.records is not None else ""
-        _, summary = evaluate_records(config, folder, records, notes, stopped=stopped, show=print_summary)
+        _, summary = evaluate_records(
+            config, folder, records, notes, stopped=stopped, show=print_summary
+        )
         return summary.exit_status
 
     def _read_files(
         self, dataset: Dataset, limit: int | None, top_n: int, read: Collection[str]
     ) -> tuple[list[TurnRecord], list[str]]:
         """Make records of the files; the notes concern only what metrics read: "ranking", "answer"."""
-        from convrag_tasks.predictions import add_passage_texts, find_missing, make_records, read_predictions
+        from convrag_tasks.predictions import (
+            add_passage_texts,
+            find_missing,
+            make_records,
+            read_predictions,
+        )
         from convrag_tasks.run_records import read_dataset_turns
 
         qrels, skip = dataset.qrels(), self.unknown == "skip"
         judged = {name for grades in qrels.values() for name in grades}
         predictions = read_predictions(
-            self.run, self.answers, read_dataset_turns(dataset), skip=skip, known=judged, model=self.model
+            self.run,
+            self.answers,
+            read_dataset_turns(dataset),
+            skip=skip,
+            known=judged,
+            model=self.model,
         )
         turns = read_dataset_turns(dataset, limit)
         missing = find_missing(predictions, turns, qrels)
@@ -110,12 +130,17 @@ class EvaluateTask(Task):
                 "(dataset=..., dataset.domain=...), or leave them out: task.unknown=skip",
                 path=folder,
             )
-        return known, [*_note_unknown({folder: others}), f"The turns are those of {folder}; this run made none."]
+        return known, [
+            *_note_unknown({folder: others}),
+            f"The turns are those of {folder}; this run made none.",
+        ]
 
     def _note_missing(self, missing: Mapping[str, Sequence[str]]) -> Iterator[str]:
         truths = {"ranking": "qrels", "answer": "a reference answer"}
         leave_out = "task.missing=skip leaves them out, as trec_eval and published figures do"
-        what = f"count as 0 ({leave_out})" if self.missing == "zero" else "are left out of the means"
+        what = (
+            f"count as 0 ({leave_out})" if self.missing == "zero" else "are left out of the means"
+        )
         for kind, turns in missing.items():
             if turns:
                 yield f"{len(turns)} turns with {truths[kind]} have no {kind} in the files: they {what}."
@@ -129,11 +154,17 @@ def _note_unknown(counts: Mapping[Path, int]) -> Iterator[str]:
 
 def _note_evidence(predictions: Predictions, top_n: int) -> Iterator[str]:
     """Say which passages stand for the evidence of answers without contexts."""
-    lacking = [turn_id for turn_id, answer in (predictions.answers or {}).items() if answer.passages is None]
+    lacking = [
+        turn_id
+        for turn_id, answer in (predictions.answers or {}).items()
+        if answer.passages is None
+    ]
     if lacking:
         line = predictions.lines.get(lacking[0])
         first = f" (the first: {line.path}, line {line.number})" if line else ""
         passages = (
-            f"the first {top_n} passages of the run" if predictions.rankings is not None else "the relevant passages"
+            f"the first {top_n} passages of the run"
+            if predictions.rankings is not None
+            else "the relevant passages"
         )
         yield f"{len(lacking)} answers came without contexts{first}: {passages} stand for what they were given."

@@ -30,30 +30,35 @@ _FORMATS: Mapping[str, Format] = {
 class ExportTask(Task):
     """Write a finished run for others to read: MTRAG, InspectorRAGet, BEIR, TREC or CSV.
 
-    mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read; inspectorraget is
-    the JSON of IBM's InspectorRAGet. For these the data set must be that of the run.
-    beir writes the data set; with task.records, its questions are those of the run. docs/metrics.md says where the
-    formats are from.
+    mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker
+    read; inspectorraget is the JSON of IBM's InspectorRAGet. For these the data set must be that of
+    the run. beir writes the data set; with task.records, its questions are those of the run.
+    docs/metrics.md says where the formats are from.
 
     Args:
         records: the folder of the run.
-        path: the file or folder to write. A file appears whole, in place of one that is there; a folder must be new.
-        format: mtrag (JSONL), inspectorraget (JSON), trec (a run, six columns), csv (a row for each turn), or
-            beir (a folder).
-        contexts: mtrag: the passages that stand for the turn's contexts: evidence (what the answer was
-            given) or hits (the ranking), at most 10.
-        subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference (B: the answer, and
-            the task's own passages) or rag (C: the answer, and what it was given).
-        tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's input and Collection.
+        path: the file or folder to write. A file appears whole, in place of one that is there; a
+            folder must be new.
+        format: mtrag (JSONL), inspectorraget (JSON), trec (a run, six columns), csv (a row for each
+            turn), or beir (a folder).
+        contexts: mtrag: the passages that stand for the turn's contexts: evidence (what the answer
+            was given) or hits (the ranking), at most 10.
+        subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference
+            (B: the answer, and the task's own passages) or rag (C: the answer, and what it was
+            given).
+        tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's
+            input and Collection.
         queries: beir: rewritten (the query that can be understood by itself) or asked.
         tag: trec: the name of the run, its last column.
-        compare: inspectorraget: folders of further runs over the same turns, which become further models.
-        measures: inspectorraget: only these, as numbers, and only the turns that have all of them. By default all,
-            those that some turn lacks as text, for InspectorRAGet drops a turn that lacks a number.
+        compare: inspectorraget: folders of further runs over the same turns, which become further
+            models.
+        measures: inspectorraget: only these, as numbers, and only the turns that have all of them.
+            By default all, those that some turn lacks as text, for InspectorRAGet drops a turn that
+            lacks a number.
 
     Raises:
-        ConfigError: the file's name is none that MTRAG's checker accepts, a parameter belongs to another format, or the
-            folder exists.
+        ConfigError: the file's name is none that MTRAG's checker accepts, a parameter belongs to
+            another format, or the folder exists.
         DataError: a folder holds no finished run, or one of other turns.
     """
 
@@ -73,7 +78,9 @@ class ExportTask(Task):
             if getattr(self, name) != getattr(ExportTask, name) and self.format != format:
                 raise ConfigError(f"task.{name} is for task.format={format}, not for {self.format}")
         if self.format == "mtrag" and self.path.suffix != ".jsonl":
-            raise ConfigError(f"task.path={self.path}: MTRAG's format checker wants a name that ends in .jsonl")
+            raise ConfigError(
+                f"task.path={self.path}: MTRAG's format checker wants a name that ends in .jsonl"
+            )
         if self.tasks is not None and self.subtask is None:
             raise ConfigError("task.tasks needs task.subtask=retrieval, reference or rag")
         if not self.tag or self.tag.split() != [self.tag]:
@@ -81,7 +88,7 @@ class ExportTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the file or folder and say what is in it."""
-        from convrag.sdk.console import make_console
+        from convrag.sdk.output.console import make_console
         from convrag_tasks.run_records import ExportInputs
 
         inputs = ExportInputs(config, self.records)
@@ -101,7 +108,9 @@ class ExportTask(Task):
         if self.format == "trec":
             from convrag.sdk.tasks.runs import format_trec_lines
 
-            return [line for record in inputs.records for line in format_trec_lines(record, self.tag)]
+            return [
+                line for record in inputs.records for line in format_trec_lines(record, self.tag)
+            ]
         if self.format == "csv":
             from convrag_tasks.export_tables import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
@@ -118,7 +127,9 @@ class ExportTask(Task):
         from convrag_tasks import export_mtrag
 
         records = inputs.records
-        contexts: Literal["evidence", "hits"] = "hits" if self.subtask == "retrieval" else self.contexts
+        contexts: Literal["evidence", "hits"] = (
+            "hits" if self.subtask == "retrieval" else self.contexts
+        )
         if self.subtask != "reference" and (
             cut := sum(export_mtrag.exceeds_limit(record, contexts) for record in records)
         ):
@@ -127,8 +138,14 @@ class ExportTask(Task):
             )
         if self.subtask is None:
             return export_mtrag.format_mtrag_lines(records, inputs.turns, contexts)
-        tasks = export_mtrag.read_tasks(self.tasks) if self.tasks else export_mtrag.make_tasks(records, inputs.turns)
-        if self.subtask == "reference" and (others := export_mtrag.count_other_evidence(tasks, records)):
+        tasks = (
+            export_mtrag.read_tasks(self.tasks)
+            if self.tasks
+            else export_mtrag.make_tasks(records, inputs.turns)
+        )
+        if self.subtask == "reference" and (
+            others := export_mtrag.count_other_evidence(tasks, records)
+        ):
             inputs.remarks.append(
                 f"{others} answers were given passages that are not the task's: B is about its own alone."
             )

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import TurnRecord
+from convrag.sdk.data.strict_json import format_json
 from convrag.sdk.files import encode_name
 from convrag.sdk.folders import write_folder
-from convrag.sdk.strict_json import format_json
 from convrag_tasks.run_records import ExportInputs
 
 Queries = Literal["rewritten", "asked"]
@@ -18,11 +18,13 @@ _FIRST = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten
 _LAST = ("citations", "passages", "error")
 
 
-def format_csv_lines(records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+def format_csv_lines(
+    records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]]
+) -> Iterator[str]:
     """The lines of the file as RFC 4180 has them, with their line ends; the heading first.
 
-    A value that a turn does not have is an empty field. Ids of citations and passages are joined with spaces. A field
-    with a line break is quoted.
+    A value that a turn does not have is an empty field. Ids of citations and passages are joined
+    with spaces. A field with a line break is quoted.
 
     Args:
         records: of the run.
@@ -32,21 +34,33 @@ def format_csv_lines(records: Sequence[TurnRecord], scores: Mapping[str, Mapping
     measures = list(dict.fromkeys(name for values in scores.values() for name in values))
     rows: list[list[object]] = [[*_FIRST, *labels, *_LAST, *measures]]
     rows += [
-        _make_csv_row(record, labels, [scores.get(record.turn_id, {}).get(name, "") for name in measures])
+        _make_csv_row(
+            record, labels, [scores.get(record.turn_id, {}).get(name, "") for name in measures]
+        )
         for record in records
     ]
     for row in rows:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\r\n").writerow(row)  # before 3.13, only its characters are quoted
+        csv.writer(text, lineterminator="\r\n").writerow(
+            row
+        )  # before 3.13, only its characters are quoted
         yield text.getvalue()
 
 
-def _make_csv_row(record: TurnRecord, labels: Sequence[str], values: Sequence[object]) -> list[object]:
+def _make_csv_row(
+    record: TurnRecord, labels: Sequence[str], values: Sequence[object]
+) -> list[object]:
     position = [record.turn_id, record.conversation_id, record.domain, record.number]
     texts = [record.original_query, record.rewritten_query, record.answer.text]
     hits = " ".join(hit.passage.id for hit in record.hits)
     last = [" ".join(record.answer.citations), hits, record.error]
-    return [*position, *texts, *(join_label(record.labels.get(name, "")) for name in labels), *last, *values]
+    return [
+        *position,
+        *texts,
+        *(join_label(record.labels.get(name, "")) for name in labels),
+        *last,
+        *values,
+    ]
 
 
 def join_label(value: object) -> object:
@@ -62,7 +76,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_beir(path: Path, inputs: ExportInputs, queries: Queries, *, with_run: bool) -> None:
-    """Write the folder. With several domains, there is a folder for each, since BEIR has one corpus.
+    """Write the folder. With several domains, there is a folder for each, since BEIR has one
+    corpus.
 
     Args:
         path: the folder.
@@ -80,13 +95,21 @@ def write_beir(path: Path, inputs: ExportInputs, queries: Queries, *, with_run: 
         for domain, rows in texts.items():
             place = folder / encode_name(domain) if len(texts) > 1 else folder
             write_lines(place / "corpus.jsonl", _format_corpus(inputs, domain))
-            write_lines(place / "queries.jsonl", (format_json({"_id": name, "text": rows[name]}) for name in rows))
-            write_lines(place / "qrels" / "test.tsv", _format_qrels({name: qrels.get(name, {}) for name in rows}))
+            write_lines(
+                place / "queries.jsonl",
+                (format_json({"_id": name, "text": rows[name]}) for name in rows),
+            )
+            write_lines(
+                place / "qrels" / "test.tsv",
+                _format_qrels({name: qrels.get(name, {}) for name in rows}),
+            )
     judged = sum(bool(qrels.get(name)) for rows in texts.values() for name in rows)
     inputs.remarks.append(f"{sum(map(len, texts.values()))} queries, {judged} of them with qrels.")
 
 
-def _list_queries(inputs: ExportInputs, queries: Queries, *, with_run: bool) -> dict[str, dict[str, str]]:
+def _list_queries(
+    inputs: ExportInputs, queries: Queries, *, with_run: bool
+) -> dict[str, dict[str, str]]:
     """Domain -> turn id -> text."""
     found: dict[str, dict[str, str]] = {}
     if with_run:
@@ -99,14 +122,18 @@ def _list_queries(inputs: ExportInputs, queries: Queries, *, with_run: bool) -> 
     else:
         for turn_id, place in inputs.all_turns.items():
             found.setdefault(place.conversation.domain, {})[turn_id] = place.turn.question
-    return found or {domain: {} for domain in inputs.dataset.domains()}  # documents have no questions
+    return found or {
+        domain: {} for domain in inputs.dataset.domains()
+    }  # documents have no questions
 
 
 def _format_corpus(inputs: ExportInputs, domain: str) -> Iterator[str]:
     for passage in inputs.dataset.corpus(domain):
         url = {"url": passage.url} if passage.url else {}
         metadata = {"metadata": dict(passage.metadata)} if passage.metadata else {}
-        yield format_json({"_id": passage.id, "title": passage.title, "text": passage.text, **url, **metadata})
+        yield format_json(
+            {"_id": passage.id, "title": passage.title, "text": passage.text, **url, **metadata}
+        )
 
 
 def _format_qrels(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""What `python -m convrag` prints where nothing is chosen: a conversation, scores in words, and what to try next."""
+"""What `python -m convrag` prints where nothing is chosen: a conversation, scores in words, and
+what to try next.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,15 +8,17 @@ from dataclasses import replace
 from rich.table import Table
 
 from convrag import Run, RunSummary, TurnRecord, hookimpl
-from convrag.sdk.console import make_console
+from convrag.sdk.data.transcript import list_sources, name_passage
+from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.configuration import Command, place_of
 from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.scores import ADVICE, make_table, print_summary
-from convrag.sdk.transcript import list_sources, name_passage
 from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
 
 SHOWN, TURNS = "spacesuits", 3
-"""The conversation of the sample whose first turns are shown, and how many: most of its questions need a rewrite."""
+"""The conversation of the sample whose first turns are shown, and how many: most of its questions
+need a rewrite.
+"""
 
 MEANINGS = {
     "nDCG@5": "relevant passages among the first five found; 1: all of them, on top",
@@ -25,15 +29,25 @@ MEANINGS = {
 
 NEXT_STEPS = (
     ("talk to it", "python -m convrag task=chat"),
-    ("ask your own documents in the browser", "python -m convrag task=serve dataset=documents dataset.path=~/handbook"),
-    ("compare three rewriters", "python -m convrag -m rewriter=none,last_n,full_history generator=none history=gold"),
+    (
+        "ask your own documents in the browser",
+        "python -m convrag task=serve dataset=documents dataset.path=~/handbook",
+    ),
+    (
+        "compare three rewriters",
+        "python -m convrag -m rewriter=none,last_n,full_history generator=none history=gold",
+    ),
 )
 """What to try next, and the command for it."""
 
 
 def is_first_run(command: Command) -> bool:
-    """Whether a command is `python -m convrag` over the bundled sample, with nothing chosen but where the store is."""
-    chosen = [override for override in command.overrides if not place_of(override).startswith("store.")]
+    """Whether a command is `python -m convrag` over the bundled sample, with nothing chosen but
+    where the store is.
+    """
+    chosen = [
+        override for override in command.overrides if not place_of(override).startswith("store.")
+    ]
     return not chosen and not command.in_grid and command.names.get("dataset") == "sample"
 
 
@@ -52,7 +66,9 @@ class FirstRunDisplay:
 
     def show_results(self, run: Run, summary: RunSummary) -> None:
         """Print a conversation, the scores and the remarks of the run."""
-        self._print_heading(f"One of {run.conversations} conversations about the Moon and spaceflight, its first turns")
+        self._print_heading(
+            f"One of {run.conversations} conversations about the Moon and spaceflight, its first turns"
+        )
         for place in range(1, len(self._records) + 1):
             self._print_turn(self._records[:place])
         self._print_heading("Scores of all conversations")
@@ -60,7 +76,11 @@ class FirstRunDisplay:
         main = replace(summary, overall={name: summary.overall[name] for name in shown})
         self.console.print(make_table(main, MEANINGS), width=text_width(self.console))
         print_summary(
-            run, summary, f"All {len(summary.overall)} measures: {run.folder}/summary.md", table=False, advice=ADVICE
+            run,
+            summary,
+            f"All {len(summary.overall)} measures: {run.folder}/summary.md",
+            table=False,
+            advice=ADVICE,
         )
 
     def show_next_steps(self) -> None:
@@ -69,7 +89,9 @@ class FirstRunDisplay:
         for number, (aim, command) in enumerate(NEXT_STEPS, 1):
             self.console.print(f"{number}. {aim}:")
             self.console.print(f"   {command}", style="bold", soft_wrap=True)
-            if "task=serve" in command and (missing := plugins.load().registry.get("task", "serve").missing_extra()):
+            if "task=serve" in command and (
+                missing := plugins.load().registry.get("task", "serve").missing_extra()
+            ):
                 self.console.print(f"   (first: pip install '{missing.install}')")
 
     def _print_heading(self, text: str) -> None:
@@ -77,7 +99,9 @@ class FirstRunDisplay:
         self.console.print(f"{text}:", style="bold")
 
     def _print_turn(self, records: Sequence[TurnRecord]) -> None:
-        """Print the last one of the records: its question, its rewrite, its cited sources and its answer."""
+        """Print the last one of the records: its question, its rewrite, its cited sources and its
+        answer.
+        """
         record = records[-1]
         lines = [("Question", record.original_query, "bold")]
         if is_rewritten(record):
@@ -101,5 +125,8 @@ class FirstRunDisplay:
 
 def is_rewritten(record: TurnRecord) -> bool:
     """Whether something else was searched for than the question, but for white space and case."""
-    before, after = (" ".join(text.casefold().split()) for text in (record.original_query, record.rewritten_query))
+    before, after = (
+        " ".join(text.casefold().split())
+        for text in (record.original_query, record.rewritten_query)
+    )
     return before != after

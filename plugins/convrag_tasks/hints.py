@@ -21,11 +21,19 @@ call, and its words appear as they are written: docs/stages.md#which-generator""
 
 def tell_once(config: Mapping[str, Any]) -> None:
     """Log what applies to a configuration of task=chat or task=serve and was not told before."""
-    chosen = {group: node.get(OPTION_KEY) for group, node in config.items() if isinstance(node, Mapping)}
+    chosen = {
+        group: node.get(OPTION_KEY) for group, node in config.items() if isinstance(node, Mapping)
+    }
     if chosen.get("task") in ("chat", "serve") and chosen["dataset"] == "documents":
         by_model = chosen["generator"] == "ginger" and chosen["llm"] != "extractive"
-        for name, applies, text in (("words", chosen["retriever"] == "bm25", WORDS), ("calls", by_model, CALLS)):
+        for name, applies, text in (
+            ("words", chosen["retriever"] == "bm25", WORDS),
+            ("calls", by_model, CALLS),
+        ):
             told = Path(config["store"]["path"]) / f"told-{name}"
             if applies and not told.exists():
-                log.warning("%s", text.format(command=shlex.join(["python", "-m", "convrag", *sys.argv[1:]])))
+                log.warning(
+                    "%s",
+                    text.format(command=shlex.join(["python", "-m", "convrag", *sys.argv[1:]])),
+                )
                 told.touch()

@@ -1,4 +1,6 @@
-"""Predictions of other systems, rankings in TREC runs and answers in JSONL, as the records of a data set's turns."""
+"""Predictions of other systems, rankings in TREC runs and answers in JSONL, as the records of a
+data set's turns.
+"""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,11 +23,11 @@ from convrag import (
     TurnRecord,
     UnknownName,
 )
-from convrag.sdk.inspectorraget import read_marked_answers
-from convrag.sdk.jsonl import Line, read_lines_in
+from convrag.sdk.data.inspectorraget import read_marked_answers
+from convrag.sdk.data.jsonl import Line, read_lines_in
+from convrag.sdk.data.trec import read_rank
+from convrag.sdk.data.utterances import get_last_utterance
 from convrag.sdk.tasks.runs import round_to_single_precision
-from convrag.sdk.trec import read_rank
-from convrag.sdk.utterances import get_last_utterance
 from convrag_tasks.run_records import DatasetTurn
 
 _FORMS = (
@@ -63,7 +65,9 @@ class Predictions:
     lines: Mapping[str, Line] = field(default_factory=dict)
 
     def parts_of(self, turn_id: str) -> list[str]:
-        """What the files hold of a turn: its ranking (contexts are one), its answer, and the answer's evidence."""
+        """What the files hold of a turn: its ranking (contexts are one), its answer, and the
+        answer's evidence.
+        """
         answer = (self.answers or {}).get(turn_id)
         contexts = answer is not None and answer.passages is not None
         ranking = contexts if self.rankings is None else turn_id in self.rankings
@@ -95,7 +99,7 @@ def read_predictions(
         answers: a JSONL file of answers, a folder of them, or a JSON file of InspectorRAGet.
         turns: of the data set.
         skip: leave out turns that the data set does not have.
-        known: ids of passages that a run has as they stand (see `convrag.sdk.trec`).
+        known: ids of passages that a run has as they stand (see `convrag.sdk.data.trec`).
         model: whose answers to read, of a file that has several.
 
     Raises:
@@ -105,10 +109,14 @@ def read_predictions(
     predictions = Predictions()
     if run is not None:
         rankings, lines = read_trec_run(run, known)
-        predictions.rankings, predictions.unknown[run] = _match_turns(rankings, lines, turns, skip=skip)
+        predictions.rankings, predictions.unknown[run] = _match_turns(
+            rankings, lines, turns, skip=skip
+        )
     if answers is not None:
         texts, lines = read_answers(answers, model)
-        predictions.answers, predictions.unknown[answers] = _match_turns(texts, lines, turns, skip=skip)
+        predictions.answers, predictions.unknown[answers] = _match_turns(
+            texts, lines, turns, skip=skip
+        )
         predictions.lines = lines
     for path, rows in ((run, predictions.rankings), (answers, predictions.answers)):
         if path is not None and not rows:
@@ -116,12 +124,15 @@ def read_predictions(
     return predictions
 
 
-def read_trec_run(path: Path, known: Container[str] = ()) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
-    """Read a TREC run; the *.trec files of a folder are read together. The column of ranks is ignored, as by trec_eval.
+def read_trec_run(
+    path: Path, known: Container[str] = ()
+) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
+    """Read a TREC run; the *.trec files of a folder are read together. The column of ranks is
+    ignored, as by trec_eval.
 
     Args:
         path: of the file or folder.
-        known: ids of passages that it has as they stand (see `convrag.sdk.trec`).
+        known: ids of passages that it has as they stand (see `convrag.sdk.data.trec`).
 
     Returns:
         Turn id -> ranking, and turn id -> the line where the turn first occurs.
@@ -148,14 +159,18 @@ def read_trec_run(path: Path, known: Container[str] = ()) -> tuple[dict[str, lis
 
 
 def _sort_hits(hits: list[Hit]) -> list[Hit]:
-    """Hits in trec_eval's order: by score in single precision, and the greater id first where scores are equal."""
+    """Hits in trec_eval's order: by score in single precision, and the greater id first where
+    scores are equal.
+    """
     return sorted(
         sorted(hits, key=lambda hit: hit.passage.id, reverse=True),
         key=lambda hit: -round_to_single_precision(hit.score),
     )
 
 
-def read_answers(path: Path, model: str | None = None) -> tuple[dict[str, PredictedAnswer], dict[str, Line]]:
+def read_answers(
+    path: Path, model: str | None = None
+) -> tuple[dict[str, PredictedAnswer], dict[str, Line]]:
     """Read answers; the *.jsonl files of a folder are read together.
 
     Args:
@@ -170,9 +185,13 @@ def read_answers(path: Path, model: str | None = None) -> tuple[dict[str, Predic
     """
     answers: dict[str, PredictedAnswer] = {}
     where: dict[str, Line] = {}
-    for line, turn_id, answer in _read_marked(path, model) if path.suffix == ".json" else _read_jsonl(path):
+    for line, turn_id, answer in (
+        _read_marked(path, model) if path.suffix == ".json" else _read_jsonl(path)
+    ):
         if first := where.get(turn_id):
-            raise line.error(f"turn {turn_id!r} has an answer already, in {first.path}, line {first.number}")
+            raise line.error(
+                f"turn {turn_id!r} has an answer already, in {first.path}, line {first.number}"
+            )
         where[turn_id] = line._replace(text="")
         answers[turn_id] = answer
     if not answers:
@@ -189,7 +208,9 @@ def _read_marked(path: Path, model: str | None) -> Iterator[tuple[Line, str, Pre
     found = list(read_marked_answers(path))
     models = list(dict.fromkeys(each.model for each in found))
     if model is None and len(models) > 1:
-        raise ConfigError(f"{path} has answers of {', '.join(models)}: choose one with task.model={models[0]}")
+        raise ConfigError(
+            f"{path} has answers of {', '.join(models)}: choose one with task.model={models[0]}"
+        )
     if model is not None and model not in models:
         raise UnknownName("task.model: model", model, models)
     for each in found:
@@ -231,18 +252,26 @@ def _parse_answer(line: Line) -> tuple[str, PredictedAnswer]:
     text = row.predictions[0].text if row.predictions else row.answer
     if text is None:
         raise line.error(f"this is not {_FORMS}")
-    return row.turn_id, PredictedAnswer(text, "", None if row.contexts is None else list(_make_hits(row.contexts)))
+    return row.turn_id, PredictedAnswer(
+        text, "", None if row.contexts is None else list(_make_hits(row.contexts))
+    )
 
 
 def _make_hits(contexts: Sequence[_Context]) -> Iterator[Hit]:
-    """The passages that an answer was generated from; where they have no scores, these fall in their order."""
+    """The passages that an answer was generated from; where they have no scores, these fall in
+    their order.
+    """
     for place, each in enumerate(contexts):
         passage = Passage(each.id, each.text or "", each.title or "", each.url or "")
         yield Hit(passage, -float(place) if each.score is None else float(each.score))
 
 
 def _match_turns(
-    rows: Mapping[str, T], lines: Mapping[str, Line], turns: Mapping[str, DatasetTurn], *, skip: bool
+    rows: Mapping[str, T],
+    lines: Mapping[str, Line],
+    turns: Mapping[str, DatasetTurn],
+    *,
+    skip: bool,
 ) -> tuple[dict[str, T], int]:
     """Give the rows of a file the turn ids of the data set.
 
@@ -256,7 +285,8 @@ def _match_turns(
         Turn id, as the data set has it -> row; and how many turns were left out.
 
     Raises:
-        DataError: a turn is not in the data set, unless it may be left out; or two rows are for one turn.
+        DataError: a turn is not in the data set, unless it may be left out; or two rows are for one
+            turn.
     """
     matched: dict[str, T] = {}
     unknown = [turn_id for turn_id in rows if not _find_id(turn_id, turns)]
@@ -277,7 +307,10 @@ def _match_turns(
 def _find_id(turn_id: str, turns: Mapping[str, DatasetTurn]) -> str:
     """The data set's id of a turn; empty where it has no such turn."""
     conversation_id, _, number = turn_id.rpartition("::")
-    candidates = (turn_id, f"{conversation_id}<::>{number}")  # MTRAG's ids; its scripts also write conversation::turn
+    candidates = (
+        turn_id,
+        f"{conversation_id}<::>{number}",
+    )  # MTRAG's ids; its scripts also write conversation::turn
     return next((candidate for candidate in candidates if candidate in turns), "")
 
 
@@ -297,35 +330,59 @@ def find_missing(
         ANSWER: [turn_id for turn_id, place in turns.items() if place.turn.answer.strip()],
     }
     parts = [part for part in predictions.parts if part in judged]
-    return {part: [name for name in judged[part] if part not in predictions.parts_of(name)] for part in parts}
+    return {
+        part: [name for name in judged[part] if part not in predictions.parts_of(name)]
+        for part in parts
+    }
 
 
 def make_records(
-    predictions: Predictions, turns: Mapping[str, DatasetTurn], missing: Mapping[str, Sequence[str]], top_n: int
+    predictions: Predictions,
+    turns: Mapping[str, DatasetTurn],
+    missing: Mapping[str, Sequence[str]],
+    top_n: int,
 ) -> list[TurnRecord]:
-    """A record for each turn that the files have, in the data set's order; its trace says what can be measured of it.
+    """A record for each turn that the files have, in the data set's order; its trace says what can
+    be measured of it.
 
     Args:
         predictions: what the files hold.
         turns: of the data set.
-        missing: "ranking" or "answer" -> turns that no file has, and that count as if nothing was found or said.
+        missing: "ranking" or "answer" -> turns that no file has, and that count as if nothing was
+            found or said.
         top_n: passages of a ranking that are evidence where the file of answers names none.
     """
     records = []
     counted = {part: frozenset(names) for part, names in missing.items()}
     for turn_id, place in turns.items():
         own = predictions.parts_of(turn_id)
-        parts = [part for part in predictions.parts if part in own or turn_id in counted.get(part, ())]
+        parts = [
+            part for part in predictions.parts if part in own or turn_id in counted.get(part, ())
+        ]
         if parts:
-            records.append(replace(_make_record(predictions, place, top_n), trace={"evaluate": {"given": parts}}))
+            records.append(
+                replace(
+                    _make_record(predictions, place, top_n), trace={"evaluate": {"given": parts}}
+                )
+            )
     return records
 
 
 def add_passage_texts(records: Sequence[TurnRecord], dataset: Dataset) -> list[TurnRecord]:
     """The records, with the texts of the passages in their evidence from the data set's corpora."""
-    wanted = {item.passage.id for record in records for item in record.evidence.items if not item.passage.text}
+    wanted = {
+        item.passage.id
+        for record in records
+        for item in record.evidence.items
+        if not item.passage.text
+    }
     domains = dict.fromkeys(record.domain for record in records) if wanted else ()
-    found = {passage.id: passage for domain in domains for passage in dataset.corpus(domain) if passage.id in wanted}
+    found = {
+        passage.id: passage
+        for domain in domains
+        for passage in dataset.corpus(domain)
+        if passage.id in wanted
+    }
     return [_replace_passages(record, found) for record in records]
 
 
@@ -341,7 +398,9 @@ def _make_record(predictions: Predictions, place: DatasetTurn, top_n: int) -> Tu
         domain=place.conversation.domain,
         number=place.number,
         original_query=turn.question,
-        queries=(Query(answer.query, turn_id=turn.id, domain=place.conversation.domain),) if answer.query else (),
+        queries=(Query(answer.query, turn_id=turn.id, domain=place.conversation.domain),)
+        if answer.query
+        else (),
         hits=hits,
         evidence=_choose_evidence(predictions, turn, answer, hits[:top_n]),
         answer=Answer(answer.text),
@@ -349,8 +408,12 @@ def _make_record(predictions: Predictions, place: DatasetTurn, top_n: int) -> Tu
     )
 
 
-def _choose_evidence(predictions: Predictions, turn: Turn, answer: PredictedAnswer, top: Sequence[Hit]) -> Evidence:
-    """The contexts in the answer's file, else the top passages of the run, else the data set's relevant passages."""
+def _choose_evidence(
+    predictions: Predictions, turn: Turn, answer: PredictedAnswer, top: Sequence[Hit]
+) -> Evidence:
+    """The contexts in the answer's file, else the top passages of the run, else the data set's
+    relevant passages.
+    """
     if answer is _NO_ANSWER:
         return Evidence()
     if answer.passages is not None:
@@ -359,13 +422,18 @@ def _choose_evidence(predictions: Predictions, turn: Turn, answer: PredictedAnsw
         passages = [hit.passage for hit in top]
     else:
         passages = list(turn.passages)
-    return Evidence(tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages, 1)))
+    return Evidence(
+        tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages, 1))
+    )
 
 
 def _replace_passages(record: TurnRecord, found: Mapping[str, Passage]) -> TurnRecord:
     if not found:
         return record
     hits = tuple(Hit(found.get(hit.passage.id, hit.passage), hit.score) for hit in record.hits)
-    items = (replace(item, passage=found.get(item.passage.id, item.passage)) for item in record.evidence.items)
+    items = (
+        replace(item, passage=found.get(item.passage.id, item.passage))
+        for item in record.evidence.items
+    )
     with_texts = tuple(replace(item, text=item.passage.text) for item in items)
     return replace(record, hits=hits, evidence=Evidence(with_texts))

@@ -1,4 +1,6 @@
-"""`task=run`: a run over a data set; `task=record`: one whose replies are recorded; `task=index`: the index alone."""
+"""`task=run`: a run over a data set; `task=record`: one whose replies are recorded; `task=index`:
+the index alone.
+"""
 
 import logging
 import time
@@ -11,9 +13,20 @@ from typing import IO, Literal
 
 from omegaconf import DictConfig
 
-from convrag import Completion, ConfigError, Prompt, Retriever, Run, RunSummary, Store, Task, TurnRecord, hookimpl
+from convrag import (
+    Completion,
+    ConfigError,
+    Prompt,
+    Retriever,
+    Run,
+    RunSummary,
+    Store,
+    Task,
+    TurnRecord,
+    hookimpl,
+)
 from convrag.sdk.files import open_atomically
-from convrag.sdk.recording import compute_prompt_key, format_reply
+from convrag.sdk.llm.recording import compute_prompt_key, format_reply
 
 
 @dataclass(kw_only=True, eq=False)
@@ -21,21 +34,24 @@ class RunTask(Task):
     """Answer every question of the data set, measure, and write the results (the default).
 
     Args:
-        show: trace prints what happened in each turn: what the rewriter did and why (the gate's reasons), what was
-            searched for, how many passages were found and shown, tokens, seconds.
-        top_level: a stage whose entries under "trace" stand at the top level of the lines of intermediate/ too;
-            rewriter gives those of rewriter=mmr the seed's keys.
+        show: trace prints what happened in each turn: what the rewriter did and why (the gate's
+            reasons), what was searched for, how many passages were found and shown, tokens,
+            seconds.
+        top_level: a stage whose entries under "trace" stand at the top level of the lines of
+            intermediate/ too; rewriter gives those of rewriter=mmr the seed's keys.
     """
 
     show: Literal["trace"] | None = None
     top_level: Literal["rewriter", "context", "generator"] | None = None
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed.
+        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns
+        failed.
 
-        Where nothing was chosen (`python -m convrag`), one conversation is printed too, and what to try next.
+        Where nothing was chosen (`python -m convrag`), one conversation is printed too, and what to
+        try next.
         """
-        from convrag.sdk.console import make_console
+        from convrag.sdk.output.console import make_console
         from convrag.sdk.tasks.configuration import Command
         from convrag.sdk.tasks.grids import find_sweep_id
         from convrag.sdk.tasks.runs import run_experiment
@@ -46,17 +62,28 @@ class RunTask(Task):
         sweep = find_sweep_id(folder)
         print_lines = partial(make_console().print, soft_wrap=True)
         first = FirstRunDisplay() if is_first_run(Command.read()) else None
-        observers = [*([first] if first else []), *([TraceObserver(print_lines)] if self.show == "trace" else [])]
+        observers = [
+            *([first] if first else []),
+            *([TraceObserver(print_lines)] if self.show == "trace" else []),
+        ]
         top_level = self.top_level or ""
 
         def show(run: Run, summary: RunSummary) -> None:
             if first:
                 first.show_results(run, summary)
-            elif not sweep:  # the scores of all cells come in one table; all else stands in each summary.md
+            elif (
+                not sweep
+            ):  # the scores of all cells come in one table; all else stands in each summary.md
                 print_summary(run, summary, advice=ADVICE)
 
         run, summary = run_experiment(
-            config, folder, *observers, sweep=sweep, reuse=bool(sweep), top_level=top_level, show=show
+            config,
+            folder,
+            *observers,
+            sweep=sweep,
+            reuse=bool(sweep),
+            top_level=top_level,
+            show=show,
         )
         if run.reused:
             show(run, summary)
@@ -68,14 +95,14 @@ class RunTask(Task):
 class IndexTask(Task):
     """Build what the chosen retriever searches, over the data set's corpora; no question is asked.
 
-    A retriever on a server needs it before its first run; local ones build their index by themselves when they are
-    first used, and this does it ahead of time. Nothing is built twice: the same command goes on where a killed one
-    stopped.
+    A retriever on a server needs it before its first run; local ones build their index by
+    themselves when they are first used, and this does it ahead of time. Nothing is built twice: the
+    same command goes on where a killed one stopped.
     """
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Build the index and print what was done."""
-        from convrag.sdk.console import make_console
+        from convrag.sdk.output.console import make_console
         from convrag.sdk.tasks.turns import Wiring
 
         wiring = Wiring(config)
@@ -97,13 +124,16 @@ log = logging.getLogger(__name__)
 class RecordTask(Task):
     """Run as task=run does, and write all replies of language models into a file for llm=replay.
 
-    What the store remembers is recorded like what is asked now, so recording after a run asks nothing again.
+    What the store remembers is recorded like what is asked now, so recording after a run asks
+    nothing again.
 
     Args:
-        path: the file to write; it appears whole when the run has ended, in place of one that is there.
+        path: the file to write; it appears whole when the run has ended, in place of one that is
+            there.
         store: the run's store.
-        damaged_store: a store.damaged-<time>.sqlite that was renamed aside. What can be read there, and the store
-            lacks, is taken over first: replies that were paid for are not asked for again.
+        damaged_store: a store.damaged-<time>.sqlite that was renamed aside. What can be read there,
+            and the store lacks, is taken over first: replies that were paid for are not asked for
+            again.
     """
 
     def __init__(self, *, path: Path, store: Store, damaged_store: Path | None = None) -> None:
@@ -112,7 +142,9 @@ class RecordTask(Task):
         self.damaged_store = damaged_store
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
+        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns
+        failed.
+        """
         from convrag.sdk.tasks.grids import find_sweep_id
         from convrag.sdk.tasks.runs import run_experiment
         from convrag.sdk.tasks.scores import ADVICE, print_summary
@@ -139,7 +171,9 @@ class RecordTask(Task):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return stack.enter_context(open_atomically(self.path))
         except OSError as error:
-            raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
+            raise ConfigError(
+                f"task.path={self.path} cannot be written: {error.strerror}"
+            ) from error
 
 
 class Recorder:
@@ -169,7 +203,9 @@ class Recorder:
         self._write(replies)
 
     def _write(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
-        """Write replies; of two replies to one prompt, from two models for example, the first is kept."""
+        """Write replies; of two replies to one prompt, from two models for example, the first is
+        kept.
+        """
         for prompt, completion in replies:
             if (key := compute_prompt_key(prompt)) not in self._seen:
                 self._seen.add(key)

@@ -15,7 +15,9 @@ from convrag.sdk.tasks.scores import read_summary
 
 
 def read_run_records(folder: Path) -> list[TurnRecord]:
-    """Read the records of a run, in the order of its files. Raises DataError where the folder holds none."""
+    """Read the records of a run, in the order of its files. Raises DataError where the folder holds
+    none.
+    """
     intermediate = folder / "intermediate"
     if not intermediate.is_dir():
         raise DataError("this is no folder of a finished run: it has no intermediate/", path=folder)
@@ -26,7 +28,9 @@ def read_run_records(folder: Path) -> list[TurnRecord]:
 
 
 def find_reason_of_stop(folder: Path) -> str:
-    """Why a run ended early; empty if it did not, or its folder does not say. Raises DataError for broken metrics."""
+    """Why a run ended early; empty if it did not, or its folder does not say. Raises DataError for
+    broken metrics.
+    """
     path = folder / "metrics.json"
     return read_summary(path).stopped if path.is_file() else ""
 
@@ -34,14 +38,22 @@ def find_reason_of_stop(folder: Path) -> str:
 def mark_reused(record: TurnRecord) -> TurnRecord:
     """A record whose calls count as reused, and cost nothing now, because an earlier run made them."""
     usage = {
-        stage: replace(usage, calls=0, failed=0, reused=usage.calls - usage.failed + usage.reused, spent_usd=0.0)
+        stage: replace(
+            usage,
+            calls=0,
+            failed=0,
+            reused=usage.calls - usage.failed + usage.reused,
+            spent_usd=0.0,
+        )
         for stage, usage in record.usage.items()
     }
     return replace(record, usage=usage)
 
 
 def read_run_scores(folder: Path) -> dict[str, dict[str, float]]:
-    """Read a run's scores.jsonl: turn id -> measure -> value. Raises DataError where it is missing or broken."""
+    """Read a run's scores.jsonl: turn id -> measure -> value. Raises DataError where it is missing
+    or broken.
+    """
     return {turn.turn_id: turn.scores for turn in read_scores(folder / "scores.jsonl")}
 
 
@@ -91,7 +103,9 @@ class ExportInputs:
         records = read_run_records(self.folder)
         self.remarks.append(f"{len(records)} turns of {self.folder}.")
         if failed := sum(bool(record.error) for record in records):
-            self.remarks.append(f"{failed} of them failed, and have no answer: its command, run again, asks for them.")
+            self.remarks.append(
+                f"{failed} of them failed, and have no answer: its command, run again, asks for them."
+            )
         return records
 
     @cached_property
@@ -110,7 +124,9 @@ class ExportInputs:
     @cached_property
     def turns(self) -> Mapping[str, DatasetTurn]:
         """The turns of the data set. Raises DataError where it lacks a turn of the run."""
-        if unknown := next((record.turn_id for record in self.records if record.turn_id not in self.all_turns), ""):
+        if unknown := next(
+            (record.turn_id for record in self.records if record.turn_id not in self.all_turns), ""
+        ):
             raise DataError(
                 f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
                 "dataset.domain=...)",

@@ -1,12 +1,14 @@
-"""What happened in a turn, in plain words: why its query was searched for, and where its tokens went."""
+"""What happened in a turn, in plain words: why its query was searched for, and where its tokens
+went.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from convrag import Completion, Prompt, Run, TurnRecord, hookimpl
-from convrag.sdk.printable import count
-from convrag.sdk.queries import list_queries
-from convrag.sdk.transcript import describe_passage, list_sources
+from convrag.sdk.data.transcript import describe_passage, list_sources
+from convrag.sdk.output.printable import count
+from convrag.sdk.search.queries import list_queries
 
 REASONS = {
     "first_turn": "it is the first question",
@@ -55,7 +57,8 @@ def format_turn_trace(records: Sequence[TurnRecord]) -> str:
 
 
 def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tuple[str, str]]:
-    """Explain the queries of the last turn, as lines of a heading and a text: ("Gate", "the question was ...").
+    """Explain the queries of the last turn, as lines of a heading and a text: ("Gate", "the
+    question was ...").
 
     Args:
         records: the turns of the conversation, at least one.
@@ -63,7 +66,10 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     """
     record = records[-1]
     trace = record.trace.get("rewriter", {})
-    lines = [("Asked", record.original_query), *(("Query", text) for text in list_queries(record.queries))]
+    lines = [
+        ("Asked", record.original_query),
+        *(("Query", text) for text in list_queries(record.queries)),
+    ]
     lines += _explain_memory(record.trace.get("memory", {}))
     if trace.get("edited"):
         lines.append(("Why", "you typed this query"))
@@ -71,14 +77,26 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
         lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
     lines += _explain_searches(record.trace.get("search", {}))
     read_as = record.trace.get("retriever", {}).get("read_as", {})
-    lines += [("Read as", f"{near}, for {word}, which no passage has") for word, near in read_as.items()]
+    lines += [
+        ("Read as", f"{near}, for {word}, which no passage has") for word, near in read_as.items()
+    ]
     lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
     decision = record.trace.get("generator", {}).get("decision", {})
     lines += [("Read as", decision.get("read_as", "")), ("Decision", decision.get("why", ""))]
-    lines += [("", ", ".join(f"{name} {value:.2f}" for name, value in decision.get("signals", {}).items()))]
+    lines += [
+        (
+            "",
+            ", ".join(f"{name} {value:.2f}" for name, value in decision.get("signals", {}).items()),
+        )
+    ]
     lines += _explain_passages(records)
     lines += [("Failed", record.error)]
-    lines += [("Seconds", ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in record.timings.items()))]
+    lines += [
+        (
+            "Seconds",
+            ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in record.timings.items()),
+        )
+    ]
     return [(heading, " ".join(text.split())) for heading, text in lines if text]
 
 
@@ -86,26 +104,40 @@ def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """How much of the history the turn has seen, and the summary of the rest."""
     if "turns" not in trace or "seen" not in trace:
         return
-    tokens = f", {trace['tokens']} of {trace['tokens_of_all']} tokens" if "tokens_of_all" in trace else ""
+    tokens = (
+        f", {trace['tokens']} of {trace['tokens_of_all']} tokens"
+        if "tokens_of_all" in trace
+        else ""
+    )
     yield "Memory", f"{trace['seen']} of {count(trace['turns'], 'turn')} seen{tokens}"
-    for name, text in (("fell_out", "out of view since the last question"), ("recalled", "seen again")):
+    for name, text in (
+        ("fell_out", "out of view since the last question"),
+        ("recalled", "seen again"),
+    ):
         if isinstance(turns := trace.get(name), list | tuple) and turns:
             yield "", f"{text}: {', '.join(map(str, turns))}"
     if trace.get("summary"):
-        yield "", f"summary of {count(trace.get('summarised', '?'), 'turn')}: {_quote(trace['summary'])}"
+        yield (
+            "",
+            f"summary of {count(trace.get('summarised', '?'), 'turn')}: {_quote(trace['summary'])}",
+        )
 
 
 def _explain_searches(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What was searched for one after the other, and why no more."""
     for number, step in enumerate(trace.get("steps", ()), 1):
         first, *others = dict.fromkeys(step["queries"])
-        more = f" and {len(others)} more" * bool(others) + f" (missing: {step.get('missing')})" * ("missing" in step)
+        more = f" and {len(others)} more" * bool(others) + f" (missing: {step.get('missing')})" * (
+            "missing" in step
+        )
         yield f"Search {number}", f"{first}{more}: {count(step.get('found', 0), 'passage')}"
     if trace.get("why"):
         yield ("No more" if trace.get("steps") else "No search"), str(trace["why"])
 
 
-def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
+def _explain_rewriter(
+    trace: Mapping[str, Any], records: Sequence[TurnRecord]
+) -> Iterator[tuple[str, str]]:
     if "condense" in trace:
         yield "Gate", _explain_gate(trace)
     if "exchanges" in trace:
@@ -125,17 +157,26 @@ def _explain_gate(trace: Mapping[str, Any]) -> str:
     return f"the question was {decision}: {because} (gate {trace.get('gate', 'unknown')})"
 
 
-def _explain_entries(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
-    """The entries that have no words of their own: short ones in one line, objects and turns in a line each.
+def _explain_entries(
+    trace: Mapping[str, Any], records: Sequence[TurnRecord]
+) -> Iterator[tuple[str, str]]:
+    """The entries that have no words of their own: short ones in one line, objects and turns in a
+    line each.
 
-    Turns stand there with their questions: the history that a rewriter chose, with the scores by which it did.
+    Turns stand there with their questions: the history that a rewriter chose, with the scores by
+    which it did.
     """
-    turns = {record.turn_id: f"turn {record.number}, {_quote(record.original_query)}" for record in records}
+    turns = {
+        record.turn_id: f"turn {record.number}, {_quote(record.original_query)}"
+        for record in records
+    }
     short = []
     for name, entry in trace.items():
         title, items = name.replace("_", " "), entry if isinstance(entry, list | tuple) else [entry]
         if isinstance(entry, Mapping):
-            items = [{key: value} for key, value in entry.items() if str(key) in turns]  # others are of other stages
+            items = [
+                {key: value} for key, value in entry.items() if str(key) in turns
+            ]  # others are of other stages
         lines = [_describe_item(item, turns) for item in items if item is not None]
         if any(isinstance(item, Mapping) or str(item) in turns for item in items):
             heading = name.partition("_")[0].capitalize()
@@ -147,9 +188,15 @@ def _explain_entries(trace: Mapping[str, Any], records: Sequence[TurnRecord]) ->
 
 
 def _describe_item(item: object, turns: Mapping[str, str]) -> str:
-    """A value, or the names and values of an object: `turn 1, "How far is it?": similarity 0.53, last`."""
+    """A value, or the names and values of an object: `turn 1, "How far is it?": similarity 0.53,
+    last`.
+    """
     if isinstance(item, Mapping):
-        told = {turns.get(str(name), str(name).replace("_", " ")): value for name, value in item.items() if value}
+        told = {
+            turns.get(str(name), str(name).replace("_", " ")): value
+            for name, value in item.items()
+            if value
+        }
         shown = {name: _describe_item(value, turns) for name, value in told.items()}
         bare = [name for name, value in told.items() if value is True]
         return ", ".join(
@@ -182,5 +229,8 @@ def _explain_tokens(replies: Iterable[tuple[Prompt, Completion]]) -> Iterator[tu
         if completion.prompt_tokens:  # rules read none
             tasks.setdefault(prompt.task, []).append(completion)
     for task, asked in tasks.items():
-        read, replied = (sum(getattr(each, f"{kind}_tokens") for each in asked) for kind in ("prompt", "completion"))
+        read, replied = (
+            sum(getattr(each, f"{kind}_tokens") for each in asked)
+            for kind in ("prompt", "completion")
+        )
         yield "Tokens", f"{task}, {count(len(asked), 'call')}: {read:,}; reply {replied:,}"

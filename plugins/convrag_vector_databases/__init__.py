@@ -1,6 +1,7 @@
 """Search by vectors in a database that people have: Qdrant, and PostgreSQL with pgvector.
 
-* retriever: what both share: a table of vectors and passages for each domain, its build, its resumption, its publishing
+* retriever: what both share: a table of vectors and passages for each domain, its build, its
+  resumption, its publishing
 * qdrant; pgvector: how each database does it
 """
 

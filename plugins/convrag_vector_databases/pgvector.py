@@ -14,7 +14,11 @@ from annotated_types import Ge, Interval
 
 from convrag import ConfigError, Hit, Passage, operational
 from convrag.sdk.secrets import redact, redact_address
-from convrag_vector_databases.retriever import VectorDatabase, VectorDatabaseRetriever, describe_passage
+from convrag_vector_databases.retriever import (
+    VectorDatabase,
+    VectorDatabaseRetriever,
+    describe_passage,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,20 +31,24 @@ _URL = "PGVECTOR_URL"
 class PgvectorRetriever(VectorDatabaseRetriever):
     """Search by meaning in PostgreSQL with the extension vector (pgvector), with any embedder.
 
-    A passage counts with its title and text; its score is the cosine. PGVECTOR_URL is the database's address
-    ("postgresql://user@host/database"), PGPASSWORD may have the password. A table for each domain is built at the first
-    search, or by task=index, and searched by a view, so that a new one takes its place without a gap.
+    A passage counts with its title and text; its score is the cosine. PGVECTOR_URL is the
+    database's address ("postgresql://user@host/database"), PGPASSWORD may have the password. A
+    table for each domain is built at the first search, or by task=index, and searched by a view, so
+    that a new one takes its place without a gap.
 
     Args:
         dataset: whose corpora are searched.
         embedder: makes the vectors of passages and queries.
         store: whose locks keep two commands from building one table at the same time.
-        vectors: "exact" compares all vectors, "hnsw" follows a graph: faster, and misses some passages.
+        vectors: "exact" compares all vectors, "hnsw" follows a graph: faster, and misses some
+            passages.
         m: neighbours of a passage in the graph. Default: pgvector's.
-        ef_construction: candidates while the graph is built, at least twice `m`. Default: pgvector's.
+        ef_construction: candidates while the graph is built, at least twice `m`. Default:
+            pgvector's.
         ef_search: candidates of a search: more find more and take longer. Default: pgvector's.
         prefix: the beginning of each table's name.
-        batch_size: passages that are embedded and sent at once, and lost when the process is killed.
+        batch_size: passages that are embedded and sent at once, and lost when the process is
+            killed.
     """
 
     libraries = ("numpy", "pgvector", "psycopg")
@@ -56,7 +64,11 @@ class PgvectorRetriever(VectorDatabaseRetriever):
     @property
     def index_settings(self) -> str:
         """The parameters of a graph, in SQL; empty without one."""
-        return f"m = {self.m}, ef_construction = {self.ef_construction}" if self.vectors == "hnsw" else ""
+        return (
+            f"m = {self.m}, ef_construction = {self.ef_construction}"
+            if self.vectors == "hnsw"
+            else ""
+        )
 
     def check(self) -> Iterator[str]:
         if not os.environ.get(_URL):
@@ -71,11 +83,17 @@ class PgvectorRetriever(VectorDatabaseRetriever):
 
 _ADVICE = (
     ("is not available", "Install pgvector on the server (Debian: postgresql-16-pgvector)"),
-    ("permission denied to create extension", "Let an administrator run CREATE EXTENSION vector in this database"),
+    (
+        "permission denied to create extension",
+        "Let an administrator run CREATE EXTENSION vector in this database",
+    ),
     ("password", "Set PGPASSWORD"),
     ("permission denied", "Its user must be allowed to create tables there"),
     ("does not exist", "Make it there, or correct the address"),
-    ("dimensions", "The embedder's vectors must be as long as those of the table, and at most 2,000 long for hnsw"),
+    (
+        "dimensions",
+        "The embedder's vectors must be as long as those of the table, and at most 2,000 long for hnsw",
+    ),
 )
 """What PostgreSQL says, and what to do."""
 
@@ -90,7 +108,9 @@ class Pgvector(VectorDatabase):
     """
 
     def __init__(self, url: str, graph: str, ef_search: int) -> None:
-        self._url = url.replace("postgresql+psycopg://", "postgresql://", 1)  # SQLAlchemy's form, as store.url has it
+        self._url = url.replace(
+            "postgresql+psycopg://", "postgresql://", 1
+        )  # SQLAlchemy's form, as store.url has it
         self._graph = graph
         self._ef_search = ef_search
         self._lock = threading.Lock()
@@ -106,16 +126,22 @@ class Pgvector(VectorDatabase):
         )
 
     def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
-        return [Passage(**row[0]) for row in self._run(f"SELECT passage FROM {table} WHERE id = ANY(%s)", list(ids))]
+        return [
+            Passage(**row[0])
+            for row in self._run(f"SELECT passage FROM {table} WHERE id = ANY(%s)", list(ids))
+        ]
 
     def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
         from psycopg.types.json import Jsonb
 
         values = [
-            (passage.id, Jsonb(describe_passage(passage)), row) for passage, row in zip(passages, rows, strict=True)
+            (passage.id, Jsonb(describe_passage(passage)), row)
+            for passage, row in zip(passages, rows, strict=True)
         ]
         with self._open() as connection, connection.transaction(), connection.cursor() as cursor:
-            cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", values)
+            cursor.executemany(
+                f"INSERT INTO {table} VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", values
+            )
 
     def count(self, table: str) -> int:
         return int(self._run(f"SELECT count(*) FROM {table}")[0][0])
@@ -136,11 +162,14 @@ class Pgvector(VectorDatabase):
                 connection.execute(f"DROP TABLE {name}")
 
     def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
-        candidates = min(max(self._ef_search, k), 1000)  # a search in the graph finds no more than these
+        candidates = min(
+            max(self._ef_search, k), 1000
+        )  # a search in the graph finds no more than these
         with self._open() as connection, connection.transaction():
             connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(candidates)])
             rows = connection.execute(
-                f"SELECT passage, -(vector <#> %s) FROM {alias} ORDER BY vector <#> %s LIMIT %s", [vector, vector, k]
+                f"SELECT passage, -(vector <#> %s) FROM {alias} ORDER BY vector <#> %s LIMIT %s",
+                [vector, vector, k],
             ).fetchall()
         return [Hit(Passage(**fields), float(score)) for fields, score in rows]
 
@@ -161,7 +190,9 @@ class Pgvector(VectorDatabase):
                     connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
                     self._connection = connection
                     weakref.finalize(self, connection.close)
-                    if not connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
+                    if not connection.execute(
+                        "SELECT 1 FROM pg_extension WHERE extname = 'vector'"
+                    ).fetchone():
                         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
                     register_vector(connection)
                 yield self._connection
@@ -169,8 +200,12 @@ class Pgvector(VectorDatabase):
             said = " ".join(str(error).split()).rstrip(".")
             is_lost = isinstance(error, psycopg.OperationalError)
             unreachable = "See that the server runs, and can be reached from this machine"
-            tip = next((advice for sign, advice in _ADVICE if sign in said), unreachable if is_lost else "")
+            tip = next(
+                (advice for sign, advice in _ADVICE if sign in said), unreachable if is_lost else ""
+            )
             place = f"{_URL}={redact_address(self._url)}"
             password = psycopg.conninfo.conninfo_to_dict(self._url).get("password") or ""
             said = redact(said, *filter(None, [str(password)]))
-            raise ConfigError(f"retriever=pgvector: {place} cannot be used: {said}.{tip and f' {tip}.'}") from None
+            raise ConfigError(
+                f"retriever=pgvector: {place} cannot be used: {said}.{tip and f' {tip}.'}"
+            ) from None

@@ -1,4 +1,6 @@
-"""What retrievers over vector databases share: a table for each domain, which is searched once it is complete."""
+"""What retrievers over vector databases share: a table for each domain, which is searched once it
+is complete.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,29 @@ from uuid import uuid4
 
 from annotated_types import Ge
 
-from convrag import ConfigError, Dataset, Embedder, Hit, Passage, Query, Retriever, Store, operational
-from convrag.sdk.corpus import PassageSource, serve_passages
+from convrag import (
+    ConfigError,
+    Dataset,
+    Embedder,
+    Hit,
+    Passage,
+    Query,
+    Retriever,
+    Store,
+    operational,
+)
 from convrag.sdk.identity import digest
-from convrag.sdk.progress import count_parts
-from convrag.sdk.queries import choose_queries, combine_vectors, embed_uncached
+from convrag.sdk.output.progress import count_parts
+from convrag.sdk.search.corpus import PassageSource, serve_passages
+from convrag.sdk.search.queries import choose_queries, combine_vectors, embed_uncached
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _LAYOUT = 1
-"""The version of what a table holds: raised when it changes, so that older tables are not searched."""
+"""The version of what a table holds: raised when it changes, so that older tables are not searched.
+"""
 
 
 class VectorDatabase(ABC):
@@ -44,11 +57,15 @@ class VectorDatabase(ABC):
 
     @abstractmethod
     def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
-        """Fetch the passages with ids, in any order, from a table, or by an alias; unknown ids are left out."""
+        """Fetch the passages with ids, in any order, from a table, or by an alias; unknown ids are
+        left out.
+        """
 
     @abstractmethod
     def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
-        """Add passages with their vectors, all of them or none; those that are there stay as they are."""
+        """Add passages with their vectors, all of them or none; those that are there stay as they
+        are.
+        """
 
     @abstractmethod
     def count(self, table: str) -> int:
@@ -56,7 +73,9 @@ class VectorDatabase(ABC):
 
     @abstractmethod
     def publish(self, alias: str, table: str) -> None:
-        """Let the alias stand for a complete table in a single step; then remove all others that were made for it."""
+        """Let the alias stand for a complete table in a single step; then remove all others that
+        were made for it.
+        """
 
     @abstractmethod
     def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
@@ -97,7 +116,8 @@ class VectorDatabaseRetriever(Retriever):
         embedder: makes the vectors of passages and queries.
         store: whose locks keep two commands from building one table at the same time.
         prefix: the beginning of each table's name.
-        batch_size: passages that are embedded and sent at once, and lost when the process is killed.
+        batch_size: passages that are embedded and sent at once, and lost when the process is
+            killed.
     """
 
     dataset: Dataset
@@ -110,7 +130,9 @@ class VectorDatabaseRetriever(Retriever):
         if not re.fullmatch("[a-z][a-z0-9_]{0,9}", self.prefix):
             text = "take up to ten lower-case letters, digits and underscores"
             raise ConfigError(f"retriever.prefix={self.prefix!r}: {text}")
-        self._own = uuid4().hex  # an embedder that was built by hand has nothing to share a table by
+        self._own = (
+            uuid4().hex
+        )  # an embedder that was built by hand has nothing to share a table by
         self._lock = threading.Lock()
         self._ready: dict[str, str] = {}
 
@@ -147,13 +169,19 @@ class VectorDatabaseRetriever(Retriever):
         return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
 
     def _name(self, domain: str) -> _Names:
-        """Name what a domain's passages are in: a table of other passages, or another fit of an embedder, replaces it.
+        """Name what a domain's passages are in: a table of other passages, or another fit of an
+        embedder, replaces it.
 
         Names have at most 63 characters, which is PostgreSQL's limit.
         """
         embedder = self.embedder.fingerprint or self._own
         corpus = self.dataset.corpus_fingerprint(domain)
-        series = [self.dataset.series or corpus, domain, self.embedder.series or embedder, self.index_settings]
+        series = [
+            self.dataset.series or corpus,
+            domain,
+            self.embedder.series or embedder,
+            self.index_settings,
+        ]
         readable = re.sub(r"[^a-z0-9]+", "_", domain.lower())[:16]
         alias = f"{self.prefix}_{readable}_{digest([_LAYOUT, series])[:16]}"
         return _Names(alias, f"{alias}_{digest([embedder, corpus])[:16]}")
@@ -169,18 +197,29 @@ class VectorDatabaseRetriever(Retriever):
                 self._database.publish(alias, table)
             self._ready[domain] = alias
         serve_passages(self.dataset, domain, _ServedPassages(self._database, alias))
-        earlier = f", {total - new:,} of them from an earlier attempt" if total > new and not is_there else ""
+        earlier = (
+            f", {total - new:,} of them from an earlier attempt"
+            if total > new and not is_there
+            else ""
+        )
         return f"{domain}: {total:,} passages are in {table}{' already' if is_there else earlier}"
 
     def _send_all(self, domain: str, table: str) -> tuple[int, int]:
-        """Embed and send what the table lacks; count the passages, and those that were sent. Raises ConfigError."""
+        """Embed and send what the table lacks; count the passages, and those that were sent. Raises
+        ConfigError.
+        """
         passages: Iterator[Passage] = iter(self.dataset.corpus(domain))
         total = new = 0
         with count_parts(f"Embedding {domain}", total=None) as advance:
             while batch := list(islice(passages, self.batch_size)):
                 if not total:
-                    self._database.create(table, embed_uncached(self.embedder, [batch[0].content]).shape[1])
-                known = {passage.id for passage in self._database.fetch(table, [passage.id for passage in batch])}
+                    self._database.create(
+                        table, embed_uncached(self.embedder, [batch[0].content]).shape[1]
+                    )
+                known = {
+                    passage.id
+                    for passage in self._database.fetch(table, [passage.id for passage in batch])
+                }
                 if missing := [passage for passage in batch if passage.id not in known]:
                     rows = embed_uncached(self.embedder, [passage.content for passage in missing])
                     self._database.add(table, missing, rows)
@@ -188,7 +227,9 @@ class VectorDatabaseRetriever(Retriever):
                 advance(len(batch))
         if not total:
             why = self.dataset.explain_missing_corpus(domain)
-            raise ConfigError(f"the data set has no passages to search for the domain {domain!r}. {why}".rstrip())
+            raise ConfigError(
+                f"the data set has no passages to search for the domain {domain!r}. {why}".rstrip()
+            )
         if (count := self._database.count(table)) != total:
             raise ConfigError(
                 f"{table} holds {count:,} passages and the corpus {total:,}, so it is not used: remove it from the "

@@ -43,7 +43,9 @@ def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
 
 
 @hookimpl
-def convrag_runs_compared(report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]) -> None:
+def convrag_runs_compared(
+    report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]
+) -> None:
     """Write report.html of a grid, or of runs that task=compare has compared."""
     if config.get("report", True):
         from convrag_web.report.reports import write_comparison_report

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from convrag import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+from convrag.api.answers import PassageSpan, Support
 from convrag.api.records import TurnRecord, Usage
-from convrag.api.types import PassageSpan, Support
 
 PASSAGE = Passage("p", "Green tea.", "Tea", "http://x", {"page": 3})
 RECORD = TurnRecord(
@@ -22,7 +22,10 @@ RECORD = TurnRecord(
     queries=(Query("Is tea hot?", 0.5, "c<::>1", "tea"),),
     hits=(Hit(PASSAGE, 1.5),),
     evidence=Evidence(
-        (EvidenceItem(1, PASSAGE, "see above", hint=True), EvidenceItem(2, Passage("q", "Milk."), "Milk."))
+        (
+            EvidenceItem(1, PASSAGE, "see above", hint=True),
+            EvidenceItem(2, Passage("q", "Milk."), "Milk."),
+        )
     ),
     answer=Answer("Yes [1].", ("p",), support=(Support(0, 3, (PassageSpan("p", 0, 5),)),)),
     trace={"rewriter": {"gate": "short"}},
@@ -41,7 +44,10 @@ RECORD = TurnRecord(
 
 def test_a_record_comes_back_from_its_fields() -> None:
     fields = json.loads(json.dumps(RECORD.to_dict()))
-    assert fields["prompt"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hot?"}]
+    assert fields["prompt"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "hot?"},
+    ]
     assert (fields["gold"], fields["reference"], fields["attempt"]) == ({"p": 2}, "80 degrees.", 1)
     assert TurnRecord.from_dict(fields) == replace(RECORD, replies=())
     assert TurnRecord.from_dict(RECORD.to_dict(replies=True)) == RECORD
@@ -51,7 +57,13 @@ def test_what_stages_leave_in_a_trace_is_plain() -> None:
     looped: dict[str, Any] = {}
     looped["self"] = looped
     trace = {
-        "rewriter": {"scores": np.array([0.5, nan]), 3: np.int64(4), "sets": {"b", "a"}, "record": Usage(), "x": looped}
+        "rewriter": {
+            "scores": np.array([0.5, nan]),
+            3: np.int64(4),
+            "sets": {"b", "a"},
+            "record": Usage(),
+            "x": looped,
+        }
     }
     record = replace(RECORD, trace=trace, hits=(Hit(PASSAGE, inf),), labels={"n": np.float32(0.5)})
     fields = record.to_dict()
@@ -72,12 +84,18 @@ def test_lines_of_former_versions_are_read() -> None:
     ("changes", "message"),
     [
         ({"contexts": 3}, "contexts: Input should be a valid"),
-        ({"contexts": [{"id": "p", "score": "x"}]}, r"contexts\.0\.score: Input should be a valid number"),
+        (
+            {"contexts": [{"id": "p", "score": "x"}]},
+            r"contexts\.0\.score: Input should be a valid number",
+        ),
         ({"turn": None}, "turn: Input should be a valid integer"),
         ({"gold": {"p": "x"}}, r"gold\.p: Input should be a valid integer"),
         ({"prompt": [{"role": "user"}]}, r"prompt\.0\.content: Field required"),
         ({"replies": [[{}, {}]]}, "replies: 'messages'"),
-        ({"replies": [[{"messages": [["user", "x"]], "task": "t", "odd": 1}, {}]]}, "replies: .*odd"),
+        (
+            {"replies": [[{"messages": [["user", "x"]], "task": "t", "odd": 1}, {}]]},
+            "replies: .*odd",
+        ),
     ],
 )
 def test_what_has_another_form_is_named(changes: dict[str, Any], message: str) -> None:
@@ -118,14 +136,26 @@ def test_a_notebook_shows_hostile_text_as_text() -> None:
 
 def test_a_notebook_shows_the_turn() -> None:
     page = RECORD._repr_html_()
-    for text in ("hot?", "Yes [1].", "Is tea hot?", "reranker fell back", "tired", "2 passages; 1 retrieved"):
+    for text in (
+        "hot?",
+        "Yes [1].",
+        "Is tea hot?",
+        "reranker fell back",
+        "tired",
+        "2 passages; 1 retrieved",
+    ):
         assert text in page
     assert "cited" in page
 
 
 def test_a_notebook_says_which_passages_are_relevant() -> None:
     items = tuple(EvidenceItem(n, Passage(name, name), name) for n, name in enumerate("abc", 1))
-    record = replace(RECORD, evidence=Evidence(items), answer=Answer("A.", ("a", "b")), gold={"a": 2, "b": 0, "z": 1})
+    record = replace(
+        RECORD,
+        evidence=Evidence(items),
+        answer=Answer("A.", ("a", "b")),
+        gold={"a": 2, "b": 0, "z": 1},
+    )
     page = record._repr_html_()
     assert page.count(">relevant, cited</td>") == page.count(">cited</td>") == 1
     alone = replace(record, evidence=Evidence(items[:1]))
@@ -134,17 +164,22 @@ def test_a_notebook_says_which_passages_are_relevant() -> None:
 
 def test_a_notebook_marks_what_the_answer_rests_on() -> None:
     passage = Passage("p", "<b>Tea</b> & milk. Hot.\nCold.", "Tea")
-    spans = [PassageSpan("p", 19, 23), PassageSpan("p", 3, 6), PassageSpan("p", 5, 12), PassageSpan("p", 24, 9999)]
+    spans = [
+        PassageSpan("p", 19, 23),
+        PassageSpan("p", 3, 6),
+        PassageSpan("p", 5, 12),
+        PassageSpan("p", 24, 9999),
+    ]
     shown = (EvidenceItem(1, passage, passage.content), EvidenceItem(2, passage, "Tea, cut"))
     answer = Answer("Yes.", ("p",), support=(Support(0, 4, tuple(spans)),))
     page = replace(RECORD, evidence=Evidence(shown), answer=answer)._repr_html_()
-    marked = (
-        "Tea<br>&lt;b&gt;<mark>Tea</mark><mark>&lt;/b&gt; &amp;</mark> milk. <mark>Hot.</mark><br><mark>Cold.</mark>"
-    )
+    marked = "Tea<br>&lt;b&gt;<mark>Tea</mark><mark>&lt;/b&gt; &amp;</mark> milk. <mark>Hot.</mark><br><mark>Cold.</mark>"
     assert f">{marked}</td>" in page
     assert ">Tea, cut</td>" in page
     long = Passage("p", "tea " * 1000)
-    cut = replace(RECORD, evidence=Evidence((EvidenceItem(1, long, long.text),)), answer=answer)._repr_html_()
+    cut = replace(
+        RECORD, evidence=Evidence((EvidenceItem(1, long, long.text),)), answer=answer
+    )._repr_html_()
     assert cut.count("tea") == 500
     assert "…" in cut
 

@@ -24,11 +24,17 @@ from tasks import run_here
         (["a.path=~/handbook", "b=~/x/*.md"], [], ["a.path='~/handbook'", "b='~/x/*.md'"]),
         (["a.path=[~/handbook, notes.txt,/é]"], [], ["a.path=['~/handbook', notes.txt,'/é']"]),
         (["-m", "a.path=~/one,/tmp/two"], ["-m"], ["a.path='~/one',/tmp/two"]),
-        (["a='~/x'", 'b="é"', "~d", "e=range(1,3)"], [], ["a='~/x'", 'b="é"', "~d", "e=range(1,3)"]),
+        (
+            ["a='~/x'", 'b="é"', "~d", "e=range(1,3)"],
+            [],
+            ["a='~/x'", 'b="é"', "~d", "e=range(1,3)"],
+        ),
         ([], [], []),
     ],
 )
-def test_flags_are_told_from_overrides(arguments: list[str], flags: list[str], overrides: list[str]) -> None:
+def test_flags_are_told_from_overrides(
+    arguments: list[str], flags: list[str], overrides: list[str]
+) -> None:
     command = read_arguments(arguments)
     assert (command.flags, command.overrides) == (flags, overrides)
 
@@ -66,7 +72,9 @@ def test_the_version_is_convrags(tmp_path: Path) -> None:
         (["hydra.run.dir=/proc/nowhere"], "/proc/nowhere"),
     ],
 )
-def test_a_mistake_is_one_line_with_status_2(arguments: list[str], part: str, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line_with_status_2(
+    arguments: list[str], part: str, tmp_path: Path
+) -> None:
     done = run_here([*arguments, "tracker=none"], tmp_path)
     assert done.returncode == 2, done.stderr
     assert part in done.stderr

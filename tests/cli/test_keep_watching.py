@@ -25,5 +25,7 @@ print(signal.set_wakeup_fd(-1) >= 0)
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGWINCH")
 def test_signals_are_watched_on_after_an_event_loop() -> None:
     """After the first prompt nothing ended a main thread that hangs."""
-    done = subprocess.run([sys.executable, "-c", PROMPT], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROMPT], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.stdout, done.stderr) == ("-1\nTrue\n", "")

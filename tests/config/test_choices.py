@@ -1,4 +1,6 @@
-"""`rewriter.clusterer=lsa` in commands, grids and YAML, with and without a default of the stage's own."""
+"""`rewriter.clusterer=lsa` in commands, grids and YAML, with and without a default of the stage's
+own.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -46,7 +48,11 @@ def test_plain_names_become_hydras_grammar(typed: str, read: str) -> None:
 def test_what_belongs_to_a_swept_stage_is_swept_too() -> None:
     """Hydra composes a grid once with the default rewriter, which has no embedder."""
     grid = translated(
-        "rewriter=mmr,dhrag", "rewriter.embedder=minilm", "rewriter.max_tokens=5", "top_k=3", multirun=True
+        "rewriter=mmr,dhrag",
+        "rewriter.embedder=minilm",
+        "rewriter.max_tokens=5",
+        "top_k=3",
+        multirun=True,
     )
     assert grid == [
         "rewriter=mmr,dhrag",

@@ -24,29 +24,39 @@ def test_groups_and_parameters_can_be_overridden() -> None:
 
 
 def test_a_stage_can_have_a_stage_of_its_own() -> None:
-    config = compose("rewriter=threshold", "+embedder@rewriter.embedder=lsa", "rewriter.embedder.dimensions=8")
+    config = compose(
+        "rewriter=threshold", "+embedder@rewriter.embedder=lsa", "rewriter.embedder.dimensions=8"
+    )
     assert config.rewriter.embedder._option_ == "lsa"
     assert config.rewriter.embedder.dimensions == 8
     assert config.embedder.dimensions != 8
 
 
-@pytest.mark.parametrize("path", ["~/handbook", "/tmp/Übungen 2/日本語", "/srv/справочник", "~/x/*.md"])
+@pytest.mark.parametrize(
+    "path", ["~/handbook", "/tmp/Übungen 2/日本語", "/srv/справочник", "~/x/*.md"]
+)
 def test_paths_are_read_as_the_command_reads_them(path: str) -> None:
     chosen = ("dataset=documents", f"dataset.path={path}")
     assert compose(*chosen).dataset.path == path
     assert compose_with(*chosen)[0].dataset.path == path
-    assert compose("dataset=documents", f"dataset.path=[{path}, notes.txt]").dataset.path == [path, "notes.txt"]
+    assert compose("dataset=documents", f"dataset.path=[{path}, notes.txt]").dataset.path == [
+        path,
+        "notes.txt",
+    ]
 
 
 def test_a_plugin_file_may_have_letters_of_any_script(tmp_path: Path) -> None:
     file = tmp_path / "Erweiterung_für_uns.py"
     file.write_text(
-        "from convrag import hookimpl\n\n@hookimpl\ndef convrag_register(register):\n    pass\n", encoding="utf-8"
+        "from convrag import hookimpl\n\n@hookimpl\ndef convrag_register(register):\n    pass\n",
+        encoding="utf-8",
     )
     assert compose(f"plugins=[{file}]").plugins == [str(file)]
 
 
-@pytest.mark.parametrize("override", ["sweep.baseline=rewriter=none+top_k=3", "sweep.metric=nDCG@5,ROUGE-L"])
+@pytest.mark.parametrize(
+    "override", ["sweep.baseline=rewriter=none+top_k=3", "sweep.metric=nDCG@5,ROUGE-L"]
+)
 def test_a_grids_settings_are_read_as_the_command_reads_them(override: str) -> None:
     key, _, value = override.partition("=")
     assert compose(override).sweep[key.removeprefix("sweep.")] == value
@@ -62,7 +72,14 @@ def test_a_grids_settings_are_read_as_the_command_reads_them(override: str) -> N
         ("rewriter=null", ["an option has a name", "full_history"]),
         ("=", ["="]),
         ("rewriter.nosuch=1", ["nosuch"]),
-        ("rewriter.n=3", ["rewriter=auto: parameter 'n' does not exist", "rewriter.n belongs to", "rewriter=last_n"]),
+        (
+            "rewriter.n=3",
+            [
+                "rewriter=auto: parameter 'n' does not exist",
+                "rewriter.n belongs to",
+                "rewriter=last_n",
+            ],
+        ),
         ("retriever.k1=much", ["retriever.k1=much", "could not be converted to Float"]),
         ("top_n=many", ["top_n=many", "could not be converted to Integer"]),
         ("top_q=1", ["option 'top_q' does not exist", "Did you mean 'top_"]),
@@ -108,7 +125,14 @@ def test_more_overrides_come_behind_those_of_the_command(tmp_path: Path) -> None
     (tmp_path / "mine/seed").mkdir(parents=True)
     (tmp_path / "mine/seed/short.yaml").write_text("# @package _global_\ntop_k: 7\n")
     (tmp_path / "shown.py").write_text(SHOWN)
-    given = ["--config-dir", "mine", "plugins=[shown.py]", "task=shown", "rewriter=none", "history=none"]
+    given = [
+        "--config-dir",
+        "mine",
+        "plugins=[shown.py]",
+        "task=shown",
+        "rewriter=none",
+        "history=none",
+    ]
     done = run_here(given, tmp_path)
     assert (done.returncode, done.stdout) == (0, "7 last_n none last_n\n"), done.stderr
 

@@ -1,4 +1,6 @@
-"""The two of Hydra's internals that remain, what breaks without each, and what a host's Hydra hears of us: nothing."""
+"""The two of Hydra's internals that remain, what breaks without each, and what a host's Hydra hears
+of us: nothing.
+"""
 
 import pickle
 import re
@@ -6,7 +8,6 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,16 +27,20 @@ from convrag.api.errors import ConfigError
 from convrag.config.choices import Command
 from convrag.config.compose import compose, compose_with
 from convrag.config.loader import make_loader
-
-ROOT = Path(__file__).parents[2]
+from places import ROOT
 
 
 def test_there_are_two() -> None:
     files = [*ROOT.glob("convrag/**/*.py"), *ROOT.glob("plugins/**/*.py")]
     imports = [
-        f"{file.name}: {line}" for file in files for line in re.findall(r"hydra\._internal\S*", file.read_text())
+        f"{file.name}: {line}"
+        for file in files
+        for line in re.findall(r"hydra\._internal\S*", file.read_text())
     ]
-    assert sorted(imports) == ["launch.py: hydra._internal.callbacks", "loader.py: hydra._internal.config_loader_impl"]
+    assert sorted(imports) == [
+        "launch.py: hydra._internal.callbacks",
+        "loader.py: hydra._internal.config_loader_impl",
+    ]
 
 
 def test_without_its_callbacks_hydra_runs_no_job() -> None:
@@ -44,14 +49,22 @@ def test_without_its_callbacks_hydra_runs_no_job() -> None:
 
 
 def test_what_stands_in_the_way_of_python_3_14_and_hydra_1_4() -> None:
-    """Fails when one of the two is gone: CONTRIBUTING.md, "Newer Pythons and Hydras", says what to do then."""
+    """Fails when one of the two is gone: CONTRIBUTING.md, "Newer Pythons and Hydras", says what to
+    do then.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11,<3.14"
     assert "hydra-core>=1.3.2,<1.4" in project["dependencies"]
-    # 3.14's argparse reads the help of each option when it is added, and this one of Hydra 1.3 is no text.
-    odd = [action.option_strings for action in get_args_parser()._actions if not isinstance(action.help, str | None)]
+    # 3.14's argparse reads the help of each option when it is added, and this one of Hydra 1.3 is
+    # no text.
+    odd = [
+        action.option_strings
+        for action in get_args_parser()._actions
+        if not isinstance(action.help, str | None)
+    ]
     assert odd == [["--shell-completion", "-sc"]]
-    # Hydra 1.4.0rc3 asks no store for options (OwnLoader.take_store gives it ours): "tracker 'auto' does not exist".
+    # Hydra 1.4.0rc3 asks no store for options (OwnLoader.take_store gives it ours): "tracker 'auto'
+    # does not exist".
     assert "store" in vars(StructuredConfigSource("schema", "structured://"))
 
 
@@ -62,8 +75,15 @@ def host() -> Iterator[Any]:
     for cls in (ConfigStore, GlobalHydra, HydraConfig, JobRuntime, version.VersionBase):
         Singleton._instances.pop(cls, None)
     store = ConfigStore.instance()
-    store.repo = {name: node for name, node in before[ConfigStore].repo.items() if name[:5] in ("hydra", "_dumm")}
-    store.store(name="config", node={"settings": {"colour": "red"}, "llm": "mine", "hydra": {"job": {"name": "its"}}})
+    store.repo = {
+        name: node
+        for name, node in before[ConfigStore].repo.items()
+        if name[:5] in ("hydra", "_dumm")
+    }
+    store.store(
+        name="config",
+        node={"settings": {"colour": "red"}, "llm": "mine", "hydra": {"job": {"name": "its"}}},
+    )
     store.store(name="settings", node={"colour": "blue"})
     store.store(group="llm", name="claude", node={"of": "the host"})
     with initialize(version_base="1.2", config_path=None, job_name="its"):
@@ -78,9 +98,17 @@ def state() -> Any:
     """What an application can see of Hydra."""
     store = ConfigStore.instance()
     names = {
-        group: sorted(nodes) for group, nodes in store.repo.items() if isinstance(nodes, dict) and group != "hydra"
+        group: sorted(nodes)
+        for group, nodes in store.repo.items()
+        if isinstance(nodes, dict) and group != "hydra"
     }
-    return (names, sorted(store.repo), GlobalHydra.instance().hydra, version.getbase(), JobRuntime().get("name"))
+    return (
+        names,
+        sorted(store.repo),
+        GlobalHydra.instance().hydra,
+        version.getbase(),
+        JobRuntime().get("name"),
+    )
 
 
 def test_nothing_of_a_hosts_hydra_changes_when_convrag_composes(host: Any) -> None:
@@ -116,4 +144,6 @@ def test_a_loader_comes_whole_to_another_process() -> None:
     config = twin.load_configuration("config", ["rewriter=last_n"], run_mode=None)
     assert OmegaConf.select(config, "rewriter._option_") == "last_n"
     assert twin.store is loader.store
-    assert deepcopy(loader.store) is loader.store, "seconds, where it is copied for each list of defaults"
+    assert deepcopy(loader.store) is loader.store, (
+        "seconds, where it is copied for each list of defaults"
+    )

@@ -12,12 +12,21 @@ from convrag.config.compose import compose, settings_of
         ("+sysem=mmr", ["'sysem' does not exist", "Did you mean '+system'?"]),
         ("+rewriters=foo", ["'rewriters' does not exist", "Did you mean 'rewriter'?"]),
         ("++topk=3", ["'topk' does not exist", "Did you mean 'top_k'?"]),
-        ("+experiment=small", ["'experiment' does not exist", "--config-dir=FOLDER", "FOLDER/experiment/NAME.yaml"]),
+        (
+            "+experiment=small",
+            ["'experiment' does not exist", "--config-dir=FOLDER", "FOLDER/experiment/NAME.yaml"],
+        ),
         ("+foo.bar=1", ["'foo' does not exist"]),
         ("+store.foo=1", ["setting 'store.foo' does not exist", "store.path"]),
-        ("+clusterer.componets=1", ["clusterer=lsa: parameter 'componets'", "Did you mean 'components'?"]),
+        (
+            "+clusterer.componets=1",
+            ["clusterer=lsa: parameter 'componets'", "Did you mean 'components'?"],
+        ),
         ("+rewriter.llm.foo=1", ["rewriter.llm"]),
-        ("+metrics.ranking.foo=1", ["metrics.ranking=ranking: parameter 'foo' does not exist", "measures"]),
+        (
+            "+metrics.ranking.foo=1",
+            ["metrics.ranking=ranking: parameter 'foo' does not exist", "measures"],
+        ),
         ("~top_k", ["~top_k: a setting cannot be deleted", "top_k=..."]),
         ("~store", ["~store: a setting cannot be deleted"]),
         ("limit=99999999999999999999", ["limit=99999999999999999999: it must be at most"]),
@@ -53,7 +62,10 @@ def test_what_something_reads_is_accepted(overrides: list[str]) -> None:
 def test_only_the_chosen_options_parameters_are_offered() -> None:
     with pytest.raises(ConfigError) as caught:
         compose("rewriter=last_n", "rewriter.kk=3")
-    assert str(caught.value) == "rewriter=last_n: parameter 'kk' does not exist. Choose from: answers, n."
+    assert (
+        str(caught.value)
+        == "rewriter=last_n: parameter 'kk' does not exist. Choose from: answers, n."
+    )
 
 
 def test_messages_say_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +79,10 @@ def test_messages_say_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("overrides", "parts"),
     [
-        (["dataset=mtrag"], ["dataset=mtrag needs dataset.path=...", "corpora/", "github.com/IBM/mt-rag-benchmark"]),
+        (
+            ["dataset=mtrag"],
+            ["dataset=mtrag needs dataset.path=...", "corpora/", "github.com/IBM/mt-rag-benchmark"],
+        ),
         (["llm=litellm"], ["llm=litellm needs llm.model=...", "openai/gpt-4o"]),
         (["retriever=run"], ["retriever=run needs retriever.path=...", "*.trec"]),
         (["llm=replay"], ["llm=replay needs llm.path=...", "the recording"]),

@@ -1,4 +1,6 @@
-"""Options and variants in Hydra's store: typed when they are chosen, read from their source for a help text."""
+"""Options and variants in Hydra's store: typed when they are chosen, read from their source for a
+help text.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -63,7 +65,10 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
     def convrag_config_packages() -> list[str]:
         return ["nodes_acme.conf"]
 
-    hooks = {"convrag_register": convrag_register, "convrag_config_packages": convrag_config_packages}
+    hooks = {
+        "convrag_register": convrag_register,
+        "convrag_config_packages": convrag_config_packages,
+    }
     installed = plugins.metadata.entry_points(group=plugins.GROUP)
     loaded = Plugins([*installed, toys.plugin("nodes_plugin", **hooks)])
     monkeypatch.setattr(plugins, "load", lambda: loaded)
@@ -91,13 +96,21 @@ def test_a_variant_of_a_ranker_is_a_reranker_too(acme: Plugins) -> None:
         config = compose(f"{group}=nodes_more", f"{group}.path=y")[group]
         assert dict(config) == {"_option_": "nodes_rank", "model": "huge", "n": 7, "path": "y"}
     described = {each.name: each for each in variants_of("reranker")}["nodes_more"]
-    assert (described.group, described.extends, described.values) == ("reranker", "nodes_yaml", {"model": "huge"})
+    assert (described.group, described.extends, described.values) == (
+        "reranker",
+        "nodes_yaml",
+        {"model": "huge"},
+    )
     assert described.help == "More."
     assert described.file.endswith("ranker/nodes_more.yaml")
 
 
 def test_ours_are_rerankers_without_a_copy() -> None:
-    assert set(variants("ranker")) == set(variants("reranker")) >= {"bge_reranker", "cross_encoder_multilingual"}
+    assert (
+        set(variants("ranker"))
+        == set(variants("reranker"))
+        >= {"bge_reranker", "cross_encoder_multilingual"}
+    )
     assert compose("reranker=bge_reranker").reranker == compose("ranker=bge_reranker").ranker
 
 
@@ -108,7 +121,9 @@ def test_ours_are_rerankers_without_a_copy() -> None:
         ("nodes_no_rewriter", "no subclass of convrag.Rewriter"),
     ],
 )
-def test_what_is_no_option_says_so_when_it_is_chosen(acme: Plugins, name: str, message: str) -> None:
+def test_what_is_no_option_says_so_when_it_is_chosen(
+    acme: Plugins, name: str, message: str
+) -> None:
     with pytest.raises(PluginError, match=message):
         compose(f"rewriter={name}")
     assert compose("rewriter=none")
@@ -116,7 +131,8 @@ def test_what_is_no_option_says_so_when_it_is_chosen(acme: Plugins, name: str, m
 
 def test_a_wrong_parameter_is_explained_whatever_other_options_are(acme: Plugins) -> None:
     with pytest.raises(
-        ConfigError, match=r"rewriter.words belongs to rewriter=dhrag, rewriter=nodes_rewrite, rewriter=themes\."
+        ConfigError,
+        match=r"rewriter.words belongs to rewriter=dhrag, rewriter=nodes_rewrite, rewriter=themes\.",
     ):
         compose("rewriter=none", "rewriter.words=3")
     assert STAGES not in sys.modules
@@ -124,9 +140,15 @@ def test_a_wrong_parameter_is_explained_whatever_other_options_are(acme: Plugins
 
 def test_a_stage_for_a_stage_is_known_without_importing(acme: Plugins) -> None:
     assert acme.registry.injected_groups("rewriter")["clusterer"] == "clusterer"
-    assert acme.registry.get("rewriter", "nodes_rewrite").injected_groups() == {"llm": "llm", "clusterer": "clusterer"}
+    assert acme.registry.get("rewriter", "nodes_rewrite").injected_groups() == {
+        "llm": "llm",
+        "clusterer": "clusterer",
+    }
     assert STAGES not in sys.modules
-    assert compose("rewriter=nodes_rewrite", "rewriter.clusterer=kmeans").rewriter.clusterer._option_ == "kmeans"
+    assert (
+        compose("rewriter=nodes_rewrite", "rewriter.clusterer=kmeans").rewriter.clusterer._option_
+        == "kmeans"
+    )
 
 
 def test_a_help_text_imports_nothing(acme: Plugins) -> None:
@@ -147,7 +169,9 @@ def test_a_help_text_imports_nothing(acme: Plugins) -> None:
     assert OmegaConf.get_type(store.load("reranker/nodes_big.yaml").node) is not dict
 
 
-@pytest.mark.parametrize("group", ["task", "llm", "rewriter", "retriever", "context", "generator", "metrics", "ranker"])
+@pytest.mark.parametrize(
+    "group", ["task", "llm", "rewriter", "retriever", "context", "generator", "metrics", "ranker"]
+)
 def test_the_source_says_what_the_signature_says(group: str) -> None:
     """Of all our options: the same parameters with the same defaults."""
     for name, option in plugins.load().registry.options(group).items():

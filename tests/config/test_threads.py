@@ -34,7 +34,9 @@ def slow(function: Any, calls: list[int]) -> Any:
 
 @pytest.mark.usefixtures("fresh")
 def test_six_threads_compose_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a lock, the second thread found a configuration that the first had only begun to make."""
+    """Without a lock, the second thread found a configuration that the first had only begun to
+    make.
+    """
     loaded: list[int] = []
     monkeypatch.setattr(plugins, "Plugins", slow(plugins.Plugins, loaded))
     monkeypatch.setattr(loading, "_make_nodes", slow(loading._make_nodes, []))

@@ -97,7 +97,13 @@ def test_nothing_is_said_of_defaults_presets_and_what_is_used(overrides: list[st
 
 
 def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
-    overrides = ["task=chat", "task.suggestions=0", "generator=direct", "detector=llm", "metrics=ranking"]
+    overrides = [
+        "task=chat",
+        "task.suggestions=0",
+        "generator=direct",
+        "detector=llm",
+        "metrics=ranking",
+    ]
     done = run_here([*overrides, "tracker=none"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
@@ -107,7 +113,14 @@ def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
 
 
 def test_a_grid_says_it_once(tmp_path: Path) -> None:
-    overrides = ["-m", "generator=none,direct", "ranker=bm25", "limit=1", "tracker=none", "rewriter=none"]
+    overrides = [
+        "-m",
+        "generator=none,direct",
+        "ranker=bm25",
+        "limit=1",
+        "tracker=none",
+        "rewriter=none",
+    ]
     done = run_here(overrides, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("ranker=bm25 is not used") == 1

@@ -1,4 +1,6 @@
-"""Readers of documents as fuzz targets: the bytes of one file in a folder, which is read or listed with a reason."""
+"""Readers of documents as fuzz targets: the bytes of one file in a folder, which is read or listed
+with a reason.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -7,14 +9,26 @@ from typing import Any
 from convrag.store.store import Store
 from convrag_chunkers.section_chunker import SectionChunker
 from convrag_documents.dataset import DocumentsDataset
-from document_files import make_docx, make_epub, make_paragraph, make_pdf, make_pptx, make_shape, make_xlsx
+from document_files import (
+    make_docx,
+    make_epub,
+    make_paragraph,
+    make_pdf,
+    make_pptx,
+    make_shape,
+    make_xlsx,
+)
 
 SOUND: dict[str, bytes] = {
     "a.txt": "Größe: weekly.\n".encode("latin-1") * 3,
     "a.md": b"---\ntitle: T\n---\n# Leave\n\nIt lasts.\n\nMore\n====\n\n```\n# x\n```\n- a\n  b\n",
     "a.html": b"<title>T</title><h1>Leave</h1><p>It <b>lasts</b>.<table><tr><td>a<td>b</table><ul><li>x</ul>",
-    "a.pdf": make_pdf([["Leave", "It lasts."], ["Sick leave"]], [("Leave", 0), ("Sick", 1)], "Leave"),
-    "a.docx": make_docx(make_paragraph("Leave", "berschrift1") + make_paragraph("It lasts.", "", "<w:numPr/>")),
+    "a.pdf": make_pdf(
+        [["Leave", "It lasts."], ["Sick leave"]], [("Leave", 0), ("Sick", 1)], "Leave"
+    ),
+    "a.docx": make_docx(
+        make_paragraph("Leave", "berschrift1") + make_paragraph("It lasts.", "", "<w:numPr/>")
+    ),
     "a.pptx": make_pptx([make_shape("Safety", "title") + make_shape("Boots.")], "Hello"),
     "a.xlsx": make_xlsx({"Prices": [["item", "price"], ["laptop", 1200.0]]}),
     "a.epub": make_epub(["<h1>One</h1><p>It begins.</p>"]),
@@ -31,7 +45,9 @@ def _open_store(folder: Path) -> Store:
 
 
 def _read(path: Path) -> Any:
-    dataset = DocumentsDataset(path=path, chunker=SectionChunker(), store=_open_store(path.parent / "store"))
+    dataset = DocumentsDataset(
+        path=path, chunker=SectionChunker(), store=_open_store(path.parent / "store")
+    )
     passages = list(dataset.corpus("default"))
     for passage in passages:
         document = dataset.document("default", passage.metadata["document"])
@@ -45,7 +61,9 @@ def _read(path: Path) -> Any:
     return passages
 
 
-DOCUMENT_READERS = {f"document_{name.partition('.')[2]}": (_read, [seed]) for name, seed in SOUND.items()}
+DOCUMENT_READERS = {
+    f"document_{name.partition('.')[2]}": (_read, [seed]) for name, seed in SOUND.items()
+}
 
 DOCUMENT_NAMES = {f"document_{name.partition('.')[2]}": name for name in SOUND}
 """Target -> the name of its file."""

@@ -13,8 +13,8 @@ from convrag.config.compose import compose
 from convrag.run.records import read_records
 from convrag.run.run_result import read_scores
 from convrag.score.summary import read_summary
-from convrag.sdk.inspectorraget import read_marked_answers
-from convrag.sdk.recording import read_recording
+from convrag.sdk.data.inspectorraget import read_marked_answers
+from convrag.sdk.llm.recording import read_recording
 from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep
 from convrag_datasets.conversations import read_conversations, read_queries
@@ -32,11 +32,18 @@ from convrag_tasks.predictions import read_answers, read_trec_run
 Reader = Callable[[Path], Any]
 
 _MARKS = {
-    "metrics": [{"name": "fit", "author": "human", "values": [{"value": "No", "numeric_value": 1}]}],
+    "metrics": [
+        {"name": "fit", "author": "human", "values": [{"value": "No", "numeric_value": 1}]}
+    ],
     "documents": [{"document_id": "d", "text": "Tea is hot."}],
     "tasks": [{"task_id": "c<::>1", "contexts": [{"document_id": "d"}]}],
     "evaluations": [
-        {"task_id": "c<::>1", "model_id": "m", "model_response": "Hot.", "annotations": {"fit": {"a": {"value": "No"}}}}
+        {
+            "task_id": "c<::>1",
+            "model_id": "m",
+            "model_response": "Hot.",
+            "annotations": {"fit": {"a": {"value": "No"}}},
+        }
     ],
 }
 
@@ -54,7 +61,9 @@ def _read_preset(path: Path) -> Any:
 
 
 def _fill_template(path: Path) -> Any:
-    return PromptTemplate("mine", package="convrag_basics", path=path).render(question="How far?", evidence=[])
+    return PromptTemplate("mine", package="convrag_basics", path=path).render(
+        question="How far?", evidence=[]
+    )
 
 
 def _read_baseline(path: Path) -> Any:
@@ -64,7 +73,9 @@ def _read_baseline(path: Path) -> Any:
 
 
 def _read_stored_turn(path: Path) -> Any:
-    """A row of the conversations' database, which turns its ValueError into an error that names the conversation."""
+    """A row of the conversations' database, which turns its ValueError into an error that names the
+    conversation.
+    """
     with contextlib.suppress(ValueError):
         TurnRecord.from_dict(parse_json(path.read_bytes()))
 
@@ -154,13 +165,29 @@ def _parquet(*rows: Any) -> list[bytes]:
     return [file.getvalue()]
 
 
-_TURN_ROW = {"conversation_id": "c", "turn": 1, "question": "How far?", "answer": "Far.", "relevant": ["p1"]}
+_TURN_ROW = {
+    "conversation_id": "c",
+    "turn": 1,
+    "question": "How far?",
+    "answer": "Far.",
+    "relevant": ["p1"],
+}
 
 FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
-    "corpus": (lambda path: list(read_passages(path)), [_json_lines(_CONTEXT, {"id": "p2", "text": "a\nb"})]),
+    "corpus": (
+        lambda path: list(read_passages(path)),
+        [_json_lines(_CONTEXT, {"id": "p2", "text": "a\nb"})],
+    ),
     "conversations": (
         lambda path: read_conversations(path, "default"),
-        [_json_lines({"id": "c", "turns": [{"question": "How far?", "answer": "Far.", "labels": {"a": "b"}}]})],
+        [
+            _json_lines(
+                {
+                    "id": "c",
+                    "turns": [{"question": "How far?", "answer": "Far.", "labels": {"a": "b"}}],
+                }
+            )
+        ],
     ),
     "queries": (
         lambda path: read_queries(path, "default", with_history=True),
@@ -170,21 +197,36 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
         lambda path: read_qrels(path, _JUDGED),
         [b"query-id\tcorpus-id\tscore\nc<::>1\tp1\t1\n", b"q1 0 p1 2\nq1 0 p2 0\n"],
     ),
-    "mtrag_reference": (lambda path: read_reference(path, ["clapnq"], ["clapnq"]), [_json_lines(_REFERENCE)]),
+    "mtrag_reference": (
+        lambda path: read_reference(path, ["clapnq"], ["clapnq"]),
+        [_json_lines(_REFERENCE)],
+    ),
     "json_array": (
         lambda path: read_conversations(path, "default"),
-        [json.dumps([{"id": "c", "messages": [{"role": "user", "content": "How far?"}]}, _TURN_ROW][:1]).encode()],
+        [
+            json.dumps(
+                [{"id": "c", "messages": [{"role": "user", "content": "How far?"}]}, _TURN_ROW][:1]
+            ).encode()
+        ],
     ),
     "csv_turns": (
         lambda path: read_conversations(path, "default"),
-        [b'conversation_id,turn,question,answer\nc,1,"How ""far"",\nis it?",Far.\nc,2,And Mars?,\n'],
+        [
+            b'conversation_id,turn,question,answer\nc,1,"How ""far"",\nis it?",Far.\nc,2,And Mars?,\n'
+        ],
     ),
     "csv_messages": (
         lambda path: read_conversations(path, "default", {"content": "text"}),
         [b"conversation_id,role,text\nc,user,How far?\nc,assistant,Far.\n"],
     ),
-    "tsv_corpus": (lambda path: list(read_passages(path)), [b"id\ttext\ttitle\tyear\np1\tThe Moon.\tMoon\t1969\n"]),
-    "parquet": (lambda path: list(read_passages(path)), _parquet({"id": "p1", "text": "The Moon.", "year": 1969})),
+    "tsv_corpus": (
+        lambda path: list(read_passages(path)),
+        [b"id\ttext\ttitle\tyear\np1\tThe Moon.\tMoon\t1969\n"],
+    ),
+    "parquet": (
+        lambda path: list(read_passages(path)),
+        _parquet({"id": "p1", "text": "The Moon.", "year": 1969}),
+    ),
     "huggingface": (
         lambda path: _read_all(HuggingfaceDataset(name=str(path), columns={"answer": "response"})),
         [
@@ -194,40 +236,75 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     ),
     "semeval_tasks": (read_tasks, [_json_lines(_REFERENCE)]),
     "recorded_trec": (RecordedRankings, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
-    "recorded_records": (RecordedRankings, [_json_lines({"turn_id": "c", "contexts": [{"id": "p", "score": 1.5}]})]),
+    "recorded_records": (
+        RecordedRankings,
+        [_json_lines({"turn_id": "c", "contexts": [{"id": "p", "score": 1.5}]})],
+    ),
     "trec_run": (read_trec_run, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
     "answers": (
         read_answers,
         [
-            _json_lines({"turn_id": "c<::>1", "answer": "Far.", "contexts": [{"document_id": "p1", "text": "x"}]}),
+            _json_lines(
+                {
+                    "turn_id": "c<::>1",
+                    "answer": "Far.",
+                    "contexts": [{"document_id": "p1", "text": "x"}],
+                }
+            ),
             _json_lines({"task_id": "c<::>1", "predictions": [{"text": "Far."}], "contexts": []}),
-            _json_lines({"_id": "c<::>1", "text": "|user|: How far is it?", "agent_response": "Far. [1]"}),
+            _json_lines(
+                {"_id": "c<::>1", "text": "|user|: How far is it?", "agent_response": "Far. [1]"}
+            ),
         ],
     ),
     "records": (lambda path: list(read_records(path.parent)), [_json_lines(_RECORD)]),
     "metrics": (read_summary, [json.dumps(_METRICS).encode()]),
     "scores": (
         _read_finite_scores,
-        [_json_lines({"turn_id": "t", "conversation_id": "c", "domain": "d", "turn": 1, "scores": {"nDCG@5": 1}})],
+        [
+            _json_lines(
+                {
+                    "turn_id": "t",
+                    "conversation_id": "c",
+                    "domain": "d",
+                    "turn": 1,
+                    "scores": {"nDCG@5": 1},
+                }
+            )
+        ],
     ),
     "stored_turn": (_read_stored_turn, [json.dumps(_STORED_TURN).encode()]),
     "sweep": (
         lambda path: read_sweep(path.parent),
         [
             json.dumps(
-                {"id": "s", "cells": [{"id": "a", "name": "rewriter=none", "overrides": ["rewriter=none"]}]}
+                {
+                    "id": "s",
+                    "cells": [{"id": "a", "name": "rewriter=none", "overrides": ["rewriter=none"]}],
+                }
             ).encode()
         ],
     ),
     "recording": (
         read_recording,
-        [_json_lines({"key": "00ff", "task": "answer", "prompt": "x", "text": "Far.", "prompt_tokens": 3})],
+        [
+            _json_lines(
+                {"key": "00ff", "task": "answer", "prompt": "x", "text": "Far.", "prompt_tokens": 3}
+            )
+        ],
     ),
     "rewrites": (
         read_rewrites,
-        [_json_lines({"_id": "c<::>1", "text": "far?", "queries": [{"text": "far?", "weight": 0.5}]})],
+        [
+            _json_lines(
+                {"_id": "c<::>1", "text": "far?", "queries": [{"text": "far?", "weight": 0.5}]}
+            )
+        ],
     ),
-    "reference_rewrites": (read_reference_rewrites, [_json_lines({"_id": "c<::>1", "text": "|user|: How far?"})]),
+    "reference_rewrites": (
+        read_reference_rewrites,
+        [_json_lines({"_id": "c<::>1", "text": "|user|: How far?"})],
+    ),
     "nuggets": (
         read_nuggets,
         [_json_lines({"turn_id": "t", "nuggets": [{"text": "It is far.", "importance": "vital"}]})],
@@ -235,7 +312,9 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "nugget_labels": (
         lambda path: read_nugget_labels([path]),
         [
-            _json_lines({"turn_id": "t", "nuggets": [{"text": "It is far.", "assignment": "support"}]}),
+            _json_lines(
+                {"turn_id": "t", "nuggets": [{"text": "It is far.", "assignment": "support"}]}
+            ),
             _json_lines({"turn_id": "t", "importance": ["vital"], "assignment": ["partial"]}),
         ],
     ),
@@ -246,14 +325,18 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "inspectorraget": (lambda path: list(read_marked_answers(path)), [json.dumps(_MARKS).encode()]),
     "rubric": (
         read_rubric,
-        [b"lowest: 1\nhighest: 5\ncriteria:\n  faithful:\n    question: Is it?\n    levels: {1: no, 5: yes}\n"],
+        [
+            b"lowest: 1\nhighest: 5\ncriteria:\n  faithful:\n    question: Is it?\n    levels: {1: no, 5: yes}\n"
+        ],
     ),
     "bertscore_baseline": (_read_baseline, [b"LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.2,0.2,0.3\n"]),
     "template": (
         lambda path: PromptTemplate("mine", package="convrag_basics", path=path).render(
             question="How far?", history=[], evidence=[]
         ),
-        [b"<|system|>\nAnswer.\n<|user|>\n{% for item in evidence %}[{{ item.number }}] {{ item.text }}{% endfor %}\n"],
+        [
+            b"<|system|>\nAnswer.\n<|user|>\n{% for item in evidence %}[{{ item.number }}] {{ item.text }}{% endfor %}\n"
+        ],
     ),
     "preset": (
         _read_preset,

@@ -1,15 +1,60 @@
-"""What becomes of a valid file: odd bytes among its own, other values in the place of its own, another kind of file."""
+"""What becomes of a valid file: odd bytes among its own, other values in the place of its own,
+another kind of file.
+"""
 
 import random
 import re
 from collections.abc import Iterator
 
-ODD = [b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"NaN", b"1e999", b"9" * 5000, b"null", b"true", b"-"]
+ODD = [
+    b"\x00",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b"NaN",
+    b"1e999",
+    b"9" * 5000,
+    b"null",
+    b"true",
+    b"-",
+]
 ODD += [b"[", b"{", b'"', b"\n", b"\t", b"\\u0000", b"\\ud800"]
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?|[A-Za-z_<>]+')
-VALUES = [b"9" * 5000, b"-1" + b"0" * 400, b"1e400", b"1e-400", b"NaN", b"nan", b"-Infinity", b"inf", b"0x1f", b"1_0"]
-VALUES += ["\u0661".encode(), b"null", b"true", b"[]", b"{}", b'""', b'"NaN"', b'"1e400"', b'"' + b"9" * 5000 + b'"']
-VALUES += [b'"\\ud800"', b"-0", b"1.5", b"[[]]", b" ", b"\n", b'"', b"\x00", b"\xff", b'"../../../ESC"']
+VALUES = [
+    b"9" * 5000,
+    b"-1" + b"0" * 400,
+    b"1e400",
+    b"1e-400",
+    b"NaN",
+    b"nan",
+    b"-Infinity",
+    b"inf",
+    b"0x1f",
+    b"1_0",
+]
+VALUES += [
+    "\u0661".encode(),
+    b"null",
+    b"true",
+    b"[]",
+    b"{}",
+    b'""',
+    b'"NaN"',
+    b'"1e400"',
+    b'"' + b"9" * 5000 + b'"',
+]
+VALUES += [
+    b'"\\ud800"',
+    b"-0",
+    b"1.5",
+    b"[[]]",
+    b" ",
+    b"\n",
+    b'"',
+    b"\x00",
+    b"\xff",
+    b'"../../../ESC"',
+]
 
 
 def insert_bytes(data: bytes, chance: random.Random) -> bytes:
@@ -33,6 +78,18 @@ def replace_values(data: bytes, chance: random.Random) -> bytes:
 def damage_whole(data: bytes) -> Iterator[bytes]:
     """What a text editor, a merge, a full disk or another tool makes of a text file."""
     middle = len(data) // 2
-    yield from (b"", b"\n \n\t\n", data[:middle], data[middle:], data + data, data.replace(b"\n", b"\r"))
-    yield from (data.decode().encode("utf-16"), b"\xef\xbb\xbf" + data, b"<<<<<<< HEAD\n" + data, bytes(range(256)))
+    yield from (
+        b"",
+        b"\n \n\t\n",
+        data[:middle],
+        data[middle:],
+        data + data,
+        data.replace(b"\n", b"\r"),
+    )
+    yield from (
+        data.decode().encode("utf-16"),
+        b"\xef\xbb\xbf" + data,
+        b"<<<<<<< HEAD\n" + data,
+        bytes(range(256)),
+    )
     yield from (b"[" * 100_000, b'{"a": ' * 50_000)

@@ -1,4 +1,6 @@
-"""Readers of published data sets as fuzz targets: the bytes of one file, in a folder with the others that it needs."""
+"""Readers of published data sets as fuzz targets: the bytes of one file, in a folder with the
+others that it needs.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,11 +15,26 @@ from convrag_datasets.topiocqa import TopiocqaDataset
 
 Make = Callable[[Path], Dataset]
 
-_UTTERANCE = {"number": 1, "raw_utterance": "How far?", "manual_rewritten_utterance": "How far is the Moon?"}
+_UTTERANCE = {
+    "number": 1,
+    "raw_utterance": "How far?",
+    "manual_rewritten_utterance": "How far is the Moon?",
+}
 _CAST_2020 = [{"number": 81, "turn": [_UTTERANCE | {"manual_canonical_result_id": "MARCO_1"}]}]
 _TREE = [
-    {"number": "1-1", "participant": "User", "utterance": "How far?", "manual_rewritten_utterance": "How far is it?"},
-    {"number": "1-2", "parent": "1-1", "participant": "System", "response": "Far.", "provenance": ["MARCO_1-2"]},
+    {
+        "number": "1-1",
+        "participant": "User",
+        "utterance": "How far?",
+        "manual_rewritten_utterance": "How far is it?",
+    },
+    {
+        "number": "1-2",
+        "parent": "1-1",
+        "participant": "System",
+        "response": "Far.",
+        "provenance": ["MARCO_1-2"],
+    },
     {"number": "1-3", "parent": "1-2", "participant": "User", "utterance": "And Mars?"},
 ]
 _IKAT_TURN = {
@@ -81,10 +98,27 @@ _SETS: dict[str, tuple[str, Make, dict[str, str], Any]] = {
         "2023/data/2023_test_topics.json",
         lambda folder: IkatDataset(path=folder, year=2023),
         {"2023/2023-qrels.all-turns.txt": "9-1_1 0 clueweb22-en0035-25-01897:1 3\n"},
-        [{"number": "9-1", "title": "Diet", "ptkb": {"1": "I'm vegetarian."}, "turns": [_IKAT_TURN]}],
+        [
+            {
+                "number": "9-1",
+                "title": "Diet",
+                "ptkb": {"1": "I'm vegetarian."},
+                "turns": [_IKAT_TURN],
+            }
+        ],
     ),
-    "topiocqa": ("data/topiocqa_valid.jsonl", lambda folder: TopiocqaDataset(path=folder), {}, _TOPIOCQA),
-    "chatrag": ("data/doc2dial/test.json", lambda folder: ChatragDataset(path=folder, part="doc2dial"), {}, [_CHATRAG]),
+    "topiocqa": (
+        "data/topiocqa_valid.jsonl",
+        lambda folder: TopiocqaDataset(path=folder),
+        {},
+        _TOPIOCQA,
+    ),
+    "chatrag": (
+        "data/doc2dial/test.json",
+        lambda folder: ChatragDataset(path=folder, part="doc2dial"),
+        {},
+        [_CHATRAG],
+    ),
 }
 
 PUBLISHED_READERS = {

@@ -1,4 +1,6 @@
-"""Stages that ask language models as fuzz targets: the model's reply is the bytes, and the stage must cope with it."""
+"""Stages that ask language models as fuzz targets: the model's reply is the bytes, and the stage
+must cope with it.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -20,11 +22,11 @@ from convrag import (
     Turn,
     TurnRecord,
 )
-from convrag.sdk.answers import ReferenceTurn
-from convrag.sdk.citations import check_citations
-from convrag.sdk.judges import Judge
+from convrag.sdk.llm.judges import Judge
 from convrag.sdk.retry_after import parse_retry_after
-from convrag.sdk.sentences import find_sentence_spans, shorten_by_clauses
+from convrag.sdk.text.answers import ReferenceTurn
+from convrag.sdk.text.citations import check_citations
+from convrag.sdk.text.sentences import find_sentence_spans, shorten_by_clauses
 from convrag.testing import LetterEmbedder
 from convrag.testing.samples import passages, question
 from convrag_basics.stages import DirectGenerator
@@ -96,7 +98,9 @@ def _stages() -> dict[str, Any]:
 def _answer(stage: str) -> Check:
     def check(reply: str) -> None:
         _llm().reply = reply
-        evidence = Evidence(tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages(), 1)))
+        evidence = Evidence(
+            tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages(), 1))
+        )
         answer = _stages()[stage].generate(question(), evidence)
         assert isinstance(answer.text, str)
 
@@ -133,9 +137,13 @@ class _Asked(Dataset):
 def _judge(stage: str, lowest: float, highest: float) -> Check:
     def check(reply: str) -> None:
         _llm().reply = reply
-        evidence = Evidence(tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages(), 1)))
+        evidence = Evidence(
+            tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages(), 1))
+        )
         answer = Answer("Copper is better.")
-        record = TurnRecord("c", "t", "default", 1, "Is copper better?", answer=answer, evidence=evidence)
+        record = TurnRecord(
+            "c", "t", "default", 1, "Is copper better?", answer=answer, evidence=evidence
+        )
         for values in _stages()[stage].measure([record]).values():
             assert all(lowest <= value <= highest for value in values.values())
 
@@ -145,8 +153,15 @@ def _judge(stage: str, lowest: float, highest: float) -> Check:
 def _assess_nuggets(reply: str) -> None:
     _llm().reply = reply
     assessor, problems = _stages()["nuggets"], []
-    assert all(isinstance(nugget, str) for nugget in assessor.create_nuggets(_turn(), passages(), problems))
-    assessor.assess(_turn(), NuggetSet(("Copper conducts heat.", "Tea is green.")), "Copper is better.", problems)
+    assert all(
+        isinstance(nugget, str) for nugget in assessor.create_nuggets(_turn(), passages(), problems)
+    )
+    assessor.assess(
+        _turn(),
+        NuggetSet(("Copper conducts heat.", "Tea is green.")),
+        "Copper is better.",
+        problems,
+    )
 
 
 def _turn() -> ReferenceTurn:
@@ -168,24 +183,47 @@ def _split(text: str) -> None:
         shorten_by_clauses(text[start:end], 8)
 
 
-_NUGGETS = """Copper conducts <IN>heat better than steel</IN>, so a copper kettle boils <IN>sooner</IN>."""
+_NUGGETS = (
+    """Copper conducts <IN>heat better than steel</IN>, so a copper kettle boils <IN>sooner</IN>."""
+)
 _QUOTED = '{"answered": "full", "spans": [{"passage": 1, "quote": "steam"}, {"passage": 2, "quote": "Green tea"}]}'
 
 REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "detector": (_detect, [_NUGGETS, "<IN>Green tea</IN> <IN><IN>nested</IN></IN>"]),
-    "summarizer": (_summarize, ["Copper conducts heat better, which is why it boils sooner; steel does not."]),
+    "summarizer": (
+        _summarize,
+        ["Copper conducts heat better, which is why it boils sooner; steel does not."],
+    ),
     "ginger": (_answer("ginger"), [_NUGGETS, "yes", '{"supported": false}']),
     "direct": (_answer("direct"), ["Copper is better [3], [9]. `items[0]`"]),
     "chat": (_answer("chat"), ["I'm ready to help!", "Copper is better [3]."]),
-    "condense": (_rewrite("condense"), ["Standalone question: Is copper better than steel?", '"Is it?"']),
-    "dhrag": (_rewrite("dhrag"), ["Is a copper kettle better than a steel one?", "Rewritten query: copper"]),
+    "condense": (
+        _rewrite("condense"),
+        ["Standalone question: Is copper better than steel?", '"Is it?"'],
+    ),
+    "dhrag": (
+        _rewrite("dhrag"),
+        ["Is a copper kettle better than a steel one?", "Rewritten query: copper"],
+    ),
     "mtrag": (_judge("mtrag", 0, 1), ['{"verdicts": [true, false]}', '{"reason": "x", "mark": 8}']),
     "judge": (
         _judge("judge", 1, 5),
-        ['{"reason": "x", "scores": {"faithfulness": 4, "appropriateness": "5"}}', "```json\n{}\n```"],
+        [
+            '{"reason": "x", "scores": {"faithfulness": 4, "appropriateness": "5"}}',
+            "```json\n{}\n```",
+        ],
     ),
-    "nugget_assessor": (_assess_nuggets, ['{"nuggets": ["Copper conducts heat."]}', '{"labels": ["support", "none"]}']),
+    "nugget_assessor": (
+        _assess_nuggets,
+        ['{"nuggets": ["Copper conducts heat."]}', '{"labels": ["support", "none"]}'],
+    ),
     "citations": (_cite, ["Yes [1, 9]. No [2][3] `a[0]` ```b[1]```", f"[{'9' * 5000}]"]),
-    "sentences": (_split, ['Dr. Smith went, e.g., home. He (who?) slept... 3.5 miles! "Yes." Mr. X.']),
-    "retry_after": (parse_retry_after, ["3", "Wed, 21 Oct 2026 07:28:00 GMT", f"{'9' * 5000}", "1e999", "nan"]),
+    "sentences": (
+        _split,
+        ['Dr. Smith went, e.g., home. He (who?) slept... 3.5 miles! "Yes." Mr. X.'],
+    ),
+    "retry_after": (
+        parse_retry_after,
+        ["3", "Wed, 21 Oct 2026 07:28:00 GMT", f"{'9' * 5000}", "1e999", "nan"],
+    ),
 }

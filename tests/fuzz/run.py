@@ -1,8 +1,8 @@
 """Coverage-guided fuzzing of a reader: `python tests/fuzz/run.py corpus -max_total_time=3600`.
 
-It needs `pip install atheris` (Linux). An input that ends badly is written to tests/fuzz/found/<target>-<hash>, and is
-from then on a test of test_fuzz.py. Options with one dash are libFuzzer's. Without a target, the names of all are
-printed.
+It needs `pip install atheris` (Linux). An input that ends badly is written to
+tests/fuzz/found/<target>-<hash>, and is from then on a test of test_fuzz.py. Options with one dash
+are libFuzzer's. Without a target, the names of all are printed.
 """
 
 import sys
@@ -13,8 +13,11 @@ import atheris
 FOUND = Path(__file__).with_name("found")
 READ_IN = "basics chunkers compare condense datasets dhrag documents ginger judging litellm metrics replay tasks"
 
-with atheris.instrument_imports(include=["convrag", *(f"convrag_{name}" for name in READ_IN.split())]):
-    sys.path[0] = str(Path(__file__).parents[1])
+with atheris.instrument_imports(
+    include=["convrag", *(f"convrag_{name}" for name in READ_IN.split())]
+):
+    tests = Path(__file__).parents[1]
+    sys.path[:1] = [str(tests), str(tests / "support")]
     from fuzz.targets import TARGETS, make_folder
 
 
@@ -29,7 +32,12 @@ def main() -> None:
     corpus.mkdir()
     for number, seed in enumerate(target.seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
-    options = ["-timeout=20", "-max_len=8192", "-rss_limit_mb=4096", f"-artifact_prefix={FOUND}/{name}-"]
+    options = [
+        "-timeout=20",
+        "-max_len=8192",
+        "-rss_limit_mb=4096",
+        f"-artifact_prefix={FOUND}/{name}-",
+    ]
     atheris.Setup([sys.argv[0], *options, *sys.argv[1:], str(corpus)], target.check)
     atheris.Fuzz()
 

@@ -1,4 +1,6 @@
-"""All targets: a function of bytes that must return, or raise a ConvragError, whatever the bytes are."""
+"""All targets: a function of bytes that must return, or raise a ConvragError, whatever the bytes
+are.
+"""
 
 import atexit
 import tempfile
@@ -32,9 +34,13 @@ class Target:
 
 @cache
 def make_folder() -> Path:
-    """Make the folder of this process's inputs, in memory where that can be had; it is removed at the end."""
+    """Make the folder of this process's inputs, in memory where that can be had; it is removed at
+    the end.
+    """
     memory = Path("/dev/shm")
-    made = tempfile.TemporaryDirectory(prefix="convrag-fuzz-", dir=memory if memory.is_dir() else None)
+    made = tempfile.TemporaryDirectory(
+        prefix="convrag-fuzz-", dir=memory if memory.is_dir() else None
+    )
     atexit.register(made.cleanup)
     return Path(made.name)
 

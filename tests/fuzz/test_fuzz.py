@@ -32,7 +32,9 @@ def test_mutations_end_well(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILE_READERS | PUBLISHED_READERS | DOCUMENT_READERS)
 def test_values_in_the_place_of_others_end_well(name: str) -> None:
-    """Some thousands of files in which one or two ids, numbers or texts are others, of 5,000 digits for instance."""
+    """Some thousands of files in which one or two ids, numbers or texts are others, of 5,000 digits
+    for instance.
+    """
     chance = random.Random(name)
     for seed in TARGETS[name].seeds:
         for _ in range(TRIES.get(name, 100)):

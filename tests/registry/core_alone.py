@@ -1,6 +1,8 @@
-"""convrag with the libraries of its core alone: the command, or without arguments, what each option says.
+"""convrag with the libraries of its core alone: the command, or without arguments, what each option
+says.
 
-Of an option the line is "group=name built", or "group=name MissingExtra ...", with any error in its place.
+Of an option the line is "group=name built", or "group=name MissingExtra ...", with any error in its
+place.
 """
 
 import sys
@@ -36,7 +38,9 @@ class CoreAlone:
     def __init__(self) -> None:
         core = find_core()
         modules = packages_distributions().items()
-        self.absent = {each for each, owners in modules if not core & set(map(canonicalize_name, owners))}
+        self.absent = {
+            each for each, owners in modules if not core & set(map(canonicalize_name, owners))
+        }
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Refuse an absent module."""
@@ -58,7 +62,11 @@ def build_all() -> None:
         for option in plugins.load().registry.options(group).values():
             chosen = config.copy()
             try:
-                needed = [name for name, each in option.parameters.items() if each.required and not each.group]
+                needed = [
+                    name
+                    for name, each in option.parameters.items()
+                    if each.required and not each.group
+                ]
                 node = {"_option_": option.name, **dict.fromkeys(needed, "x")}
                 chosen[group] = {option.name: node} if group in SEVERAL else node
                 wiring = Wiring(chosen)

@@ -1,4 +1,6 @@
-"""Every option where convrag is installed without extras: it is built, or names the extra that it needs."""
+"""Every option where convrag is installed without extras: it is built, or names the extra that it
+needs.
+"""
 
 import os
 import subprocess
@@ -31,7 +33,9 @@ def run_alone(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     """Run the script, or convrag in it."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, SCRIPT, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_each_option_is_built_or_names_its_extra(tmp_path: Path) -> None:
@@ -39,8 +43,18 @@ def test_each_option_is_built_or_names_its_extra(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = [line.split(" ", 2) for line in done.stdout.splitlines()]
     assert len(said) > 100
-    assert {kind for _, kind, *_ in said} <= {"built", "MissingExtra", "ConfigError", "UnknownName"}, done.stdout
-    missing = dict(message.split(" needs ", 1) for _, kind, *rest in said for message in rest if kind == "MissingExtra")
+    assert {kind for _, kind, *_ in said} <= {
+        "built",
+        "MissingExtra",
+        "ConfigError",
+        "UnknownName",
+    }, done.stdout
+    missing = dict(
+        message.split(" needs ", 1)
+        for _, kind, *rest in said
+        for message in rest
+        if kind == "MissingExtra"
+    )
     assert missing.keys() == EXTRAS.keys()
     for option, extra in EXTRAS.items():
         assert f"'convrag[{extra}]'" in missing[option]

@@ -10,7 +10,9 @@ def test_what_is_there(module: str) -> None:
     assert is_installed(module)
 
 
-@pytest.mark.parametrize("module", ["nowhere", "nowhere.below", "json.nowhere", "sys.nowhere", "json.decoder.deep.er"])
+@pytest.mark.parametrize(
+    "module", ["nowhere", "nowhere.below", "json.nowhere", "sys.nowhere", "json.decoder.deep.er"]
+)
 def test_what_is_not(module: str) -> None:
     assert not is_installed(module)
 
@@ -24,4 +26,7 @@ def test_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_to_install_is_said_once() -> None:
     assert missing_extra({"json": "acme[a]"}, "llm=x") is None
     both = missing_extra({"nowhere": "acme[a]", "json": "acme[c]", "elsewhere": "acme[a]"}, "llm=x")
-    assert str(both) == "llm=x needs nowhere and elsewhere, which are not installed: pip install 'acme[a]'"
+    assert (
+        str(both)
+        == "llm=x needs nowhere and elsewhere, which are not installed: pip install 'acme[a]'"
+    )

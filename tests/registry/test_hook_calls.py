@@ -21,7 +21,9 @@ def report(title: str) -> Any:
     return convrag_report
 
 
-def collect(monkeypatch: pytest.MonkeyPatch, own: tuple[object, ...] = (), **hooks: Any) -> list[str]:
+def collect(
+    monkeypatch: pytest.MonkeyPatch, own: tuple[object, ...] = (), **hooks: Any
+) -> list[str]:
     """The titles of the reports when plugins of these names implement `convrag_report`."""
     loaded = Plugins([toys.plugin(name, convrag_report=hook) for name, hook in hooks.items()])
     assert not loaded.registry.failures
@@ -34,7 +36,11 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_reports_come_in_the_order_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert collect(monkeypatch, a_one=report("1"), b_two=report("2"), c_three=report("3")) == ["1", "2", "3"]
+    assert collect(monkeypatch, a_one=report("1"), b_two=report("2"), c_three=report("3")) == [
+        "1",
+        "2",
+        "3",
+    ]
 
 
 def test_the_marks_of_pluggy_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +54,11 @@ def test_the_marks_of_pluggy_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def convrag_report(run: Any) -> Any:  # type: ignore[no-redef]
         return Report("last", (), {})
 
-    assert collect(monkeypatch, a_last=convrag_report, b_mid=report("mid"), c_first=first) == ["first", "mid", "last"]
+    assert collect(monkeypatch, a_last=convrag_report, b_mid=report("mid"), c_first=first) == [
+        "first",
+        "mid",
+        "last",
+    ]
 
 
 def test_a_failing_wrapper_costs_a_warning_and_the_results_of_the_plugins(
@@ -59,9 +69,15 @@ def test_a_failing_wrapper_costs_a_warning_and_the_results_of_the_plugins(
         yield
         raise ValueError("after")
 
-    assert collect(monkeypatch, (Own("a"), Own("b")), a_wrap=convrag_report, b_one=report("1")) == ["a", "b"]
+    assert collect(monkeypatch, (Own("a"), Own("b")), a_wrap=convrag_report, b_one=report("1")) == [
+        "a",
+        "b",
+    ]
     (message,) = warnings(caplog)
-    assert "plugin an unknown distribution:a_wrap, a wrapper: convrag_report failed: ValueError: after" in message
+    assert (
+        "plugin an unknown distribution:a_wrap, a wrapper: convrag_report failed: ValueError: after"
+        in message
+    )
     assert "test_hook_calls.py, line " in message
 
 
@@ -75,13 +91,18 @@ def test_a_report_that_is_none_is_one_message(
 
     assert collect(monkeypatch, a_odd=convrag_report, b_one=report("1")) == ["1"]
     (message,) = warnings(caplog)
-    assert message.startswith("plugin an unknown distribution:a_odd: convrag_report failed: TypeError: it returned")
+    assert message.startswith(
+        "plugin an unknown distribution:a_odd: convrag_report failed: TypeError: it returned"
+    )
     assert "which is no Report (" in message
 
 
 @pytest.mark.parametrize(("result", "messages"), [(3, []), (iter(["x", "y"]), [["x", "y"]])])
 def test_messages_on_a_grid_are_a_list(
-    result: Any, messages: list[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    result: Any,
+    messages: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     @hookimpl
     def convrag_sweep_check(sweep: Any) -> Any:
@@ -123,12 +144,18 @@ class Own:
         return Report(self.title, (), {})
 
 
-def test_the_runs_own_observers_stop_it_and_wrappers_see_what_they_gave(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runs_own_observers_stop_it_and_wrappers_see_what_they_gave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     @hookimpl(wrapper=True)
     def convrag_report(run: Any) -> Iterator[None]:
         results = yield
         return [Report(f"<{each.title}>", (), {}) for each in results]
 
-    assert collect(monkeypatch, (Own("a"), Own("b")), a_wrap=convrag_report, b_one=report("1")) == ["<a>", "<b>", "<1>"]
+    assert collect(monkeypatch, (Own("a"), Own("b")), a_wrap=convrag_report, b_one=report("1")) == [
+        "<a>",
+        "<b>",
+        "<1>",
+    ]
     with pytest.raises(OSError, match="the disk is full"):
         collect(monkeypatch, (Own("a", fails=True),), a_wrap=convrag_report, b_one=report("1"))

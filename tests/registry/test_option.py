@@ -8,7 +8,18 @@ from typing import Annotated, Any, Literal
 import pytest
 from omegaconf import OmegaConf
 
-from convrag import LLM, Clusterer, ConfigError, Embedder, Ranker, Rewriter, Store, UnknownName, operational, use
+from convrag import (
+    LLM,
+    Clusterer,
+    ConfigError,
+    Embedder,
+    Ranker,
+    Rewriter,
+    Store,
+    UnknownName,
+    operational,
+    use,
+)
 from convrag.api.errors import PluginError
 from convrag.api.groups import OPTION_KEY
 from convrag.registry.option import Option
@@ -83,7 +94,14 @@ def test_the_schema_is_typed_and_defaulted(option: Option) -> None:
 
 
 def test_values_become_what_the_constructor_takes(option: Option) -> None:
-    given = {"path": "~/x", "tone": "strong", "pair": [3], "files": ["b"], "names": ["y"], "either": "z"}
+    given = {
+        "path": "~/x",
+        "tone": "strong",
+        "pair": [3],
+        "files": ["b"],
+        "names": ["y"],
+        "either": "z",
+    }
     values = option.values(given, "rewriter")
     assert values["path"] == Path.home() / "x"
     assert values["tone"] is Tone.strong
@@ -99,12 +117,17 @@ def test_values_become_what_the_constructor_takes(option: Option) -> None:
     ("given", "message"),
     [
         ({}, r"rewriter=everything needs rewriter.path=\.\.\."),
-        ({"path": "x", "method": "c"}, "rewriter.method: value 'c' does not exist.* Choose from: a, b"),
+        (
+            {"path": "x", "method": "c"},
+            "rewriter.method: value 'c' does not exist.* Choose from: a, b",
+        ),
         ({"path": "x", "tone": "shrill"}, "Choose from: mild, strong"),
         ({"path": "x", "alfa": 1}, "parameter 'alfa' does not exist. Did you mean 'alpha'"),
     ],
 )
-def test_a_wrong_value_says_what_would_be_right(option: Option, given: dict[str, Any], message: str) -> None:
+def test_a_wrong_value_says_what_would_be_right(
+    option: Option, given: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         option.values(given, "rewriter")
 
@@ -165,7 +188,9 @@ class Partly(Documented):
         (Partly, ["how many texts are looked at.", "how loud."]),
     ],
 )
-def test_a_parameter_that_a_class_does_not_document_is_what_its_base_says(cls: type[Ranker], told: list[str]) -> None:
+def test_a_parameter_that_a_class_does_not_document_is_what_its_base_says(
+    cls: type[Ranker], told: list[str]
+) -> None:
     described = describe_option(Option("ranker", "x", cls, "acme", "acme"))
     assert [each.help for each in described.parameters] == told
     assert described.summary == "Rank otherwise."

@@ -86,9 +86,14 @@ def test_a_wrong_path_is_one_warning_and_an_error_when_chosen(
 ) -> None:
     package = stages.partition(".")[0]
     with caplog.at_level(logging.WARNING):
-        registry = registered(("ranker", "wrong", f"{package}.{wrong}"), ("ranker", "right", f"{stages}:Rank"))
+        registry = registered(
+            ("ranker", "wrong", f"{package}.{wrong}"), ("ranker", "right", f"{stages}:Rank")
+        )
     (record,) = caplog.records
-    assert "plugin 'toy_path' of an unknown distribution cannot register ranker=wrong" in record.getMessage()
+    assert (
+        "plugin 'toy_path' of an unknown distribution cannot register ranker=wrong"
+        in record.getMessage()
+    )
     with pytest.raises(PluginError, match="leads nowhere"):
         registry.get("reranker", "wrong")
     assert registry.get("ranker", "right")
@@ -125,13 +130,18 @@ def test_an_extra_that_is_missing_is_named_before_the_import_that_fails(stages: 
 @pytest.mark.parametrize("by_path", [True, False])
 def test_a_variant_has_defaults_of_its_own(stages: str, by_path: bool) -> None:
     target: Any = f"{stages}:Rank" if by_path else __import__(stages, fromlist=["Rank"]).Rank
-    option = registered(("ranker", "big", target), model="large", embedder=use("minilm")).get("reranker", "big")
+    option = registered(("ranker", "big", target), model="large", embedder=use("minilm")).get(
+        "reranker", "big"
+    )
     assert option.help == "Rank somehow. (model=large, embedder=minilm)"
     assert option.values({}, "reranker") == {"model": "large", "n": 3}
     assert option.values({"model": "tiny"}, "reranker")["model"] == "tiny"
     assert option.parameters["embedder"].default == Use("minilm")
     schema = OmegaConf.structured(option.schema)
-    assert (schema.model, schema.defaults) == ("large", ["_self_", {"/embedder@embedder": "minilm"}])
+    assert (schema.model, schema.defaults) == (
+        "large",
+        ["_self_", {"/embedder@embedder": "minilm"}],
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,14 +152,18 @@ def test_a_variant_has_defaults_of_its_own(stages: str, by_path: bool) -> None:
         ({"embedder": "minilm"}, r'written use\("..."\)'),
     ],
 )
-def test_defaults_that_cannot_be_name_the_plugin(stages: str, defaults: dict[str, Any], message: str) -> None:
+def test_defaults_that_cannot_be_name_the_plugin(
+    stages: str, defaults: dict[str, Any], message: str
+) -> None:
     option = registered(("ranker", "odd", f"{stages}:Rank"), **defaults).get("ranker", "odd")
     with pytest.raises(PluginError, match=f"plugin 'toy_path' .* ranker=odd: .*{message}"):
         _ = option.parameters
 
 
 def test_a_broken_path_does_not_take_a_name_that_is_there(stages: str) -> None:
-    registry = registered(("ranker", "even", toys.EvenRanker), ("ranker", "even", f"{stages}:Nothing"))
+    registry = registered(
+        ("ranker", "even", toys.EvenRanker), ("ranker", "even", f"{stages}:Nothing")
+    )
     assert registry.get("ranker", "even").cls is toys.EvenRanker
 
 

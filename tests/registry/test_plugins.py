@@ -15,7 +15,9 @@ from written_modules import make_modules
 
 
 def test_options_are_found_by_group_and_name() -> None:
-    loaded = Plugins([toys.plugin("toy_good", convrag_register=toys.registering(("llm", "echo", toys.EchoLLM)))])
+    loaded = Plugins(
+        [toys.plugin("toy_good", convrag_register=toys.registering(("llm", "echo", toys.EchoLLM)))]
+    )
     option = loaded.registry.get("llm", "echo")
     assert option.cls is toys.EchoLLM
     assert option.help == "Says its prompt back, and counts how often it was asked."
@@ -29,7 +31,9 @@ def test_rerankers_are_the_rankers() -> None:
     assert registry.get("reranker", "even") is registry.get("ranker", "even")
 
 
-@pytest.mark.parametrize("raised", [ImportError("no torch"), SystemExit(3), ValueError("at import")])
+@pytest.mark.parametrize(
+    "raised", [ImportError("no torch"), SystemExit(3), ValueError("at import")]
+)
 def test_a_broken_plugin_costs_one_warning(
     raised: BaseException, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,10 +57,19 @@ def test_a_broken_plugin_costs_one_warning(
     assert str(raised) in str(caught.value)
 
 
-def test_two_claims_to_a_name_are_an_error_only_for_that_name(caplog: pytest.LogCaptureFixture) -> None:
+def test_two_claims_to_a_name_are_an_error_only_for_that_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     hook = toys.registering(("llm", "echo", toys.EchoLLM))
-    second = toys.registering(("llm", "echo", toys.EchoLLM), ("embedder", "letters", toys.LetterEmbedder))
-    loaded = Plugins([toys.plugin("a_first", convrag_register=hook), toys.plugin("b_second", convrag_register=second)])
+    second = toys.registering(
+        ("llm", "echo", toys.EchoLLM), ("embedder", "letters", toys.LetterEmbedder)
+    )
+    loaded = Plugins(
+        [
+            toys.plugin("a_first", convrag_register=hook),
+            toys.plugin("b_second", convrag_register=second),
+        ]
+    )
     assert "claimed by two" in caplog.text
     with pytest.raises(PluginError, match="llm=echo is claimed by two distributions"):
         loaded.registry.get("llm", "echo")
@@ -94,7 +107,9 @@ def naming(packages: Any) -> Any:
 def test_what_cannot_be_registered_says_why(
     group: str, name: str, cls: Any, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    loaded = Plugins([toys.plugin("toy_wrong", convrag_register=toys.registering((group, name, cls)))])
+    loaded = Plugins(
+        [toys.plugin("toy_wrong", convrag_register=toys.registering((group, name, cls)))]
+    )
     assert message in str(loaded.registry.failures[0])
     assert len(caplog.records) == 1
 
@@ -112,11 +127,15 @@ def test_a_plugin_to_disable_that_is_not_there_is_pointed_out(
 ) -> None:
     monkeypatch.setenv("CONVRAG_DISABLE_PLUGINS", "toy_god,toy_other")
     hook = toys.registering(("llm", "echo", toys.EchoLLM))
-    other = toys.plugin("toy_other", convrag_register=toys.registering(("llm", "other", toys.EchoLLM)))
+    other = toys.plugin(
+        "toy_other", convrag_register=toys.registering(("llm", "other", toys.EchoLLM))
+    )
     loaded = Plugins([toys.plugin("toy_good", convrag_register=hook), other])
     assert list(loaded.registry.options("llm")) == ["echo"]
     (said,) = caplog.messages
-    assert said.startswith("CONVRAG_DISABLE_PLUGINS: plugin 'toy_god' does not exist. Did you mean 'toy_good'?")
+    assert said.startswith(
+        "CONVRAG_DISABLE_PLUGINS: plugin 'toy_god' does not exist. Did you mean 'toy_good'?"
+    )
 
 
 def test_a_plugin_s_logger_keeps_its_level() -> None:
@@ -143,7 +162,9 @@ def test_yaml_packages_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["toys"], "named 'toys', which is no package"),
     ],
 )
-def test_packages_that_are_none_are_one_message(packages: Any, message: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_packages_that_are_none_are_one_message(
+    packages: Any, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
     loaded = Plugins([toys.plugin("toy_nonsense", convrag_config_packages=naming(packages))])
     (failure,) = loaded.registry.failures
     assert re.search(message, str(failure))
@@ -153,15 +174,22 @@ def test_packages_that_are_none_are_one_message(packages: Any, message: str, cap
 
 
 @pytest.mark.parametrize("marks", [{}, {"wrapper": True}])
-def test_what_pluggy_refuses_costs_one_warning(marks: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_pluggy_refuses_costs_one_warning(
+    marks: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     @hookimpl(**marks)
     def convrag_run_finished(run: Any, sumary: Any) -> None: ...
 
     good = toys.plugin("toy_good", convrag_register=toys.registering(("llm", "echo", toys.EchoLLM)))
     loaded = Plugins([toys.plugin("toy_careless", convrag_run_finished=convrag_run_finished), good])
     (failure,) = loaded.registry.failures
-    assert "plugin 'toy_careless' of an unknown distribution could not be loaded (PluginValidat" in str(failure)
-    assert "hook 'convrag_run_finished' hookimpl definition: convrag_run_finished(run: " in str(failure)
+    assert (
+        "plugin 'toy_careless' of an unknown distribution could not be loaded (PluginValidat"
+        in str(failure)
+    )
+    assert "hook 'convrag_run_finished' hookimpl definition: convrag_run_finished(run: " in str(
+        failure
+    )
     assert len(caplog.records) == 1
     assert loaded.registry.get("llm", "echo")
 
@@ -174,7 +202,9 @@ def test_a_hook_may_have_a_name_of_its_own() -> None:
     assert Plugins([toys.plugin("toy_specname", offer=offer)]).registry.get("llm", "echo")
 
 
-def test_a_plugin_that_fails_while_it_registers_costs_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_plugin_that_fails_while_it_registers_costs_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     @hookimpl
     def convrag_register(register: Any) -> None:
         raise KeyError("oh")

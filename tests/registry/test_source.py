@@ -147,11 +147,22 @@ def test_help_and_requirements_are_read_without_importing() -> None:
 def test_the_signature_is_read_as_it_is_written() -> None:
     parameters = found("First").parameters
     assert parameters is not None
-    assert list(parameters) == ["llm", "clusterer", "second", "n", "folder", "measures", "text", "choose"]
+    assert list(parameters) == [
+        "llm",
+        "clusterer",
+        "second",
+        "n",
+        "folder",
+        "measures",
+        "text",
+        "choose",
+    ]
     expected = {"llm": "llm", "clusterer": "clusterer", "second": "llm"}
     assert {name: p.group for name, p in parameters.items() if p.group} == expected
     assert parameters["clusterer"].used_option == "kmeans"
-    values = {name: "???" if p.required else p.default for name, p in parameters.items() if not p.group}
+    values = {
+        name: "???" if p.required else p.default for name, p in parameters.items() if not p.group
+    }
     assert values == {
         "n": 3,
         "folder": Path("a/b"),
@@ -165,7 +176,10 @@ def test_the_signature_is_read_as_it_is_written() -> None:
 def test_the_fields_of_a_dataclass_are_its_parameters(name: str) -> None:
     parameters = found(name).parameters
     assert parameters is not None
-    read = {name: each.used_option or (each.required, each.type, each.known) for name, each in parameters.items()}
+    read = {
+        name: each.used_option or (each.required, each.type, each.known)
+        for name, each in parameters.items()
+    }
     assert read == {"clusterer": "kmeans", "text": (True, str, True), "n": (False, int, True)}
     assert found(name).requires == {"torch": "acme"}
     more = found("More").parameters

@@ -21,20 +21,43 @@ main()
 
 
 def imported(folder: Path, code: str, *arguments: str) -> set[str]:
-    """The modules that a process has imported when it ends; `-X importtime` does not show those of import_module."""
+    """The modules that a process has imported when it ends; `-X importtime` does not show those of
+    import_module.
+    """
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     return set(done.stderr.split())
 
 
-CHOSEN = ["rewriter=dhrag", "rewriter.alpha=0.5", "rewriter.embedder=bge", "reranker=bge_reranker", "llm=claude"]
+CHOSEN = [
+    "rewriter=dhrag",
+    "rewriter.alpha=0.5",
+    "rewriter.embedder=bge",
+    "reranker=bge_reranker",
+    "llm=claude",
+]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], [*CHOSEN, "-h"]])
-def test_help_imports_no_module_of_a_plugin_but_its_package(arguments: list[str], tmp_path: Path) -> None:
+def test_help_imports_no_module_of_a_plugin_but_its_package(
+    arguments: list[str], tmp_path: Path
+) -> None:
     modules = imported(tmp_path, COMMAND, *arguments)
     assert "convrag_dhrag" in modules
-    assert not {"litellm", "mlflow", "sklearn", "torch", "pandas", "numpy", "pydantic", "rich", "jinja2"} & modules
+    assert (
+        not {
+            "litellm",
+            "mlflow",
+            "sklearn",
+            "torch",
+            "pandas",
+            "numpy",
+            "pydantic",
+            "rich",
+            "jinja2",
+        }
+        & modules
+    )
     assert not [module for module in modules if re.match(r"convrag_\w+\.", module)]
 
 
@@ -56,8 +79,12 @@ for option in options:
 """
 
 
-def test_the_parameters_that_are_read_in_the_source_are_those_of_the_classes(tmp_path: Path) -> None:
-    assert not imported(tmp_path, READ)  # in a process of its own: the loader of pytest gives no source
+def test_the_parameters_that_are_read_in_the_source_are_those_of_the_classes(
+    tmp_path: Path,
+) -> None:
+    assert not imported(
+        tmp_path, READ
+    )  # in a process of its own: the loader of pytest gives no source
 
 
 def test_a_task_imports_what_is_chosen_and_no_other_option(tmp_path: Path) -> None:

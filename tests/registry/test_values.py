@@ -1,4 +1,6 @@
-"""What a signature says is what a configuration may hold: composed by OmegaConf, checked by pydantic."""
+"""What a signature says is what a configuration may hold: composed by OmegaConf, checked by
+pydantic.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -165,7 +167,9 @@ def test_a_number_outside_of_its_limits_is_refused(name: str, given: float, mess
 
 
 def test_limits_are_read_without_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "class R(Rewriter):\n    def __init__(self, *, n: Annotated[int, Ge(1)] = 1) -> None: ...\n"
+    text = (
+        "class R(Rewriter):\n    def __init__(self, *, n: Annotated[int, Ge(1)] = 1) -> None: ...\n"
+    )
     make_modules(tmp_path, monkeypatch, {"limited.py": f"from convrag import Rewriter\n\n{text}"})
     source = find_class("limited:R")
     assert source

@@ -11,7 +11,13 @@ from convrag.run.records import TurnRecords, from_json, to_json
 
 def record(number: int = 1, domain: str = "tea") -> TurnRecord:
     passage = Passage("p", "Green tea is steeped at 80 degrees.", "Tea", metadata={"page": 3})
-    prompt = Prompt("answer", (Message("system", "Be brief."), Message("user", "hot?")), {"n": 1}, {"top_p": 0.5}, 2)
+    prompt = Prompt(
+        "answer",
+        (Message("system", "Be brief."), Message("user", "hot?")),
+        {"n": 1},
+        {"top_p": 0.5},
+        2,
+    )
     return TurnRecord(
         "c",
         f"c<::>{number}",

@@ -29,10 +29,14 @@ from convrag.store.folders import describe_files
         ({}, "b", False),
     ],
 )
-def test_only_a_whole_run_is_reused(fields: dict[str, Any], fingerprint: str, reused: bool, tmp_path: Path) -> None:
+def test_only_a_whole_run_is_reused(
+    fields: dict[str, Any], fingerprint: str, reused: bool, tmp_path: Path
+) -> None:
     run = Run(tmp_path, {"top_k": 3}, 1, 2, fingerprints={"rewriter": "a"})
     given = {"failed": 0, "fallbacks": {}, **fields}
-    summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 2}, 2, usage={}, timings={}, seconds=1.0, **given)
+    summary = RunSummary(
+        {"nDCG@5": 0.5}, {}, {"overall": 2}, 2, usage={}, timings={}, seconds=1.0, **given
+    )
     (tmp_path / "metrics.json").write_text(format_summary(summary))
     (tmp_path / MANIFEST).write_text(json.dumps({"identity": compute_identity(run), "files": {}}))
     same = Run(tmp_path, {"top_k": 3}, 1, 2, fingerprints={"rewriter": fingerprint})
@@ -40,7 +44,9 @@ def test_only_a_whole_run_is_reused(fields: dict[str, Any], fingerprint: str, re
 
 
 def configure(*overrides: str) -> DictConfig:
-    return compose("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]", *overrides)
+    return compose(
+        "limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]", *overrides
+    )
 
 
 def test_a_run_that_ended_while_its_files_took_their_places_is_no_finished_one(
@@ -89,7 +95,10 @@ def flip(path: Path) -> None:
         (lambda folder: flip(folder / "metrics.json"), "metrics.json is damaged"),
         (lambda folder: (folder / "metrics.json").write_text("["), "metrics.json is damaged"),
         (lambda folder: (folder / "metrics.json").unlink(), "metrics.json is missing"),
-        (lambda folder: flip(folder / "intermediate" / "default.jsonl"), "default.jsonl is damaged"),
+        (
+            lambda folder: flip(folder / "intermediate" / "default.jsonl"),
+            "default.jsonl is damaged",
+        ),
         (lambda folder: (folder / MANIFEST).write_text("{"), "run.json is damaged"),
         (lambda folder: (folder / MANIFEST).write_text("[]"), "run.json is damaged"),
     ],
@@ -109,7 +118,9 @@ def test_a_run_whose_files_are_damaged_is_run_again(
 
 
 @pytest.mark.parametrize(("overrides", "told"), [((), False), (("metrics=[answers]",), True)])
-def test_an_answer_that_nobody_asked_for_is_not_missed(overrides: tuple[str, ...], told: bool, here: Path) -> None:
+def test_an_answer_that_nobody_asked_for_is_not_missed(
+    overrides: tuple[str, ...], told: bool, here: Path
+) -> None:
     config = compose("limit=1", "generator=none", "tracker=none", *overrides)
     _, summary = run_experiment(config, here / "run")
     assert ("metrics.answers" in summary.reports) == told
@@ -118,14 +129,22 @@ def test_an_answer_that_nobody_asked_for_is_not_missed(overrides: tuple[str, ...
 
 
 def write_unjudged(folder: Path, *, turns: bool = True) -> list[str]:
-    """The bundled sample without judgements and reference answers, as overrides; maybe without conversations."""
+    """The bundled sample without judgements and reference answers, as overrides; maybe without
+    conversations.
+    """
     sample = Path(str(resources.files("convrag_datasets").joinpath("sample")))
     corpus = [f"dataset.corpus={sample / 'corpus.jsonl'}"]
     if not turns:
         return ["dataset=jsonl", *corpus]
-    rows = map(json.loads, (sample / "conversations.jsonl").read_text(encoding="utf-8").splitlines())
-    bare = [{**row, "turns": [{"question": turn["question"]} for turn in row["turns"]]} for row in rows]
-    (folder / "bare.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in bare), encoding="utf-8")
+    rows = map(
+        json.loads, (sample / "conversations.jsonl").read_text(encoding="utf-8").splitlines()
+    )
+    bare = [
+        {**row, "turns": [{"question": turn["question"]} for turn in row["turns"]]} for row in rows
+    ]
+    (folder / "bare.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in bare), encoding="utf-8"
+    )
     return ["dataset=jsonl", "dataset.conversations=bare.jsonl", *corpus]
 
 
@@ -135,8 +154,13 @@ def test_a_run_without_judgements_measures_what_it_can_and_says_what_it_cannot(h
     assert summary.main_measures == ("grounded_sentences", "evidence_passages")
     assert summary.overall["answered"] == 1.0
     page = (here / "run/summary.md").read_text()
-    assert "nDCG@5 is not measured (metrics.ranking): the data set has no relevance judgements; task=questions" in page
-    assert "ROUGE-L is not measured (metrics.answers): the data set has no reference answers." in page
+    assert (
+        "nDCG@5 is not measured (metrics.ranking): the data set has no relevance judgements; task=questions"
+        in page
+    )
+    assert (
+        "ROUGE-L is not measured (metrics.answers): the data set has no reference answers." in page
+    )
 
 
 def test_an_evaluation_is_logged_with_the_stages_that_it_uses(here: Path) -> None:
@@ -147,5 +171,7 @@ def test_an_evaluation_is_logged_with_the_stages_that_it_uses(here: Path) -> Non
 
 def test_a_data_set_without_conversations_names_the_tasks_that_need_none(here: Path) -> None:
     config = compose("tracker=none", *write_unjudged(here, turns=False))
-    with pytest.raises(ConfigError, match=r"no conversations to run: .*task=chat or task=serve.*task=questions"):
+    with pytest.raises(
+        ConfigError, match=r"no conversations to run: .*task=chat or task=serve.*task=questions"
+    ):
         run_experiment(config, here / "run")

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from convrag.api.answers import Answer
+from convrag.api.evidence import Evidence, EvidenceItem
+from convrag.api.passages import Hit, Passage
+from convrag.api.queries import Query
 from convrag.api.records import TurnRecord, Usage
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
+from convrag.concurrency.locks import FolderInUse
 from convrag.run.records import (
     UNFINISHED,
     Writers,
@@ -23,7 +27,6 @@ from convrag.run.records import (
     read_records,
     to_json,
 )
-from convrag.store.locks import FolderInUse
 
 
 def record() -> TurnRecord:
@@ -34,7 +37,10 @@ def record() -> TurnRecord:
         domain="tea",
         number=2,
         original_query="hot?",
-        queries=(Query("How hot is tea?", 1.0, "t<::>2", "tea"), Query("tea", 0.4, "t<::>2", "tea")),
+        queries=(
+            Query("How hot is tea?", 1.0, "t<::>2", "tea"),
+            Query("tea", 0.4, "t<::>2", "tea"),
+        ),
         hits=(Hit(first, 2.5), Hit(second, 2.5)),
         evidence=Evidence((EvidenceItem(1, first, first.text),)),
         answer=Answer("Hot [1].", ("a b",)),
@@ -48,17 +54,30 @@ def record() -> TurnRecord:
 def test_a_record_has_the_names_that_readers_expect() -> None:
     row = json.loads(to_json(record()))
     assert row["rewritten_query"] == "How hot is tea?"
-    assert row["contexts"][0] == {"id": "a b", "title": "Title", "text": "Text — 茶", "score": 2.5, "url": "http://x"}
+    assert row["contexts"][0] == {
+        "id": "a b",
+        "title": "Title",
+        "text": "Text — 茶",
+        "score": 2.5,
+        "url": "http://x",
+    }
     assert row["agent_response"] == "Hot [1]."
 
 
 def test_a_stages_entries_stand_at_the_top_level_on_request() -> None:
     """Beside the trace, and never in the place of a field of the record."""
-    plain, asked = json.loads(to_json(record())), json.loads(to_json(record(), top_level="rewriter"))
+    plain, asked = (
+        json.loads(to_json(record())),
+        json.loads(to_json(record(), top_level="rewriter")),
+    )
     assert asked == plain | {"scores": [0.5], "n": 3}
     assert from_json(to_json(record(), top_level="rewriter")) == from_json(to_json(record()))
     clash = replace(record(), trace={"rewriter": {"queries": "mine", "turn": 0}})
-    assert to_json(clash, top_level="rewriter") == to_json(clash) == to_json(clash, top_level="generator")
+    assert (
+        to_json(clash, top_level="rewriter")
+        == to_json(clash)
+        == to_json(clash, top_level="generator")
+    )
 
 
 def test_beir_and_trec() -> None:
@@ -70,13 +89,18 @@ def test_beir_and_trec() -> None:
         "agent_response": "Hot [1].",
     }
     lines = [line.split() for line in format_trec_lines(record())]
-    assert [line[:4] for line in lines] == [["t<::>2", "Q0", "a%20b", "1"], ["t<::>2", "Q0", "c", "2"]]
+    assert [line[:4] for line in lines] == [
+        ["t<::>2", "Q0", "a%20b", "1"],
+        ["t<::>2", "Q0", "c", "2"],
+    ]
     assert float(lines[0][4]) > float(lines[1][4])
 
 
 @pytest.mark.parametrize("domain", ["../../../ESC", "sales/eu", "x" * 300, "nul", "", "Tea"])
 def test_a_domain_is_no_path(tmp_path: Path, domain: str) -> None:
-    """`dataset.domain=../../../ESC` wrote a file outside the run, `sales/eu` one that no reader found."""
+    """`dataset.domain=../../../ESC` wrote a file outside the run, `sales/eu` one that no reader
+    found.
+    """
     folder = tmp_path / "a/b/c/run"
     with open_run_folder(folder) as files:
         Writers(files).convrag_turn_finished(run=None, record=replace(record(), domain=domain))  # type: ignore[arg-type]
@@ -116,7 +140,10 @@ def test_a_second_run_in_a_folder_leaves_the_first_alone(tmp_path: Path) -> None
 
     with open_run_folder(tmp_path) as files:
         files.append("run.trec", ["one"])
-        with ThreadPoolExecutor(1) as other, pytest.raises(FolderInUse, match=f"process {os.getpid()} on"):
+        with (
+            ThreadPoolExecutor(1) as other,
+            pytest.raises(FolderInUse, match=f"process {os.getpid()} on"),
+        ):
             other.submit(run_beside).result()
         files.append("run.trec", ["two"])
         files.publish()

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
+from convrag.api.passages import Hit, Passage
+from convrag.api.queries import Query
 from convrag.api.records import RunSummary, TurnRecord, Usage
-from convrag.api.types import Hit, Passage, Query
 from convrag.score.scoring import Scores
-from convrag.score.summary import describe_gaps, format_summary, label_state, read_summary, summarize
+from convrag.score.summary import (
+    describe_gaps,
+    format_summary,
+    label_state,
+    read_summary,
+    summarize,
+)
 
 TIMINGS = {"rewriter": 0.1, "retriever": 0.1, "reranker": 0.1}
 
@@ -55,12 +62,25 @@ def summary(**fields: Any) -> RunSummary:
             "partial: metrics.judge",
         ),
         ({"failed": 49}, "failed", 1, "49 of 49 turns failed", "failed"),
-        ({"turns": 0, "stopped": "no money"}, "failed", 1, "stopped after 0 turns (no money)", "failed"),
+        (
+            {"turns": 0, "stopped": "no money"},
+            "failed",
+            1,
+            "stopped after 0 turns (no money)",
+            "failed",
+        ),
     ],
 )
-def test_states(fields: dict[str, Any], state: str, status: int, gaps: str, label: str, tmp_path: Path) -> None:
+def test_states(
+    fields: dict[str, Any], state: str, status: int, gaps: str, label: str, tmp_path: Path
+) -> None:
     made = summary(**fields)
-    assert (made.state, made.exit_status, describe_gaps(made), label_state(made)) == (state, status, gaps, label)
+    assert (made.state, made.exit_status, describe_gaps(made), label_state(made)) == (
+        state,
+        status,
+        gaps,
+        label,
+    )
     path = tmp_path / "metrics.json"
     path.write_text(format_summary(made))
     assert json.loads(path.read_text())["state"] == state
@@ -80,14 +100,30 @@ def test_metrics_of_an_early_version_are_read(tmp_path: Path) -> None:
     [
         ([turn(1), turn(2)], ()),  # rewriter=none: it has nothing to do
         ([turn(1, fallbacks={"rewriter": "no"})], ("rewriter",)),
-        ([turn(1), turn(2, fallbacks={"rewriter": "no"})], ("rewriter",)),  # a first question is left as it is
+        (
+            [turn(1), turn(2, fallbacks={"rewriter": "no"})],
+            ("rewriter",),
+        ),  # a first question is left as it is
         ([turn(1), turn(2, fallbacks={"rewriter": "no"}), turn(3, "rewritten")], ()),
-        ([turn(1), turn(2, fallbacks={"rewriter": "no"}), turn(3, usage={"rewriter": Usage(reused=1)})], ()),
+        (
+            [
+                turn(1),
+                turn(2, fallbacks={"rewriter": "no"}),
+                turn(3, usage={"rewriter": Usage(reused=1)}),
+            ],
+            (),
+        ),
         ([turn(1, fallbacks={"reranker": "no"}), turn(2)], ()),
         ([turn(1, fallbacks={"reranker": "no"}), turn(2, hits=())], ("reranker",)),
-        ([turn(1, fallbacks={"generator": "no"}), turn(2, hits=(), timings={"generator": 0.1})], ("generator",)),
         (
-            [turn(1, fallbacks={"reranker": "no"}), turn(2, timings={"rewriter": 0.1}, error="retriever: no")],
+            [turn(1, fallbacks={"generator": "no"}), turn(2, hits=(), timings={"generator": 0.1})],
+            ("generator",),
+        ),
+        (
+            [
+                turn(1, fallbacks={"reranker": "no"}),
+                turn(2, timings={"rewriter": 0.1}, error="retriever: no"),
+            ],
             ("reranker",),
         ),
         ([turn(1, fallbacks={"rewriter": "no", "reranker": "no"})], ("reranker", "rewriter")),

@@ -33,7 +33,11 @@ class Counting(Metrics):
 
 
 def test_one_that_fails_or_returns_nonsense_costs_its_own_numbers() -> None:
-    metrics = {"a": Counting([1]), "b": Counting(ValueError("no")), "c": Counting({"c<::>1": {"m": 1.0}})}
+    metrics = {
+        "a": Counting([1]),
+        "b": Counting(ValueError("no")),
+        "c": Counting({"c<::>1": {"m": 1.0}}),
+    }
     measured = measure(metrics, RECORDS)
     assert measured.values == {"c": {"c<::>1": {"m": 1.0}}}
     assert measured.reports == []
@@ -54,7 +58,10 @@ def test_one_that_fails_or_returns_nonsense_costs_its_own_numbers() -> None:
         ({"c<::>1": {"m": "high", "n": 1.0}}, "m of c<::>1: 'high'"),
         ({"c<::>1": {3: 1.0, "n": 1.0}}, "3 of c<::>1: 1.0"),
         ({"c": {"m": 1.0}}, r"left out \('c': "),
-        (Measurement({"c<::>1": {"n": 1.0}}, report="well done"), "its report is 'well done', and no convrag.Report"),  # type: ignore[arg-type]
+        (
+            Measurement({"c<::>1": {"n": 1.0}}, report="well done"),
+            "its report is 'well done', and no convrag.Report",
+        ),  # type: ignore[arg-type]
         (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", "line")), "lines a tuple of them"),  # type: ignore[arg-type]
         (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), [1])), "plain data by name"),
     ],
@@ -76,7 +83,9 @@ def test_two_metrics_with_one_measure_are_refused_before_the_run() -> None:
     """`metrics=[ranking, mine]`, where mine also gave nDCG@5, showed the values of the last."""
     one, other = Declaring({"c<::>1": {"m": 1.0}}), Declaring({"c<::>1": {"n": 0.0, "m": 0.0}})
     check_measures_differ({"one": one})
-    with pytest.raises(ConfigError, match=r"metrics.one and metrics.other both measure 'm': leave one of them out"):
+    with pytest.raises(
+        ConfigError, match=r"metrics.one and metrics.other both measure 'm': leave one of them out"
+    ):
         check_measures_differ({"one": one, "other": other})
 
 
@@ -92,14 +101,20 @@ class Concluding(Counting):
 @pytest.mark.parametrize(
     ("concluded", "reason"),
     [
-        (lambda means: 1 / 0, "Concluding.conclude raised ZeroDivisionError: .*test_measuring.py, line "),
+        (
+            lambda means: 1 / 0,
+            "Concluding.conclude raised ZeroDivisionError: .*test_measuring.py, line ",
+        ),
         (lambda means: [1], "Concluding.conclude raised TypeError"),
         (lambda means: {"m": "high"}, "Concluding.conclude raised TypeError"),
     ],
 )
 def test_a_metric_that_cannot_conclude_costs_its_own_scores(concluded: Any, reason: str) -> None:
     """It ended the run with nothing kept."""
-    metrics = {"sound": Counting({"c<::>1": {"one": 1.0}}), "bad": Concluding({"c<::>1": {"m": 1.0}}, concluded)}
+    metrics = {
+        "sound": Counting({"c<::>1": {"one": 1.0}}),
+        "bad": Concluding({"c<::>1": {"m": 1.0}}, concluded),
+    }
     measured = measure(metrics, RECORDS)
     scores = Scores(RECORDS, metrics, measured.values)
     summary = summarize(RECORDS, scores, failed_metrics=measured.failures)
@@ -142,14 +157,21 @@ class Judge(LLM):
         (["bad", "very bad"], {"asking": "2 of its 2 calls failed"}),
     ],
 )
-def test_calls_of_a_metric_that_failed_are_told(questions: list[str], failures: dict[str, str], tmp_path: Path) -> None:
+def test_calls_of_a_metric_that_failed_are_told(
+    questions: list[str], failures: dict[str, str], tmp_path: Path
+) -> None:
     judge = Judge()
     judge.fingerprint = "judge"
     remember(judge, Store(tmp_path))
-    records = [TurnRecord("c", f"c<::>{n}", "default", n, question) for n, question in enumerate(questions, 1)]
+    records = [
+        TurnRecord("c", f"c<::>{n}", "default", n, question)
+        for n, question in enumerate(questions, 1)
+    ]
     measured = measure({"asking": Asking(judge)}, records)
     assert measured.failures == failures
-    assert measured.usage["metrics.asking"].failed == sum("bad" in question for question in questions)
+    assert measured.usage["metrics.asking"].failed == sum(
+        "bad" in question for question in questions
+    )
 
 
 def test_reports_of_one_title_are_joined() -> None:
@@ -174,8 +196,13 @@ def test_a_metric_with_nothing_to_measure_says_so() -> None:
     class SilentRanking(Silent):
         reads = ("ranking",)
 
-    lines = [report.lines[0] for report in measure({"answers": Silent(), "mine": SilentRanking()}, RECORDS).reports]
-    assert lines[0].startswith("metrics.answers had nothing to measure: no turn has a ranking and qrels, or an answer")
+    lines = [
+        report.lines[0]
+        for report in measure({"answers": Silent(), "mine": SilentRanking()}, RECORDS).reports
+    ]
+    assert lines[0].startswith(
+        "metrics.answers had nothing to measure: no turn has a ranking and qrels, or an answer"
+    )
     assert lines[1] == "metrics.mine had nothing to measure: no turn has a ranking and qrels."
 
 
@@ -201,8 +228,16 @@ _LENGTH = {"evidence_words": 3.0}
         ("", [{"R@5": 1.0}, {}, {}, _LENGTH], ["metrics.answers", "metrics.reference_free"]),
         ("reference_free", [{"R@5": 1.0}, {}, {}, _LENGTH], []),
         ("reference_free", [{}, {"ROUGE-L": 1.0}, {}, _LENGTH], []),
-        ("reference_free", [{}, {}, {"answered": 1.0}, _LENGTH], ["metrics.ranking", "metrics.answers"]),
-        ("reference_free", [{}, {}, {}, _LENGTH], ["metrics.ranking", "metrics.answers", "metrics.reference_free"]),
+        (
+            "reference_free",
+            [{}, {}, {"answered": 1.0}, _LENGTH],
+            ["metrics.ranking", "metrics.answers"],
+        ),
+        (
+            "reference_free",
+            [{}, {}, {}, _LENGTH],
+            ["metrics.ranking", "metrics.answers", "metrics.reference_free"],
+        ),
     ],
 )
 def test_what_nobody_asked_for_is_missed_only_where_nothing_is_measured(
@@ -233,4 +268,7 @@ def test_a_measure_stands_for_each_metric_that_found_one() -> None:
 
     given = [Listing({"R@1": 0.5, "R@5": 1.0}), Finding({"words": 3.0, "good": 1.0}), Finding({})]
     metrics = {str(number): metric for number, metric in enumerate(given)}
-    assert Scores(RECORDS, metrics, measure(metrics, RECORDS).values).find_main_measures() == ("R@5", "words")
+    assert Scores(RECORDS, metrics, measure(metrics, RECORDS).values).find_main_measures() == (
+        "R@5",
+        "words",
+    )

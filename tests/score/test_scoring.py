@@ -36,7 +36,9 @@ class F1(Given):
 
 
 def record(conversation: str, number: int, domain: str = "a", **labels: Any) -> TurnRecord:
-    return TurnRecord(conversation, f"{conversation}<::>{number}", domain, number, "?", labels=labels)
+    return TurnRecord(
+        conversation, f"{conversation}<::>{number}", domain, number, "?", labels=labels
+    )
 
 
 RECORDS = [
@@ -54,20 +56,28 @@ def scores(*metrics: Given) -> Scores:
 
 
 def test_means_are_over_the_turns_that_have_the_measure() -> None:
-    found = scores(Given({"x<::>1": {"m": 1.0}, "x<::>2": {"m": 0.0, "n": 0.5}, "y<::>1": {"m": 0.5}}))
+    found = scores(
+        Given({"x<::>1": {"m": 1.0}, "x<::>2": {"m": 0.0, "n": 0.5}, "y<::>1": {"m": 0.5}})
+    )
     assert found.score_all().scores == {"m": 0.5, "n": 0.5}
     assert found.score_all().turns == 3
-    assert {domain: (part.turns, part.scores) for domain, part in found.score_domains().items()} == {
+    assert {
+        domain: (part.turns, part.scores) for domain, part in found.score_domains().items()
+    } == {
         "a": (2, {"m": 0.5, "n": 0.5}),
         "b": (1, {"m": 0.5}),
     }
 
 
 def test_slices_are_turn_positions_in_order_and_the_values_of_labels() -> None:
-    found = scores(Given({record.turn_id: {"m": float(record.number)} for record in RECORDS})).score_slices()
+    found = scores(
+        Given({record.turn_id: {"m": float(record.number)} for record in RECORDS})
+    ).score_slices()
     assert list(found) == ["turn", "kind", "many"]
     expected = [("1", 2, 1.0), ("2", 2, 2.0), ("10", 1, 10.0)]
-    assert [(value, part.turns, part.scores["m"]) for value, part in found["turn"].items()] == expected
+    assert [
+        (value, part.turns, part.scores["m"]) for value, part in found["turn"].items()
+    ] == expected
     assert {value: part.turns for value, part in found["kind"].items()} == {"easy": 2, "hard": 2}
     assert {value: part.turns for value, part in found["many"].items()} == {"1": 3, "2": 3}
 
@@ -114,7 +124,9 @@ def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:
 
 
 def test_intervals_are_those_of_whole_conversations() -> None:
-    """Turns that repeat each other bring no certainty: ten equal turns per conversation change nothing."""
+    """Turns that repeat each other bring no certainty: ten equal turns per conversation change
+    nothing.
+    """
     means = np.random.default_rng(6).random((30, 1))
     once = bootstrap_intervals(means, np.ones((30, 1)))
     assert bootstrap_intervals(10 * means, np.full((30, 1), 10.0)) == pytest.approx(once)
@@ -125,7 +137,9 @@ def test_intervals_are_those_of_whole_conversations() -> None:
 def test_scipy_draws_the_same_interval() -> None:
     stats = pytest.importorskip("scipy.stats")
     means = np.random.default_rng(7).random(40)
-    theirs = stats.bootstrap((means,), np.mean, n_resamples=10000, method="percentile", rng=np.random.default_rng(0))
+    theirs = stats.bootstrap(
+        (means,), np.mean, n_resamples=10000, method="percentile", rng=np.random.default_rng(0)
+    )
     ((low, high),) = bootstrap_intervals(means[:, None], np.ones((40, 1)))
     assert (low, high) == pytest.approx(tuple(theirs.confidence_interval), abs=0.006)
 
@@ -159,7 +173,9 @@ def test_conversations_without_a_scored_turn_do_not_count() -> None:
 
 def test_what_follows_from_the_means_has_an_interval_too() -> None:
     generator = np.random.default_rng(5)
-    sums = np.stack([generator.integers(0, 5, 40), generator.integers(5, 9, 40)], axis=1).astype(float)
+    sums = np.stack([generator.integers(0, 5, 40), generator.integers(5, 9, 40)], axis=1).astype(
+        float
+    )
     ones = np.ones_like(sums)
     ((low, high),) = bootstrap_intervals(sums, ones, lambda means: means[:, :1] / means[:, 1:])
     ratio = sums[:, 0].sum() / sums[:, 1].sum()
@@ -168,11 +184,15 @@ def test_what_follows_from_the_means_has_an_interval_too() -> None:
     assert same == pytest.approx(2 * bootstrap_intervals(sums, ones))
 
 
-def test_many_conversations_take_little_memory_and_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_conversations_take_little_memory_and_chunks_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sums, sizes = np.random.default_rng(1).random((40, 2)), np.ones((40, 2))
     whole = bootstrap_intervals(sums, sizes)
     monkeypatch.setattr(scoring, "_DRAWS", 40 * 7)
-    assert bootstrap_intervals(sums, sizes) == pytest.approx(whole, rel=1e-12), "BLAS adds up other sizes otherwise"
+    assert bootstrap_intervals(sums, sizes) == pytest.approx(whole, rel=1e-12), (
+        "BLAS adds up other sizes otherwise"
+    )
     monkeypatch.undo()
     monkeypatch.setattr(scoring, "RESAMPLES", 60)
     many = np.random.default_rng(1).random((100_000, 1))

@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from convrag import Run, RunSummary
-from convrag.score.summary_page import format_markdown, list_remarks, make_score_rows, make_usage_rows
+from convrag.score.summary_page import (
+    format_markdown,
+    list_remarks,
+    make_score_rows,
+    make_usage_rows,
+)
 from convrag.sdk.types import Usage
 
 RUN = Run(Path("here"), {}, conversations=2, turns=4)
@@ -15,7 +20,9 @@ RUN = Run(Path("here"), {}, conversations=2, turns=4)
 def summarize(*domains: str, usage: dict[str, Usage] | None = None, **given: Any) -> RunSummary:
     scored = dict.fromkeys(("overall", *domains), 4)
     scores = {"nDCG@5": 0.5}
-    return RunSummary(scores, dict.fromkeys(domains, scores), scored, 4, 0, {}, usage or {}, {}, 1.0, **given)
+    return RunSummary(
+        scores, dict.fromkeys(domains, scores), scored, 4, 0, {}, usage or {}, {}, 1.0, **given
+    )
 
 
 def test_a_single_domain_has_no_name() -> None:
@@ -33,7 +40,9 @@ def test_a_single_domain_has_no_name() -> None:
         (None, None, ""),  # results of an earlier version
     ],
 )
-def test_what_turns_are_compared_with(judged: int | None, referenced: int | None, said: str) -> None:
+def test_what_turns_are_compared_with(
+    judged: int | None, referenced: int | None, said: str
+) -> None:
     lines = list_remarks(RUN, summarize("default", judged=judged, referenced=referenced))
     assert [line for line in lines if "judgements" in line] == ([said] if said else [])
 
@@ -43,6 +52,10 @@ def test_tokens_are_those_of_language_models() -> None:
     assert "Stage calls: 3 made, 1 reused." in list_remarks(RUN, ruled)
     assert make_usage_rows(ruled) == []
     assert "token" not in format_markdown(RUN, ruled)
-    asked = summarize("default", usage={"generator": Usage(calls=3, prompt_tokens=1200, completion_tokens=10)})
-    assert "Stage calls: 3 made, 0 reused; 1,200 prompt and 10 completion tokens." in list_remarks(RUN, asked)
+    asked = summarize(
+        "default", usage={"generator": Usage(calls=3, prompt_tokens=1200, completion_tokens=10)}
+    )
+    assert "Stage calls: 3 made, 0 reused; 1,200 prompt and 10 completion tokens." in list_remarks(
+        RUN, asked
+    )
     assert "1,200" in make_usage_rows(asked)[1]

@@ -53,6 +53,8 @@ def test_problems_are_each_said_once_in_order() -> None:
     def fails(message: str) -> None:
         raise ConfigError(message)
 
-    assert collect_problems(lambda: fails("b"), lambda: 1, lambda: fails("a"), lambda: fails("b")) == ["b", "a"]
+    assert collect_problems(
+        lambda: fails("b"), lambda: 1, lambda: fails("a"), lambda: fails("b")
+    ) == ["b", "a"]
     with pytest.raises(ZeroDivisionError):  # a mistake of ours is no problem of the user's
         collect_problems(lambda: 1 / 0)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from convrag.api.completions import Completion, Message, Prompt
 from convrag.api.records import Usage
-from convrag.api.types import Completion, Message, Prompt
+from convrag.concurrency.cancellation import sleep
 from convrag.sdk.parallel import map_parallel
-from convrag.store.cancellation import sleep
 from convrag.store.usage import UsageMeter, add_reply, add_usage
 
 
@@ -25,7 +25,9 @@ def ask(number: int) -> int:
     return 2 * number
 
 
-def measured(call: Callable[[int], int], items: range, workers: int) -> tuple[list[int], UsageMeter]:
+def measured(
+    call: Callable[[int], int], items: range, workers: int
+) -> tuple[list[int], UsageMeter]:
     meter = UsageMeter()
     with meter.measure_stage("metrics.x"):
         return list(map_parallel(call, items, "Asking", workers=workers)), meter
@@ -48,7 +50,9 @@ def test_what_was_told_and_paid_is_the_same_however_calls_overtake_each_other() 
 
 def test_items_are_taken_as_they_are_needed() -> None:
     taken: list[int] = []
-    results = map_parallel(lambda n: n, (taken.append(n) or n for n in range(1000)), "Asking", workers=2)
+    results = map_parallel(
+        lambda n: n, (taken.append(n) or n for n in range(1000)), "Asking", workers=2
+    )
     assert next(results) == 0
     assert len(taken) <= 4
     results.close()
@@ -72,7 +76,9 @@ def test_the_first_error_ends_it_and_what_was_spent_until_then_counts() -> None:
 
 
 def wait_or_note(ended: list[int]) -> Callable[[int], int]:
-    """A call that waits for long, and notes it where that is cut short; the first three begin together."""
+    """A call that waits for long, and notes it where that is cut short; the first three begin
+    together.
+    """
     begun = threading.Barrier(3)
 
     def call(number: int) -> int:

@@ -6,7 +6,9 @@ import pytest
 from convrag.sdk.retry_after import parse_retry_after
 
 
-@pytest.mark.parametrize(("value", "seconds"), [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("", None), ("soon", None)])
+@pytest.mark.parametrize(
+    ("value", "seconds"), [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("", None), ("soon", None)]
+)
 def test_seconds(value: str, seconds: float | None) -> None:
     assert parse_retry_after(value) == seconds
 

@@ -54,7 +54,9 @@ def test_a_block_that_fails_changes_nothing(error: type[BaseException], tmp_path
 
 
 def test_a_missing_folder_is_an_error_and_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"folder/file\.txt'\Z"):  # and not of a temporary name
+    with pytest.raises(
+        FileNotFoundError, match=r"folder/file\.txt'\Z"
+    ):  # and not of a temporary name
         write_atomically(tmp_path / "folder" / "file.txt", "text")
     assert names_in(tmp_path) == []
 
@@ -79,7 +81,9 @@ for _ in range(50):
 @pytest.mark.slow
 def test_two_processes_may_write_one_path(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
-    writers = [subprocess.Popen([sys.executable, "-c", WRITE_OFTEN, str(path), letter]) for letter in "ab"]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITE_OFTEN, str(path), letter]) for letter in "ab"
+    ]
     while any(writer.poll() is None for writer in writers):
         if path.exists():
             assert path.read_text() in ("a" * 10_000, "b" * 10_000)

@@ -1,4 +1,6 @@
-"""What a computing call returns is what a reusing call returns, type for type, for all types of convrag.api."""
+"""What a computing call returns is what a reusing call returns, type for type, for all types of
+convrag.api.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,11 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as nps
 
-from convrag.api import records, types
-from convrag.api.types import Hit, Message, Passage
+from convrag.api import records
+from convrag.api.completions import Message
+from convrag.api.conversations import Question, Turn
+from convrag.api.evidence import Evidence
+from convrag.api.passages import Hit, Passage
 from convrag.store.json_text import CannotBeKept, MarkedJson
 from convrag.store.values import ArrayCodec, find_classes
 
@@ -52,15 +57,25 @@ def are_same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and not isinstance(one, np.generic):
         return repr(one) == repr(other)  # also NaN, and -0.0
     if isinstance(one, np.generic | np.ndarray):
-        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        return (
+            one.dtype == other.dtype
+            and one.shape == other.shape
+            and one.tobytes() == other.tobytes()
+        )
     if is_dataclass(one):
-        return all(are_same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+        return all(
+            are_same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one)
+        )
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(are_same, one, other))
     if isinstance(one, dict):
-        return are_same(list(one), list(other)) and are_same(list(one.values()), list(other.values()))
+        return are_same(list(one), list(other)) and are_same(
+            list(one.values()), list(other.values())
+        )
     if isinstance(one, set | frozenset):
-        return len(one) == len(other) and all(any(are_same(each, found) for found in other) for each in one)
+        return len(one) == len(other) and all(
+            any(are_same(each, found) for found in other) for each in one
+        )
     return bool(one == other)
 
 
@@ -102,7 +117,14 @@ def test_every_type_of_the_api_comes_back_as_it_was(data: st.DataObject) -> None
 
 
 def test_all_types_of_the_api_are_tried() -> None:
-    assert {types.Question, types.Turn, types.Evidence, records.TurnRecord, records.RunSummary, Note} <= set(DATA)
+    assert {
+        Question,
+        Turn,
+        Evidence,
+        records.TurnRecord,
+        records.RunSummary,
+        Note,
+    } <= set(DATA)
 
 
 @given(values)
@@ -143,10 +165,16 @@ def test_an_object_that_cannot_be_kept_is_named_with_its_place() -> None:
         (np.array([None]), "an array of object"),
         (len, "an object of builtins.builtin_function_or_method"),
     ):
-        hits = [Hit(Passage("p", "text"), 1.0), Hit(Passage("q", "text", metadata={"span": [value]}), 0.5)]
+        hits = [
+            Hit(Passage("p", "text"), 1.0),
+            Hit(Passage("q", "text", metadata={"span": [value]}), 0.5),
+        ]
         with pytest.raises(CannotBeKept) as raised:
             CODEC.encode(hits)
-        assert (raised.value.problem, raised.value.place) == (problem, "[1].passage.metadata.span[0]")
+        assert (raised.value.problem, raised.value.place) == (
+            problem,
+            "[1].passage.metadata.span[0]",
+        )
     circle: list[Any] = []
     circle.append(circle)
     with pytest.raises(CannotBeKept, match="contains itself, or is nested too deeply"):
@@ -162,14 +190,24 @@ def test_a_class_under_a_name_of_the_api_is_kept_apart() -> None:
 
     find.__annotations__["return"] = list[Passage]
     codec = MarkedJson(find_classes(find))
-    both = [Passage("x"), types.Passage("p", "t")]
+    both = [Passage("x"), Passage("p", "t")]
     assert codec.decode(codec.encode(both)) == both
 
 
-@given(nps.arrays(st.sampled_from(["f2", "f4", "f8", "i1", "i8", "u1"]), nps.array_shapes(min_dims=0, min_side=0)))
+@given(
+    nps.arrays(
+        st.sampled_from(["f2", "f4", "f8", "i1", "i8", "u1"]),
+        nps.array_shapes(min_dims=0, min_side=0),
+    )
+)
 def test_arrays_have_the_declared_type_and_their_shape(array: np.ndarray[Any, Any]) -> None:
     codec = ArrayCodec("float64")
-    for given_value in (array, array.tolist(), array[..., ::-1] if array.ndim else array, np.asfortranarray(array)):
+    for given_value in (
+        array,
+        array.tolist(),
+        array[..., ::-1] if array.ndim else array,
+        np.asfortranarray(array),
+    ):
         decoded = codec.decode(codec.encode(given_value))
         assert decoded.dtype == np.float64
         assert decoded.flags.c_contiguous

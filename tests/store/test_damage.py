@@ -1,4 +1,6 @@
-"""A damaged database costs what was damaged, and nothing else: it is computed again, with one warning."""
+"""A damaged database costs what was damaged, and nothing else: it is computed again, with one
+warning.
+"""
 
 import random
 import shutil
@@ -15,7 +17,9 @@ from convrag.api.errors import ConfigError
 from convrag.store.remember import remember
 from convrag.store.store import FILE, Store
 
-VALUES = {f"{n * 7919 % 1000:040d}": random.Random(n).randbytes(40 + 37 * (n % 120)) for n in range(300)}
+VALUES = {
+    f"{n * 7919 % 1000:040d}": random.Random(n).randbytes(40 + 37 * (n % 120)) for n in range(300)
+}
 
 
 def known(stage: Any, store: Store) -> Any:
@@ -47,7 +51,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def use_again(folder: Path) -> float:
-    """Ask for everything, compute what is missing, and return the share that was still there. Nothing may be wrong."""
+    """Ask for everything, compute what is missing, and return the share that was still there.
+    Nothing may be wrong.
+    """
     store = Store(folder)
     there = 0
     for key, value in VALUES.items():
@@ -63,7 +69,9 @@ def use_again(folder: Path) -> float:
 
 def damage(folder: Path, kind: str, seed: int) -> None:
     chance = random.Random(seed)
-    files = sorted(path for path in folder.iterdir() if path.name.startswith(FILE) and path.stat().st_size)
+    files = sorted(
+        path for path in folder.iterdir() if path.name.startswith(FILE) and path.stat().st_size
+    )
     chosen = chance.choices(files, weights=[path.stat().st_size for path in files], k=30)
     for path in chosen if kind == "flip" else chosen[:1]:
         data = bytearray(path.read_bytes())
@@ -96,7 +104,9 @@ def test_damage_anywhere_costs_nothing_but_what_was_damaged(
     assert use_again(tmp_path / "store") > 0.9
 
 
-def test_an_array_with_a_flipped_bit_is_computed_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_array_with_a_flipped_bit_is_computed_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     first = known(toys.LetterEmbedder(), Store(tmp_path)).embed(["abc", "bad"])
     with sqlite3.connect(tmp_path / FILE) as connection:
         ((row, value),) = connection.execute("SELECT rowid, value FROM entries LIMIT 1")
@@ -109,7 +119,9 @@ def test_an_array_with_a_flipped_bit_is_computed_again(tmp_path: Path, caplog: p
     assert "an entry is damaged; it is computed again" in caplog.text
 
 
-def test_a_value_under_the_key_of_another_is_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_value_under_the_key_of_another_is_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     store = Store(tmp_path)
     store.put("test", {"a": b"1", "b": b"2"})
     edit(tmp_path, "UPDATE entries SET key = 'c' WHERE key = 'a'")
@@ -117,25 +129,36 @@ def test_a_value_under_the_key_of_another_is_damage(tmp_path: Path, caplog: pyte
     assert "an entry is damaged; it is computed again" in caplog.text
 
 
-def test_a_file_that_is_no_database_is_moved_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_is_no_database_is_moved_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / FILE).write_text("no database at all, but long enough to be looked at" * 20)
     store = Store(tmp_path)
     store.put("test", {"a": b"1"})
     assert Store(tmp_path).get(["a"]) == {"a": b"1"}
     (aside,) = tmp_path.glob("store.damaged-*.sqlite")
     assert "no database at all" in aside.read_text()
-    assert f"{tmp_path / FILE} was damaged (file is not a database), and is begun anew" in caplog.text
+    assert (
+        f"{tmp_path / FILE} was damaged (file is not a database), and is begun anew" in caplog.text
+    )
     assert aside.name in caplog.text
 
 
-def test_a_table_of_an_early_version_is_moved_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    edit(tmp_path, "CREATE TABLE entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)")
+def test_a_table_of_an_early_version_is_moved_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    edit(
+        tmp_path,
+        "CREATE TABLE entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)",
+    )
     Store(tmp_path).put("test", {"a": b"1"})
     assert len(list(tmp_path.glob("store.damaged-*.sqlite"))) == 1
     assert "was damaged (no such column: seconds)" in caplog.text
 
 
-def test_what_was_paid_for_is_taken_over_from_a_damaged_database(finished: Path, tmp_path: Path) -> None:
+def test_what_was_paid_for_is_taken_over_from_a_damaged_database(
+    finished: Path, tmp_path: Path
+) -> None:
     shutil.copytree(finished, tmp_path / "store")
     damage(tmp_path / "store", "zero", 1)
     use_again(tmp_path / "store")
@@ -167,7 +190,9 @@ for number in range(600):
 
 @pytest.mark.slow
 def test_processes_that_meet_damage_at_once_replace_the_database_once(tmp_path: Path) -> None:
-    """Some of them have it open already, and go on writing into it until they see that it was replaced."""
+    """Some of them have it open already, and go on writing into it until they see that it was
+    replaced.
+    """
     store = Store(tmp_path / "s")
     for number in range(0, 600, 2):
         store.put("test", {f"{number:040d}": b"%d" % number * 300}, 1.0)
@@ -204,7 +229,9 @@ def test_processes_that_meet_damage_at_once_replace_the_database_once(tmp_path: 
     connection.close()
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")]
+)
 def test_where_no_new_database_can_be_written_the_store_is_named(
     error: OSError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +242,8 @@ def test_where_no_new_database_can_be_written_the_store_is_named(
 
     monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(
-        ConfigError, match=rf"store.path={tmp_path} cannot be used: .*the (disk is full|file system is read-only)"
+        ConfigError,
+        match=rf"store.path={tmp_path} cannot be used: .*the (disk is full|file system is read-only)",
     ):
         Store(tmp_path).get(["a"])
     assert (tmp_path / FILE).exists()

@@ -17,7 +17,20 @@ def test_an_ordinary_name_stays_as_it_is(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("", ".", "..", "../../../ESC", "sales/eu", "C:\\x", "nul", "CON.txt", "com1", ".hidden", "end.", "a b"),
+        *(
+            "",
+            ".",
+            "..",
+            "../../../ESC",
+            "sales/eu",
+            "C:\\x",
+            "nul",
+            "CON.txt",
+            "com1",
+            ".hidden",
+            "end.",
+            "a b",
+        ),
         *("a~1", "~", "x" * 300, "茶" * 100, "X" * 200, "\ud800", "\x00", "a\nb"),
     ],
 )

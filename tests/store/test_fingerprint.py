@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import toys
+from convrag.api.completions import Message
+from convrag.api.conversations import Question
 from convrag.api.errors import UnidentifiedValue
-from convrag.api.types import Message, Passage, Question
+from convrag.api.passages import Passage
 from convrag.store import fingerprint
 from convrag.store.fingerprint import collect_libraries, compute_fingerprint, digest, find_version
 from convrag.store.remember import compute_call_key
@@ -72,12 +74,18 @@ def test_different_values_have_different_hashes(one: Any, other: Any) -> None:
 
 
 def test_a_stage_state_is_no_part_of_a_question() -> None:
-    assert digest(Question("Why?", stage_state={"mmr": {"turn": Unknown()}})) == digest(Question("Why?"))
+    assert digest(Question("Why?", stage_state={"mmr": {"turn": Unknown()}})) == digest(
+        Question("Why?")
+    )
 
 
-@pytest.mark.parametrize("value", [Unknown(), Listed(), Unknown, print, {(1, 2): "a"}, toys.EchoLLM()])
+@pytest.mark.parametrize(
+    "value", [Unknown(), Listed(), Unknown, print, {(1, 2): "a"}, toys.EchoLLM()]
+)
 def test_what_has_no_fixed_form_is_an_error_that_names_the_parameter(value: Any) -> None:
-    with pytest.raises(UnidentifiedValue, match=r"^mine: parameter weights cannot be identified, so results"):
+    with pytest.raises(
+        UnidentifiedValue, match=r"^mine: parameter weights cannot be identified, so results"
+    ):
         compute_fingerprint(toys.EchoLLM(), "mine", {"weights": [value]})
 
 
@@ -85,16 +93,21 @@ def test_an_argument_that_cannot_be_identified_is_named() -> None:
     stage = toys.LetterEmbedder()
     stage.fingerprint = "f"
     with pytest.raises(
-        UnidentifiedValue, match=r"^LetterEmbedder\.detect: an argument cannot .*Unknown has no fixed form"
+        UnidentifiedValue,
+        match=r"^LetterEmbedder\.detect: an argument cannot .*Unknown has no fixed form",
     ):
         compute_call_key(stage, "detect", {"query": "Why?", "passage": Unknown()})
 
 
-def test_libraries_are_those_of_all_classes_and_their_versions_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_are_those_of_all_classes_and_their_versions_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert collect_libraries(Derived) == ("hydra-core", "numpy", "pluggy")
     before = compute_fingerprint(Derived(), "derived", {})
     assert compute_fingerprint(Derived(), "derived", {}) == before
-    monkeypatch.setattr(fingerprint, "find_version", lambda name: "9" if name == "pluggy" else find_version(name))
+    monkeypatch.setattr(
+        fingerprint, "find_version", lambda name: "9" if name == "pluggy" else find_version(name)
+    )
     assert compute_fingerprint(Derived(), "derived", {}) != before
 
 

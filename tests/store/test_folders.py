@@ -25,9 +25,13 @@ time.sleep(60)
 
 
 def command(path: Path, key: str, series: str) -> list[str]:
-    """What a command does that needs the folder of a key, and ends; returns the folders that are left."""
+    """What a command does that needs the folder of a key, and ends; returns the folders that are
+    left.
+    """
     store = Store(path)
-    folder = store.folder("indexes", key, lambda folder: folder.joinpath("rows").write_text(key), series=series)
+    folder = store.folder(
+        "indexes", key, lambda folder: folder.joinpath("rows").write_text(key), series=series
+    )
     assert (folder / "rows").read_text() == key
     store.folders._holds.release()
     return kept(path)
@@ -63,8 +67,12 @@ def test_what_another_series_uses_stays_until_that_has_another(tmp_path: Path) -
 
 def test_what_this_process_uses_stays_until_the_next_command(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    first = store.folder("indexes", "one", lambda folder: folder.joinpath("rows").write_text("1"), series="s")
-    store.folder("indexes", "two", lambda folder: folder.joinpath("rows").write_text("two"), series="s")
+    first = store.folder(
+        "indexes", "one", lambda folder: folder.joinpath("rows").write_text("1"), series="s"
+    )
+    store.folder(
+        "indexes", "two", lambda folder: folder.joinpath("rows").write_text("two"), series="s"
+    )
     assert (first / "rows").read_text() == "1"
     assert command(tmp_path, "two", "s") == ["one", "two"]
     store.folders._holds.release()
@@ -83,7 +91,9 @@ def test_what_another_process_uses_stays_until_it_ends_or_is_killed(tmp_path: Pa
 @pytest.mark.slow
 def test_a_forked_child_holds_what_its_parent_held(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.folder("indexes", "one", lambda folder: folder.joinpath("rows").write_text("1"), series="s")
+    store.folder(
+        "indexes", "one", lambda folder: folder.joinpath("rows").write_text("1"), series="s"
+    )
     reading, writing = os.pipe()
     child = run_in_child(lambda: (os.close(writing), os.read(reading, 1)))
     store.folders._holds.release()
@@ -136,7 +146,9 @@ def test_a_folder_that_is_removed_before_it_is_held_is_built_again(
     assert removed == [True]
 
 
-def test_where_nothing_can_be_locked_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_locked_nothing_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError("no locks available")
 

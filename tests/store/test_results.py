@@ -1,4 +1,6 @@
-"""What a computing call returns is what a reusing call returns; what cannot be kept is named; no paid reply is lost."""
+"""What a computing call returns is what a reusing call returns; what cannot be kept is named; no
+paid reply is lost.
+"""
 
 import json
 from dataclasses import dataclass
@@ -11,10 +13,10 @@ import pytest
 import toys
 from convrag import Answer, Completion, Conversations, ConvragError, Store
 from convrag.api.stage import remembered
+from convrag.concurrency.streaming import current_listener, listen_with
 from convrag.run.records import RunFolder, TurnRecords, Writers, read_records, to_json
 from convrag.store.files import write_atomically
 from convrag.store.remember import remember
-from convrag.store.streaming import current_listener, listen_with
 from convrag.store.values import ArrayCodec
 from convrag.testing import make_prompt
 
@@ -81,7 +83,11 @@ def test_rows_and_no_rows_have_the_declared_type(store: Store) -> None:
         ("rows", [[1.0], [1.0, 2.0]], "Giving.rows returned no array"),
         ("names", 7, "Giving.names returned int instead of a list"),
         ("score", ["high", "low"], "Giving.score returned <U4 values, which are no float64"),
-        ("describe", {"a": [object()]}, r"Giving.describe returned an object of builtins.object at a\[0\]: the store"),
+        (
+            "describe",
+            {"a": [object()]},
+            r"Giving.describe returned an object of builtins.object at a\[0\]: the store",
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_an_error_that_names_method_and_place(
@@ -95,7 +101,9 @@ def test_what_cannot_be_kept_is_an_error_that_names_method_and_place(
 
 def test_rows_of_other_lengths_in_later_calls_are_named(store: Store) -> None:
     known(Giving([[1.0, 2.0]]), store).rows(["a"])
-    with pytest.raises(ConvragError, match=r"Giving.rows returned rows of different shapes .*: \(1,\), \(2,\)"):
+    with pytest.raises(
+        ConvragError, match=r"Giving.rows returned rows of different shapes .*: \(1,\), \(2,\)"
+    ):
         known(Giving([[1.0]]), store).rows(["a", "b"])
 
 
@@ -116,7 +124,9 @@ def test_an_object_whose_constructor_does_not_take_its_fields_is_an_error(store:
             return found
 
     Odd.find.__annotations__["return"] = Strict
-    with pytest.raises(ConvragError, match=r"Odd.find returned what cannot be made again \(ValueError: too large\)"):
+    with pytest.raises(
+        ConvragError, match=r"Odd.find returned what cannot be made again \(ValueError: too large\)"
+    ):
         known(Odd(None), store).find("q")
 
 
@@ -139,11 +149,16 @@ MENDED = "a 😀 b\ufffdc \ufffd\ufffd"
 
 def test_a_reply_with_half_a_surrogate_pair_is_paid_for_once(store: Store) -> None:
     llm = known(HalfLLM(), store)
-    first, again = llm.complete(make_prompt()), known(llm2 := HalfLLM(), store).complete(make_prompt())
+    first, again = (
+        llm.complete(make_prompt()),
+        known(llm2 := HalfLLM(), store).complete(make_prompt()),
+    )
     assert (first.text, again, llm.asked, llm2.asked) == (MENDED, first, 1, 0)
     for heard in ([], []):  # it was streamed, or it is reused
         with listen_with(heard.append):
-            known(HalfLLM(), Store(store.path.with_name(f"other{len(heard)}"))).complete(make_prompt())
+            known(HalfLLM(), Store(store.path.with_name(f"other{len(heard)}"))).complete(
+                make_prompt()
+            )
         assert "".join(heard) == MENDED
         "".join(heard).encode()
 
@@ -156,7 +171,10 @@ def test_such_a_reply_gets_through_a_whole_turn_and_its_files(store: Store, tmp_
         def generate(self, question: Any, evidence: Any) -> Answer:
             return Answer(self.llm.complete(make_prompt()).text, trace={"raw": "\ud800"})
 
-    chat = toys.pipeline(generator=Telling(known(HalfLLM(), store)), conversations=Conversations(tmp_path / "saved.db"))
+    chat = toys.pipeline(
+        generator=Telling(known(HalfLLM(), store)),
+        conversations=Conversations(tmp_path / "saved.db"),
+    )
     record = chat.turn("c", "what?")
     assert (record.error, record.answer.text) == ("", MENDED)
     files = RunFolder(tmp_path / "run")
@@ -176,11 +194,15 @@ def test_half_a_pair_is_written_as_json_does_it(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "file").read_text(encoding="utf-8")) == {"a": "x\ud800"}
 
 
-def test_of_a_paid_reply_with_odd_fields_the_text_is_kept(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_of_a_paid_reply_with_odd_fields_the_text_is_kept(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     class OddLLM(toys.EchoLLM):
         def complete(self, prompt: Any) -> Any:
             self.asked += 1
-            return Completion("yes", prompt_tokens=object(), completion_tokens=2, cost_usd=np.float64(0.5))  # type: ignore[arg-type]
+            return Completion(
+                "yes", prompt_tokens=object(), completion_tokens=2, cost_usd=np.float64(0.5)
+            )  # type: ignore[arg-type]
 
     llm = known(OddLLM(), store)
     replies = [llm.complete(make_prompt()) for _ in range(2)]
@@ -189,7 +211,9 @@ def test_of_a_paid_reply_with_odd_fields_the_text_is_kept(store: Store, caplog: 
     assert "OddLLM.complete returned an object of builtins.object at prompt_tokens" in caplog.text
 
 
-def test_a_library_that_cannot_be_imported_is_no_damage(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_cannot_be_imported_is_no_damage(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage = known(Giving([1.0]), store)
     stage.score("q", ["a"])
 

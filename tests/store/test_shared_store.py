@@ -1,4 +1,6 @@
-"""A folder has one store in a process, which threads, processes and forked children use side by side."""
+"""A folder has one store in a process, which threads, processes and forked children use side by
+side.
+"""
 
 import os
 import shutil
@@ -21,7 +23,9 @@ def count_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
 
-def test_a_folder_has_one_store_while_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_has_one_store_while_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     together = threading.Barrier(8)
 
@@ -66,7 +70,9 @@ def test_a_store_that_was_deleted_is_made_anew(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_path: Path) -> None:
-    """SQLite's own locks are copied by a fork: one that a writing thread had would be held in the child for ever."""
+    """SQLite's own locks are copied by a fork: one that a writing thread had would be held in the
+    child for ever.
+    """
     store = Store(tmp_path / "store")
     stop = threading.Event()
 
@@ -84,7 +90,10 @@ def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_
             time.sleep(0.003 * (number % 5))
             child = run_in_child(lambda number=number: store.put("test", {f"child {number}": b"x"}))
             deadline = time.monotonic() + 60
-            while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+            while (ended := os.waitpid(child, os.WNOHANG)) == (
+                0,
+                0,
+            ) and time.monotonic() < deadline:
                 time.sleep(0.01)
             if ended == (0, 0):
                 os.kill(child, signal.SIGKILL)
@@ -100,7 +109,9 @@ def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_
 
 @pytest.mark.slow
 def test_a_child_keeps_what_it_writes_after_its_parent_has_ended(tmp_path: Path) -> None:
-    """The last one to close a database removes its log: the child must count as one that has it open."""
+    """The last one to close a database removes its log: the child must count as one that has it
+    open.
+    """
     store = Store(tmp_path / "store")
     store.put("test", {"parent": b"1"})
     reader, writer = os.pipe()

@@ -12,11 +12,17 @@ import pytest
 
 from convrag.api.errors import ConfigError, DataError
 from convrag.api.records import Cell, RunSummary, Sweep
+from convrag.concurrency.locks import hold_folder
 from convrag.score.summary import format_summary
-from convrag.sdk import progress
-from convrag.store.locks import hold_folder
+from convrag.sdk.output import progress
 from convrag.sweep.cell import run_cell
-from convrag.sweep.sweep_file import find_cell_name, find_sweep_id, read_ending, read_metric, write_sweep
+from convrag.sweep.sweep_file import (
+    find_cell_name,
+    find_sweep_id,
+    read_ending,
+    read_metric,
+    write_sweep,
+)
 
 STARTED = 1000.0
 
@@ -24,7 +30,10 @@ STARTED = 1000.0
 @pytest.fixture
 def cells(tmp_path: Path) -> list[Cell]:
     """A grid of three cells, the second of which is the same as the first."""
-    cells = [Cell(name, (f"rewriter={name}",), tmp_path / name, name=f"rewriter={name}") for name in ("a", "b", "c")]
+    cells = [
+        Cell(name, (f"rewriter={name}",), tmp_path / name, name=f"rewriter={name}")
+        for name in ("a", "b", "c")
+    ]
     cells[1] = Cell("b", ("rewriter=b",), tmp_path / "b", "same", same_as="a")
     for cell in cells:
         cell.folder.mkdir()
@@ -32,7 +41,9 @@ def cells(tmp_path: Path) -> list[Cell]:
     return cells
 
 
-def run(cell: Cell, measured: float | None = 0.5, status: int = 0, error: Exception | None = None) -> float:
+def run(
+    cell: Cell, measured: float | None = 0.5, status: int = 0, error: Exception | None = None
+) -> float:
     def execute() -> int:
         if error:
             raise error
@@ -67,9 +78,18 @@ def test_how_a_cell_ended_stands_in_its_folder(cells: list[Cell]) -> None:
     assert not (last.folder / "error.txt").exists()
 
 
-def test_a_partial_cell_says_what_it_lacks(cells: list[Cell], capsys: pytest.CaptureFixture[str]) -> None:
-    gaps: dict[str, Any] = {"turns": 9, "failed": 2, "fallbacks": {"rewriter": 7}, "always_fell_back": ("rewriter",)}
-    summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 9}, usage={}, timings={}, seconds=1.0, **gaps)
+def test_a_partial_cell_says_what_it_lacks(
+    cells: list[Cell], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaps: dict[str, Any] = {
+        "turns": 9,
+        "failed": 2,
+        "fallbacks": {"rewriter": 7},
+        "always_fell_back": ("rewriter",),
+    }
+    summary = RunSummary(
+        {"nDCG@5": 0.5}, {}, {"overall": 9}, usage={}, timings={}, seconds=1.0, **gaps
+    )
     cell = cells[0]
 
     def execute() -> int:
@@ -82,7 +102,9 @@ def test_a_partial_cell_says_what_it_lacks(cells: list[Cell], capsys: pytest.Cap
     assert ended(cell) == ("partial", lacks)
     assert f"convrag: [1/2] nDCG@5 0.500 (partial: {lacks})" in capsys.readouterr().err
     assert run_cell(cell.overrides, cell.folder, lambda: 3, ["nDCG@5"]) == 0.5
-    assert ended(cell) == ("partial", "the run ended with status 3"), "of another task, which wrote no run"
+    assert ended(cell) == ("partial", "the run ended with status 3"), (
+        "of another task, which wrote no run"
+    )
 
 
 def test_the_terminal_and_the_log_hear_how_far_the_grid_is(
@@ -135,7 +157,9 @@ def test_the_time_left_is_reckoned_by_cells_that_ran(
     assert f"convrag: [2/2] rewriter=c{told}" in capsys.readouterr().err.splitlines()
 
 
-def test_bars_are_shown_by_the_process_that_runs_all_cells(cells: list[Cell], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bars_are_shown_by_the_process_that_runs_all_cells(
+    cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[Any] = []
 
     def look() -> int:
@@ -179,16 +203,27 @@ def test_a_run_without_the_metric_gives_no_number(cells: list[Cell], tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": [{"name": "a"}]}', "\xff"])
-def test_a_damaged_list_of_cells_is_an_error_that_names_the_file(text: str, cells: list[Cell]) -> None:
+def test_a_damaged_list_of_cells_is_an_error_that_names_the_file(
+    text: str, cells: list[Cell]
+) -> None:
     path = cells[0].folder.parent / "sweep.json"
     path.write_text(text, encoding="latin-1")
     folder = cells[0].folder
-    for read in (lambda: run(cells[0]), lambda: find_sweep_id(folder), lambda: find_cell_name(folder)):
-        with pytest.raises(DataError, match=rf"{path}: this is no list of the cells of a grid; start the grid again"):
+    for read in (
+        lambda: run(cells[0]),
+        lambda: find_sweep_id(folder),
+        lambda: find_cell_name(folder),
+    ):
+        with pytest.raises(
+            DataError,
+            match=rf"{path}: this is no list of the cells of a grid; start the grid again",
+        ):
             read()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"overall": []}', '{"overall": {"nDCG@5": "x"}}', '{"try": 1000.0}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"overall": []}', '{"overall": {"nDCG@5": "x"}}', '{"try": 1000.0}']
+)
 def test_a_damaged_file_of_a_cell_counts_as_none(text: str, cells: list[Cell]) -> None:
     for name in ("metrics.json", "cell.json"):
         (cells[0].folder / name).write_text(text)

@@ -32,7 +32,11 @@ def overrides(*arguments: str) -> list[tuple[str, ...]]:
         ("rewriter=none,last_n", "top_n=2,3", "limit=1"),
         ("+seed=mmr,dhrag", "top_k=range(1,4)", "~llm"),
         ("rewriter=none,last_n", "rewriter=mmr,dhrag"),
-        ("'metrics=[ranking],[ranking,rouge]'".strip("'"), "llm.model='a,b'", "store.path=/tmp/a b"),
+        (
+            "'metrics=[ranking],[ranking,rouge]'".strip("'"),
+            "llm.model='a,b'",
+            "store.path=/tmp/a b",
+        ),
     ],
 )
 def test_the_cells_are_those_of_hydras_own_sweeper(arguments: tuple[str, ...]) -> None:
@@ -50,7 +54,9 @@ def test_a_cell_that_is_listed_twice_is_one_cell() -> None:
 
 
 def test_an_interval_is_no_list_of_values() -> None:
-    with pytest.raises(ConfigError, match=r"rewriter.weight=interval\(0.1,1\): a grid needs .*hydra/sweeper=optuna"):
+    with pytest.raises(
+        ConfigError, match=r"rewriter.weight=interval\(0.1,1\): a grid needs .*hydra/sweeper=optuna"
+    ):
         overrides("rewriter.weight=interval(0.1,1)")
 
 
@@ -59,11 +65,24 @@ def test_ids_are_those_of_folders_that_are_there() -> None:
     cell = ("rewriter=dhrag", "clusterer=kmeans", "ranker=size", "store.path=/tmp/sw/old/store")
     assert cell_id(cell) == cell_id(reversed(cell)) == "3ee14ec77d26"
     grid = ("rewriter=none,mmr,dhrag", "clusterer=lsa,kmeans", "ranker=bm25,size")
-    assert sweep_id(None, grid) == sweep_id({}, [*reversed(grid), "workers=3", "hydra.sweep.dir=x"]) == "660ab2e94c10"
+    assert (
+        sweep_id(None, grid)
+        == sweep_id({}, [*reversed(grid), "workers=3", "hydra.sweep.dir=x"])
+        == "660ab2e94c10"
+    )
 
 
 def test_what_brings_the_configuration_counts_for_the_id_of_a_grid() -> None:
-    assert len({sweep_id({}, ["a=1,2"]), sweep_id({"b": "1,2"}, ["a=1,2"]), sweep_id({}, ["a=1,2"], ["mine"])}) == 3
+    assert (
+        len(
+            {
+                sweep_id({}, ["a=1,2"]),
+                sweep_id({"b": "1,2"}, ["a=1,2"]),
+                sweep_id({}, ["a=1,2"], ["mine"]),
+            }
+        )
+        == 3
+    )
 
 
 def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order() -> None:

@@ -14,7 +14,15 @@ from tasks import run_here
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("grid")
     done = run_here(
-        ["-m", "rewriter=none,last_n", "top_n=1,2", "generator=none", "tracker=none", "hydra.sweep.dir=swept"], folder
+        [
+            "-m",
+            "rewriter=none,last_n",
+            "top_n=1,2",
+            "generator=none",
+            "tracker=none",
+            "hydra.sweep.dir=swept",
+        ],
+        folder,
     )
     assert done.returncode == 0, done.stderr
     return folder / "swept"
@@ -23,7 +31,12 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_cells_and_their_scores(grid: Path) -> None:
     read = convrag.read_grid(grid)
     assert len(read.cells) == 4
-    assert read.cells[0].choices == {"rewriter": "none", "top_n": "1", "generator": "none", "tracker": "none"}
+    assert read.cells[0].choices == {
+        "rewriter": "none",
+        "top_n": "1",
+        "generator": "none",
+        "tracker": "none",
+    }
     scores = {cell.scores["nDCG@5"] for cell in read.cells}
     assert len(scores) == 2
     assert {cell.state for cell in read.cells} <= {"ok", "same"}
@@ -43,9 +56,14 @@ def test_a_dataframe_has_a_row_for_each_cell(grid: Path) -> None:
     assert not frame["nDCG@5"].isna().any()
 
 
-def test_without_pandas_the_message_says_what_to_install(grid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_message_says_what_to_install(
+    grid: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra, match="to_dataframe needs pandas, which is not installed: pip install 'pandas'"):
+    with pytest.raises(
+        MissingExtra,
+        match="to_dataframe needs pandas, which is not installed: pip install 'pandas'",
+    ):
         convrag.read_grid(grid).to_dataframe()
 
 
@@ -63,7 +81,9 @@ def test_a_run_is_read_with_its_turns(grid: Path) -> None:
 def test_folders_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="this is no folder of a grid: it has no sweep.json"):
         convrag.read_grid(tmp_path)
-    with pytest.raises(DataError, match="this is no folder of a finished run: it has no metrics.json"):
+    with pytest.raises(
+        DataError, match="this is no folder of a finished run: it has no metrics.json"
+    ):
         convrag.read_run(tmp_path)
     (tmp_path / "metrics.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match=r"metrics\.json: these are no metrics of a run"):
@@ -79,5 +99,7 @@ def test_the_scores_of_turns_are_a_dataframe(grid: Path, tmp_path: Path) -> None
     assert frame["conversation_id"].nunique() == 8
     (tmp_path / "metrics.json").write_bytes((grid / cell.id / "metrics.json").read_bytes())
     (tmp_path / "scores.jsonl").write_text('{"turn_id": "t"}\n', encoding="utf-8")
-    with pytest.raises(DataError, match="line 1: this is not a line of a run's scores: conversation_id"):
+    with pytest.raises(
+        DataError, match="line 1: this is not a line of a run's scores: conversation_id"
+    ):
         convrag.read_run(tmp_path).to_dataframe()

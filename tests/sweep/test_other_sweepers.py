@@ -1,4 +1,6 @@
-"""Sweepers that are not ours: each of their jobs is a run by itself, and gives them the value of `sweep.metric`."""
+"""Sweepers that are not ours: each of their jobs is a run by itself, and gives them the value of
+`sweep.metric`.
+"""
 
 import json
 import subprocess
@@ -20,13 +22,22 @@ pytestmark = pytest.mark.slow
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "ignore", "-m", "convrag", "-m", *arguments]
-    command += ["generator=none", "limit=3", "tracker=none", "metrics.ranking.measures=[nDCG@5,R@5]"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    command += [
+        "generator=none",
+        "limit=3",
+        "tracker=none",
+        "metrics.ranking.measures=[nDCG@5,R@5]",
+    ]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def values(folder: Path, metric: str) -> list[float]:
     """Of the jobs, in their order."""
-    jobs = sorted(folder.glob("outputs/sweeps/*/*/metrics.json"), key=lambda path: int(path.parent.name))
+    jobs = sorted(
+        folder.glob("outputs/sweeps/*/*/metrics.json"), key=lambda path: int(path.parent.name)
+    )
     return [json.loads(path.read_text())["overall"][metric] for path in jobs]
 
 
@@ -52,7 +63,9 @@ def test_optuna_finds_the_best_weight(metric: str, tmp_path: Path) -> None:
 
 @optuna
 def test_a_job_that_fails_is_told_to_optuna(tmp_path: Path) -> None:
-    done = convrag("hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "rewriter=replay", folder=tmp_path)
+    done = convrag(
+        "hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "rewriter=replay", folder=tmp_path
+    )
     assert done.returncode == 2
     assert (
         "convrag: rewriter=replay: this data set has no rewrites: name a file of them, rewriter.path=FILE"
@@ -66,6 +79,8 @@ def test_jobs_of_hydras_own_sweeper_are_runs_by_themselves(tmp_path: Path) -> No
         done = convrag("hydra/sweeper=basic", "rewriter=none,last_n", folder=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "nDCG@5" in done.stdout
-    assert sorted(path.parent.name for path in tmp_path.glob("outputs/sweeps/*/*/metrics.json")) == ["0", "0", "1", "1"]
+    assert sorted(
+        path.parent.name for path in tmp_path.glob("outputs/sweeps/*/*/metrics.json")
+    ) == ["0", "0", "1", "1"]
     assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 2
     assert not list(tmp_path.glob("outputs/sweeps/*/sweep.json"))

@@ -19,25 +19,27 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import Report, Run, RunSummary, hookimpl
 from convrag.api.errors import ConfigError, ConvragError, JobLost, LauncherFailed
+from convrag.concurrency.locks import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.config.compose import CONFIG_NAME
 from convrag.config.loader import make_loader
 from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
 from convrag.sdk.errors import NotReady
 from convrag.sdk.types import Sweep
-from convrag.store.locks import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
 from convrag.sweep.cells import CellsFailed, cell_id, register_folder_names
 from convrag.sweep.plan import ComposedCells, Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring
-from convrag_baselines.rules import LastNRewriter
+from convrag_rewriters.baselines import LastNRewriter
 
 PLAIN = ("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]")
 
 
 def rewriter_of(overrides: Sequence[str]) -> str:
-    return next(each for each in overrides if each.startswith("rewriter=")).removeprefix("rewriter=")
+    return next(each for each in overrides if each.startswith("rewriter=")).removeprefix(
+        "rewriter="
+    )
 
 
 class InProcess:
@@ -52,7 +54,9 @@ class InProcess:
     def launched(self) -> list[str]:
         return [name for batch in self.batches for name in batch]
 
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> list[JobReturn]:
         assert initial_job_idx == len(self.launched)
         self.batches.append([])
         return [self._run(list(overrides)) for overrides in job_overrides]
@@ -66,7 +70,9 @@ class InProcess:
         with open_dict(config):
             del config["hydra"]
         metrics = read_metric_names(config.sweep.metric)
-        value = run_cell(overrides, folder, lambda: Wiring(config).get("task").execute(config, folder), metrics)
+        value = run_cell(
+            overrides, folder, lambda: Wiring(config).get("task").execute(config, folder), metrics
+        )
         return JobReturn(status=JobStatus.COMPLETED, _return_value=value)
 
 
@@ -75,7 +81,9 @@ def make_grid(*overrides: str, batch: int | None = None, flags: Sequence[str] = 
     register_folder_names()
     loader = ComposedCells(make_loader())
     given = [*PLAIN, *overrides]
-    config = loader.load_configuration(CONFIG_NAME, [*given, *flags, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
+    config = loader.load_configuration(
+        CONFIG_NAME, [*given, *flags, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN
+    )
     launcher: Any = InProcess(config, loader)
     return Grid(config, given, config.hydra.sweeper.params or {}, loader, launcher, batch)
 
@@ -130,7 +138,9 @@ class Watcher:
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> None:
         self.sweep = sweep
         titles = [report.title for report in reports]
-        self.heard.append(f"finished {[cell.state for cell in sweep.cells]} {'mine' in titles} {sweep.interrupted}")
+        self.heard.append(
+            f"finished {[cell.state for cell in sweep.cells]} {'mine' in titles} {sweep.interrupted}"
+        )
 
 
 @pytest.fixture
@@ -142,7 +152,9 @@ def watcher(here: Path) -> Iterator[Watcher]:
     manager.unregister(watcher)
 
 
-def test_a_grid_gives_the_values_of_its_metric(watcher: Watcher, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_grid_gives_the_values_of_its_metric(
+    watcher: Watcher, capsys: pytest.CaptureFixture[str]
+) -> None:
     grid = make_grid("rewriter=none,last_n")
     values = run_grid(grid)
     for value, cell in zip(values, ("none", "last_n"), strict=True):
@@ -156,23 +168,33 @@ def test_a_grid_gives_the_values_of_its_metric(watcher: Watcher, capsys: pytest.
     assert OmegaConf.load(folder_of(grid) / "multirun.yaml").hydra.sweeper.params is None
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "convrag: [1/2] rewriter=none"
-    assert re.fullmatch(rf"convrag: \[1/2\] nDCG@5 {values[0]:.3f}, evidence_nDCG [\d.]+ \(\d+(\.\d)? s\)", said[1])
+    assert re.fullmatch(
+        rf"convrag: \[1/2\] nDCG@5 {values[0]:.3f}, evidence_nDCG [\d.]+ \(\d+(\.\d)? s\)", said[1]
+    )
     assert said[2].startswith("convrag: [2/2] rewriter=last_n (about ")
     assert "convrag: all is well" in said
 
 
 def test_a_sample_launches_so_many_cells(here: Path) -> None:
-    grid = make_grid("rewriter=none,last_n,full_history", "top_n=1,2,3", "sweep.sample=2", "sweep.seed=7")
+    grid = make_grid(
+        "rewriter=none,last_n,full_history", "top_n=1,2,3", "sweep.sample=2", "sweep.seed=7"
+    )
     assert len(run_grid(grid)) == len(launched(grid)) == 2
-    again = make_grid("rewriter=none,last_n,full_history", "top_n=1,2,3", "sweep.sample=2", "sweep.seed=7")
+    again = make_grid(
+        "rewriter=none,last_n,full_history", "top_n=1,2,3", "sweep.sample=2", "sweep.seed=7"
+    )
     run_grid(again)
     assert {ending["state"] for ending in endings(again).values()} == {"reused"}
     assert len(list(folder_of(grid).glob("*/cell.json"))) == 2
 
 
-def test_the_same_experiment_is_run_once(watcher: Watcher, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_experiment_is_run_once(
+    watcher: Watcher, capsys: pytest.CaptureFixture[str]
+) -> None:
     grid = make_grid(
-        "rewriter=none,last_n", "clusterer=lsa,kmeans", "sweep.baseline='rewriter=last_n+clusterer=kmeans'"
+        "rewriter=none,last_n",
+        "clusterer=lsa,kmeans",
+        "sweep.baseline='rewriter=last_n+clusterer=kmeans'",
     )
     assert len(run_grid(grid)) == 2
     assert launched(grid) == ["none", "last_n"]
@@ -191,7 +213,9 @@ def test_the_same_experiment_is_run_once(watcher: Watcher, capsys: pytest.Captur
     assert [cell.get("same_as", "") for cell in listed] == ["", first.id, "", listed[2]["id"]]
 
 
-def test_a_cell_that_fails_does_not_end_the_others(watcher: Watcher, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_that_fails_does_not_end_the_others(
+    watcher: Watcher, capsys: pytest.CaptureFixture[str]
+) -> None:
     grid = make_grid("rewriter=none,replay,last_n")
     with pytest.raises(CellsFailed, match=r"1 of 3 cells failed") as caught:
         run_grid(grid)
@@ -202,7 +226,8 @@ def test_a_cell_that_fails_does_not_end_the_others(watcher: Watcher, capsys: pyt
     assert "Traceback" in text.read_text()
     said = capsys.readouterr().err
     assert (
-        "this cell failed: rewriter=replay: this data set has no rewrites: name a file of them, rewriter.path=" in said
+        "this cell failed: rewriter=replay: this data set has no rewrites: name a file of them, rewriter.path="
+        in said
     )
     assert [cell["state"] for cell in listed(grid)] == ["ok", "failed", "ok"]
     assert "Traceback" not in said
@@ -215,7 +240,9 @@ def test_a_partial_cell_has_its_own_state_and_is_run_again(
     with monkeypatch.context() as broken:
         broken.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
         grid = make_grid(*overrides)
-        with pytest.raises(CellsFailed, match=r"^1 of 3 cells partial: see .*asks only for what is missing") as caught:
+        with pytest.raises(
+            CellsFailed, match=r"^1 of 3 cells partial: see .*asks only for what is missing"
+        ) as caught:
             run_grid(grid)
     assert caught.value.exit_status == 3
     assert watcher.heard[-1] == "finished ['ok', 'partial', 'ok'] True False"
@@ -278,8 +305,13 @@ def test_the_launcher_gets_batches_where_it_should(here: Path) -> None:
 
 def test_a_cell_whose_process_was_lost_has_failed_and_the_others_go_on(here: Path) -> None:
     grid = make_grid("rewriter=none,last_n,full_history")
-    run, lost = grid.launcher._run, JobReturn(status=JobStatus.FAILED, _return_value=JobLost("the worker was killed"))  # type: ignore[attr-defined]
-    grid.launcher._run = lambda overrides: lost if rewriter_of(overrides) == "last_n" else run(overrides)  # type: ignore[attr-defined]
+    run, lost = (
+        grid.launcher._run,
+        JobReturn(status=JobStatus.FAILED, _return_value=JobLost("the worker was killed")),
+    )  # type: ignore[attr-defined]
+    grid.launcher._run = lambda overrides: (
+        lost if rewriter_of(overrides) == "last_n" else run(overrides)
+    )  # type: ignore[attr-defined]
     with pytest.raises(CellsFailed, match="1 of 3 cells failed"):
         run_grid(grid)
     ending = endings(grid)["last_n"]
@@ -313,7 +345,9 @@ def test_each_cell_is_composed_once(here: Path, monkeypatch: pytest.MonkeyPatch)
     composed: list[list[str]] = []
     compose = ConfigLoaderImpl.load_sweep_config
 
-    def note(self: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+    def note(
+        self: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]
+    ) -> DictConfig:
         composed.append(sweep_overrides)
         return compose(self, master_config, sweep_overrides)
 
@@ -335,13 +369,19 @@ def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(here: Path) -
 def test_a_ready_grid_chooses_a_stage_for_a_stage_by_its_plain_name(here: Path) -> None:
     grid = replace(make_grid("rewriter=mmr"), params={"rewriter.clusterer": "lsa,kmeans"})
     sweep, _ = plan_sweep(grid)
-    assert [cell.name for cell in sweep.cells] == [f"clusterer@rewriter.clusterer={name}" for name in ("lsa", "kmeans")]
+    assert [cell.name for cell in sweep.cells] == [
+        f"clusterer@rewriter.clusterer={name}" for name in ("lsa", "kmeans")
+    ]
     assert [cell.state for cell in sweep.cells] == ["", ""]
 
 
 @pytest.mark.parametrize("metric", ["nDCG@5", "'R@5,nDCG@5'"])
-def test_a_metric_that_no_cell_can_have_is_refused_before_the_first_one(metric: str, watcher: Watcher) -> None:
-    grid = make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]", f"sweep.metric={metric}")
+def test_a_metric_that_no_cell_can_have_is_refused_before_the_first_one(
+    metric: str, watcher: Watcher
+) -> None:
+    grid = make_grid(
+        "rewriter=none,last_n", "metrics.ranking.measures=[R@5]", f"sweep.metric={metric}"
+    )
     there = "There are R@5, ROUGE-L, token_precision"
     with pytest.raises(ConfigError, match=rf"^sweep\.metric=nDCG@5: no metric gives it\. {there}"):
         run_grid(grid)
@@ -351,18 +391,25 @@ def test_a_metric_that_no_cell_can_have_is_refused_before_the_first_one(metric: 
 def test_a_metric_that_a_cell_did_not_measure_is_told_with_its_scores(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody knew: the metric gives it, but these cells make no answers. What there is was compared."""
+    """Nobody knew: the metric gives it, but these cells make no answers. What there is was
+    compared.
+    """
     grid = make_grid("rewriter=none,last_n", "sweep.metric=[nDCG@5,ROUGE-L]")
     run_grid(grid)
     assert "ROUGE-L was not measured" in capsys.readouterr().err
     assert "| nDCG@5 [95 %] |" in (folder_of(grid) / "leaderboard.md").read_text()
 
 
-def test_a_metric_that_the_data_set_cannot_have_is_refused_before_the_first_cell(here: Path) -> None:
+def test_a_metric_that_the_data_set_cannot_have_is_refused_before_the_first_cell(
+    here: Path,
+) -> None:
     (here / "c.jsonl").write_text('{"id": "c", "turns": [{"question": "Why?"}]}\n')
     (here / "p.jsonl").write_text('{"_id": "p", "text": "A kettle whistles."}\n')
     data = ["dataset=jsonl", "dataset.conversations=c.jsonl", "dataset.corpus=p.jsonl"]
-    with pytest.raises(ConfigError, match=r"^sweep\.metric=nDCG@5: the data set has no relevance judgements; task=que"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^sweep\.metric=nDCG@5: the data set has no relevance judgements; task=que",
+    ):
         run_grid(make_grid("rewriter=none,last_n", "sweep.metric=nDCG@5", *data))
     with pytest.raises(ConfigError, match=r"^the data set has no conversations to run"):
         run_grid(make_grid("rewriter=none,last_n", "dataset=jsonl", "dataset.corpus=p.jsonl"))
@@ -379,7 +426,9 @@ def test_what_names_no_measures_is_refused(wrong: str, here: Path) -> None:
 class PlainLoader:
     """In place of Hydra's loader."""
 
-    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+    def load_sweep_config(
+        self, master_config: DictConfig, sweep_overrides: list[str]
+    ) -> DictConfig:
         return OmegaConf.create({"overrides": sweep_overrides})
 
 
@@ -389,4 +438,6 @@ def test_another_process_composes_its_own_cells() -> None:
     loader.keep(("rewriter=mmr",), OmegaConf.create({"big": "configuration"}))
     assert b"configuration" not in pickle.dumps(loader)
     copied = pickle.loads(pickle.dumps(loader))
-    assert copied.load_sweep_config(OmegaConf.create(), ["rewriter=mmr"]) == {"overrides": ["rewriter=mmr"]}
+    assert copied.load_sweep_config(OmegaConf.create(), ["rewriter=mmr"]) == {
+        "overrides": ["rewriter=mmr"]
+    }

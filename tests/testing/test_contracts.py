@@ -1,4 +1,6 @@
-"""The contracts find what they are for: a sound stage of each kind passes, and each broken one fails just one check."""
+"""The contracts find what they are for: a sound stage of each kind passes, and each broken one
+fails just one check.
+"""
 
 import math
 import sys
@@ -31,19 +33,30 @@ def make_contract(group: str, cls: type, name: str = "Under") -> type[testing.St
 
 
 BROKEN = [("ranker", heavy.Heavy, "test_its_module_is_light"), *broken.BROKEN]
-SOUND = {group: next(c for n, c in vars(sound).items() if n.lower() == f"sound{group}") for group in CONTRACTS}
+SOUND = {
+    group: next(c for n, c in vars(sound).items() if n.lower() == f"sound{group}")
+    for group in CONTRACTS
+}
 IN_NEW_PROCESS: dict[type, type[testing.StageContract]] = {
     cls: make_contract(group, cls, f"Under{cls.__name__}")
     for group, cls in [
         *SOUND.items(),
-        *((group, cls) for group, cls, check in BROKEN if check == "test_a_new_process_gives_the_same"),
+        *(
+            (group, cls)
+            for group, cls, check in BROKEN
+            if check == "test_a_new_process_gives_the_same"
+        ),
     ]
 }
-globals().update({contract.__name__: contract for contract in IN_NEW_PROCESS.values()})  # a new process looks here
+globals().update(
+    {contract.__name__: contract for contract in IN_NEW_PROCESS.values()}
+)  # a new process looks here
 
 
 def failing(group: str, cls: type) -> list[str]:
-    """The checks of a group's contract that a class does not pass. A new process costs time, so few are asked there."""
+    """The checks of a group's contract that a class does not pass. A new process costs time, so few
+    are asked there.
+    """
     contract = IN_NEW_PROCESS.get(cls, make_contract(group, cls))
     failed = []
     for name in dir(contract):
@@ -66,7 +79,9 @@ def test_a_sound_stage_passes(group: str) -> None:
     assert failing(group, SOUND[group]) == []
 
 
-@pytest.mark.parametrize(("group", "cls", "check"), BROKEN, ids=[cls.__name__ for _, cls, _ in BROKEN])
+@pytest.mark.parametrize(
+    ("group", "cls", "check"), BROKEN, ids=[cls.__name__ for _, cls, _ in BROKEN]
+)
 def test_a_broken_stage_fails_the_one_check(group: str, cls: type, check: str) -> None:
     assert failing(group, cls) == [check]
 
@@ -83,7 +98,10 @@ def test_each_check_is_there_for_a_reason(group: str) -> None:
 def test_this_machine_may_be_asked_where_it_is_the_business() -> None:
     import socket
 
-    with socket.create_server(("127.0.0.1", 0)) as server, block_network(allow_loopback=True) as asked:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        block_network(allow_loopback=True) as asked,
+    ):
         socket.create_connection(server.getsockname()).close()
         with pytest.raises(OSError, match="no network in this test"):
             socket.create_connection(("192.0.2.1", 80))

@@ -1,4 +1,6 @@
-"""A stage is asked in a new process: what its test class needs for that, and what is said where it lacks it."""
+"""A stage is asked in a new process: what its test class needs for that, and what is said where it
+lacks it.
+"""
 
 import threading
 from pathlib import Path
@@ -47,7 +49,9 @@ class UnderPatched(RewriterContract):
         return sound.SoundRewriter()
 
 
-@pytest.fixture(params=[new_process.start_python, fork_python], ids=["itself", "forked"], autouse=True)
+@pytest.fixture(
+    params=[new_process.start_python, fork_python], ids=["itself", "forked"], autouse=True
+)
 def _start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether Python starts anew, as in the tests of others, or is forked, as in most of ours."""
     monkeypatch.setattr(new_process, "start", request.param)
@@ -71,7 +75,9 @@ def test_a_local_class_is_left_out() -> None:
 def test_what_cannot_be_pickled_is_named() -> None:
     contract = UnderStored()
     vars(contract)["server"] = threading.Lock()
-    with pytest.raises(SkipTest, match=r"UnderStored cannot be taken to a new process: cannot pickle"):
+    with pytest.raises(
+        SkipTest, match=r"UnderStored cannot be taken to a new process: cannot pickle"
+    ):
         new_process.ask_new_process(contract)
 
 
@@ -79,7 +85,8 @@ def test_a_make_that_fails_there_says_what_to_do(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(globals(), "PATCHED", ["server"])
     contract = UnderPatched()
     with pytest.raises(
-        AssertionError, match=r"make\(\) fails in a new process(.|\n)*new_process = False(.|\n)*no server"
+        AssertionError,
+        match=r"make\(\) fails in a new process(.|\n)*new_process = False(.|\n)*no server",
     ):
         contract.test_a_new_process_gives_the_same()
     vars(contract)["new_process"] = False

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from convrag import Answer, ConfigError, Conversations
-from convrag.store import cancellation
-from convrag.store.streaming import current_listener
+from convrag.concurrency import cancellation
+from convrag.concurrency.streaming import current_listener
 from convrag.turn.turn import StageFinished
 from toys import QuotingGenerator, pipeline
 
@@ -22,7 +22,10 @@ class Speaking(QuotingGenerator):
     streams = True
 
     def __init__(
-        self, words: int = 5, seconds: float = 0.01, wait: Callable[[float], None] = cancellation.sleep
+        self,
+        words: int = 5,
+        seconds: float = 0.01,
+        wait: Callable[[float], None] = cancellation.sleep,
     ) -> None:
         self.words, self.seconds, self.wait = words, seconds, wait
         self.said = 0
@@ -51,7 +54,10 @@ def test_pieces_and_the_record() -> None:
         with pytest.raises(RuntimeError, match="iterated over once"):
             _ = [piece async for piece in stream]
         assert (await chat.aturn("c", "and?", query="edited")).rewritten_query == "edited"
-        assert [turn.question for turn in chat.conversations.open("c", "default").history] == ["what?", "and?"]
+        assert [turn.question for turn in chat.conversations.open("c", "default").history] == [
+            "what?",
+            "and?",
+        ]
 
     asyncio.run(talk())
 
@@ -73,7 +79,9 @@ def test_many_at_once_and_the_loop_stays_free() -> None:
         records = await asyncio.gather(*(chat.aturn(f"c{number}", "what?") for number in range(64)))
         seconds = time.monotonic() - start
         clock.cancel()
-        assert [record.conversation_id for record in records] == [f"c{number}" for number in range(64)]
+        assert [record.conversation_id for record in records] == [
+            f"c{number}" for number in range(64)
+        ]
         assert seconds < 12  # one after the other: 16
         return ticks
 
@@ -97,7 +105,9 @@ def test_errors_arrive() -> None:
 @pytest.mark.parametrize("how", ["break", "cancel", "timeout", "aclose"])
 def test_who_leaves_ends_the_turn_and_it_is_not_kept(how: str, kept: bool, tmp_path: Path) -> None:
     generator = Speaking(10_000, 0.01)
-    chat = pipeline(generator=generator, conversations=Conversations(tmp_path / "c.db" if kept else None))
+    chat = pipeline(
+        generator=generator, conversations=Conversations(tmp_path / "c.db" if kept else None)
+    )
 
     async def talk() -> None:
         if how in ("cancel", "timeout"):
@@ -119,7 +129,9 @@ def test_who_leaves_ends_the_turn_and_it_is_not_kept(how: str, kept: bool, tmp_p
         assert await asyncio.to_thread(generator.ended.wait, 60)
         assert generator.said < 10_000
         generator.words = 2
-        assert (await chat.aturn("c", "again?")).number == 1, "nothing of the turn that was left is kept"
+        assert (await chat.aturn("c", "again?")).number == 1, (
+            "nothing of the turn that was left is kept"
+        )
 
     asyncio.run(talk())
 

@@ -18,7 +18,9 @@ def compose(conversations: Conversations, *overrides: str) -> Pipeline:
     return Pipeline.compose("llm=extractive", "metrics=[]", *overrides, conversations=conversations)
 
 
-def test_the_configuration_has_what_bears_on_results(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_has_what_bears_on_results(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TEA_TEXT", "balanced")
     (here / "corpus.jsonl").write_text('{"_id": "p", "text": "Green tea."}\n', encoding="utf-8")
     chat = compose(
@@ -54,10 +56,17 @@ def test_a_conversation_goes_on_with_its_configuration_alone(kept: bool, here: P
     again = Conversations(here / "conversations.db") if kept else conversations
     other = compose(again, "rewriter=none", "top_k=20")
     message = "'c' was begun with rewriter=last_n, top_k=10; this is rewriter=none, top_k=20. Choose what it was"
-    for ask in (lambda: other.turn("c", "Why?"), lambda: other.rewrite("c", "Why?"), lambda: other.regenerate("c")):
+    for ask in (
+        lambda: other.turn("c", "Why?"),
+        lambda: other.rewrite("c", "Why?"),
+        lambda: other.regenerate("c"),
+    ):
         with pytest.raises(OtherConfiguration, match=message) as caught:
             ask()
-    assert caught.value.differences == [("rewriter=last_n", "rewriter=none"), ("top_k=10", "top_k=20")]
+    assert caught.value.differences == [
+        ("rewriter=last_n", "rewriter=none"),
+        ("top_k=10", "top_k=20"),
+    ]
     assert other.turn("d", "How far is the Moon?").number == 1
     assert compose(again, "rewriter=last_n", "workers=2").turn("c", "Why?").number == 3
 
@@ -68,9 +77,21 @@ def test_a_conversation_goes_on_with_its_configuration_alone(kept: bool, here: P
         ({"a": {"_option_": "x", "n": 1}}, {"a": {"_option_": "x", "n": 1}}, []),
         ({"a": {"_option_": "x", "n": 1}}, {"a": {"_option_": "x", "n": 2}}, [("a.n=1", "a.n=2")]),
         ({"a": {"_option_": "x", "n": 1}}, {"a": {"_option_": "y", "n": 2}}, [("a=x", "a=y")]),
-        ({"a": {"_option_": "x"}, "a.b": {"_option_": "z"}}, {"a": {"_option_": "y"}}, [("a=x", "a=y")]),
-        ({"a": {"_option_": "x"}, "a.b": {"_option_": "z"}}, {"a": {"_option_": "x"}}, [("a.b=z", "a.b=none")]),
-        ({"a": {"_option_": "x"}, "b": {"_option_": "z"}}, {"a": {"_option_": "y"}}, [("a=x", "a=y")]),
+        (
+            {"a": {"_option_": "x"}, "a.b": {"_option_": "z"}},
+            {"a": {"_option_": "y"}},
+            [("a=x", "a=y")],
+        ),
+        (
+            {"a": {"_option_": "x"}, "a.b": {"_option_": "z"}},
+            {"a": {"_option_": "x"}},
+            [("a.b=z", "a.b=none")],
+        ),
+        (
+            {"a": {"_option_": "x"}, "b": {"_option_": "z"}},
+            {"a": {"_option_": "y"}},
+            [("a=x", "a=y")],
+        ),
         ({"a": {"_option_": "x", "old": 1}}, {"a": {"_option_": "x", "new": 1}}, []),
     ],
 )
@@ -86,12 +107,19 @@ def test_a_message_names_some_differences() -> None:
 class Keyed(EchoLLM):
     """Takes a key, an address and paths."""
 
-    def __init__(self, *, api_key: str = "", address: str = "", paths: tuple[Path, ...] = (), n: int = 0) -> None: ...
+    def __init__(
+        self, *, api_key: str = "", address: str = "", paths: tuple[Path, ...] = (), n: int = 0
+    ) -> None: ...
 
 
 def test_no_secret_stands_in_a_configuration(here: Path) -> None:
     option = Option("llm", "keyed", Keyed, "toy", "toy")
-    values = {"api_key": "word-word", "address": "http://me:hunter2@host/x", "paths": (Path("a"), Path("~")), "n": 3}
+    values = {
+        "api_key": "word-word",
+        "address": "http://me:hunter2@host/x",
+        "paths": (Path("a"), Path("~")),
+        "n": 3,
+    }
     described = describe_stage(option, values, None)
     assert described == {
         "_option_": "keyed",
@@ -102,7 +130,10 @@ def test_no_secret_stands_in_a_configuration(here: Path) -> None:
     }
     written = {"api_key": "${oc.env:MY_KEY}", "address": "${oc.env:MY_ADDRESS}"}
     referred = describe_stage(option, values, written)
-    assert (referred["api_key"], referred["address"]) == ("${oc.env:MY_KEY}", "${oc.env:MY_ADDRESS}")
+    assert (referred["api_key"], referred["address"]) == (
+        "${oc.env:MY_KEY}",
+        "${oc.env:MY_ADDRESS}",
+    )
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,9 @@ def test_two_threads_do_not_import_parts_of_one_library_at_once(
         except Exception as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=call, args=[f"halves.{name}"]) for name in ("first", "second")]
+    threads = [
+        threading.Thread(target=call, args=[f"halves.{name}"]) for name in ("first", "second")
+    ]
     for thread in threads:
         thread.start()
         time.sleep(0.1)
@@ -64,8 +66,12 @@ def test_two_threads_do_not_import_parts_of_one_library_at_once(
     assert errors == []
 
 
-def test_what_every_turn_needs_is_imported_before_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What only a call imports that the store may have is left to it, unless new questions are expected."""
+def test_what_every_turn_needs_is_imported_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What only a call imports that the store may have is left to it, unless new questions are
+    expected.
+    """
     loaded: list[type] = []
     for cls in (DHRagRewriter, ExtractiveLLM):
         monkeypatch.setattr(cls, "load_libraries", lambda stage: loaded.append(type(stage)))

@@ -22,8 +22,12 @@ def test_questions_are_answered_from_the_passages(here: Path) -> None:
     assert record.hits[0].passage == PASSAGES[1]
     assert record.answer.citations == ("tea",)
     assert "dataset" not in record.trace
-    other = Pipeline.over([*PASSAGES, Passage("new", "Black tea is steeped at 100 degrees.")], *STAGES)
-    assert other.turn("c", "How hot is black tea steeped?").hits[0].passage.id == "new", "the index is that of others"
+    other = Pipeline.over(
+        [*PASSAGES, Passage("new", "Black tea is steeped at 100 degrees.")], *STAGES
+    )
+    assert other.turn("c", "How hot is black tea steeped?").hits[0].passage.id == "new", (
+        "the index is that of others"
+    )
 
 
 @pytest.mark.parametrize("retriever", ["dense", "hybrid"])
@@ -36,9 +40,14 @@ def test_a_conversation_over_other_passages_is_another(here: Path) -> None:
     conversations = Conversations(here / "c.db")
     Pipeline.over(PASSAGES, *STAGES, conversations=conversations).turn("c", "green tea?")
     Pipeline.over(list(PASSAGES), *STAGES, conversations=conversations).turn("c", "and the moon?")
-    with pytest.raises(OtherConfiguration, match=r"begun with dataset\.contents=\w+; this is dataset\.contents=\w+\."):
+    with pytest.raises(
+        OtherConfiguration,
+        match=r"begun with dataset\.contents=\w+; this is dataset\.contents=\w+\.",
+    ):
         Pipeline.over(PASSAGES[:2], *STAGES, conversations=conversations).turn("c", "and Mars?")
-    with pytest.raises(OtherConfiguration, match="begun with dataset=passages; this is dataset=sample"):
+    with pytest.raises(
+        OtherConfiguration, match="begun with dataset=passages; this is dataset=sample"
+    ):
         Pipeline.compose(*STAGES, conversations=conversations).turn("c", "and Mars?")
 
 

@@ -7,11 +7,23 @@ from typing import Any
 import pytest
 
 import toys
-from convrag import Answer, Hit, MemoryView, Message, Passage, Pipeline, Prompt, Question, Rewrite, Selection, Store
+from convrag import (
+    Answer,
+    Hit,
+    MemoryView,
+    Message,
+    Passage,
+    Pipeline,
+    Prompt,
+    Question,
+    Rewrite,
+    Selection,
+    Store,
+)
 from convrag.api.session import Session
 from convrag.api.stages import Memory, Selector
+from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.config.settings import Settings
-from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
 from convrag.turn.turn import rerank_hits
 from toys import pipeline
@@ -54,10 +66,14 @@ def test_history_none_hides_it() -> None:
 
 def test_a_rewriter_that_fails_costs_only_the_rewrite(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        record = pipeline(rewriter=toys.ShoutingRewriter(llm=toys.EchoLLM(), fail_on="it")).turn("c", "what is it?")
+        record = pipeline(rewriter=toys.ShoutingRewriter(llm=toys.EchoLLM(), fail_on="it")).turn(
+            "c", "what is it?"
+        )
     assert record.rewritten_query == "what is it?"
     (reason,) = record.fallbacks.values()
-    assert re.fullmatch(r"RuntimeError: this rewriter cannot \(toys.ShoutingRewriter: .*toys.py, line \d+\)", reason)
+    assert re.fullmatch(
+        r"RuntimeError: this rewriter cannot \(toys.ShoutingRewriter: .*toys.py, line \d+\)", reason
+    )
     assert record.answer.text
     assert not record.error
 
@@ -68,7 +84,9 @@ class LastTurn(Memory):
     def view(self, question: Question) -> MemoryView:
         if "forget" in question.text:
             raise RuntimeError("nothing comes to mind")
-        return MemoryView(question.history[-1:], {"left out": len(question.history[:-1])}, fallback="")
+        return MemoryView(
+            question.history[-1:], {"left out": len(question.history[:-1])}, fallback=""
+        )
 
 
 class Every(Selector):
@@ -116,7 +134,9 @@ def test_a_selector_chooses_the_evidence_and_leaves_the_ranking() -> None:
     assert list(record.timings)[2:5] == ["reranker", "selector", "context"]
 
 
-def test_a_selector_that_invents_a_passage_costs_only_the_choice(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_selector_that_invents_a_passage_costs_only_the_choice(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     class Inventive(Every):
         def select(self, question: Question, hits: Any, n: int) -> Selection:
             return Selection((Hit(Passage("new", "text"), 1.0),))
@@ -128,13 +148,17 @@ def test_a_selector_that_invents_a_passage_costs_only_the_choice(caplog: pytest.
 
 @pytest.mark.parametrize("stage", ["memory", "rewriter", "reranker", "selector"])
 def test_a_library_that_cannot_be_imported_is_no_reason_to_fall_back(stage: str) -> None:
-    """Two threads that import scikit-learn at once, say: the turn would be measured without the stage."""
+    """Two threads that import scikit-learn at once, say: the turn would be measured without the
+    stage.
+    """
 
     class Importing(LastTurn, toys.ShoutingRewriter, toys.EvenRanker, Every):
         def __init__(self) -> None: ...
 
         def view(self, *_: Any) -> Any:
-            raise ImportError("cannot import name 'clone' from partially initialized module 'sklearn.base'")
+            raise ImportError(
+                "cannot import name 'clone' from partially initialized module 'sklearn.base'"
+            )
 
         rewrite = score = select = view
 
@@ -168,7 +192,11 @@ def test_a_reranker_reorders_or_leaves_alone() -> None:
     hits = tuple(Hit(Passage(f"p{n}", "t"), 9.0 - n) for n in range(3))
     question = Question("q", standalone="q")
     turned = rerank_hits(toys.ReverseRanker(), question, hits)
-    assert [(hit.passage.id, hit.score) for hit in turned] == [("p2", 2.0), ("p1", 1.0), ("p0", 0.0)]
+    assert [(hit.passage.id, hit.score) for hit in turned] == [
+        ("p2", 2.0),
+        ("p1", 1.0),
+        ("p0", 0.0),
+    ]
     assert rerank_hits(toys.EvenRanker(), question, hits) == hits
     assert rerank_hits(toys.ReverseRanker(), question, ()) == ()
 
@@ -186,7 +214,9 @@ def test_a_reranker_that_fails_leaves_the_order() -> None:
 def test_later_stages_know_the_rewrite() -> None:
     class Parrot(toys.QuotingGenerator):
         def generate(self, question: Any, evidence: Any) -> Answer:
-            return Answer(f"{question.text} {question.standalone} {[query.text for query in question.queries]}")
+            return Answer(
+                f"{question.text} {question.standalone} {[query.text for query in question.queries]}"
+            )
 
     assert pipeline(generator=Parrot()).turn("c", "what?").answer.text == "what? WHAT? ['WHAT?']"
 
@@ -221,14 +251,20 @@ def test_a_wait_for_a_turn_of_the_same_conversation_can_be_cancelled() -> None:
         with cancellation.apply():
             chat.turn("c", "what?")
 
-    with ThreadPoolExecutor(1) as pool, chat.conversations.begin("c", "default").lock, pytest.raises(Cancelled):
+    with (
+        ThreadPoolExecutor(1) as pool,
+        chat.conversations.begin("c", "default").lock,
+        pytest.raises(Cancelled),
+    ):
         pool.submit(ask).result(60)
 
 
 def test_turns_of_one_conversation_from_many_threads_are_numbered_through() -> None:
     chat = pipeline()
     with ThreadPoolExecutor(8) as pool:
-        numbers = [record.number for record in pool.map(lambda n: chat.turn("c", f"{n}?"), range(40))]
+        numbers = [
+            record.number for record in pool.map(lambda n: chat.turn("c", f"{n}?"), range(40))
+        ]
     assert sorted(numbers) == list(range(1, 41))
 
 

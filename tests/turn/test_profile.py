@@ -1,4 +1,6 @@
-"""Personal statements of the user: from data sets and callers through the prompts of stages into records."""
+"""Personal statements of the user: from data sets and callers through the prompts of stages into
+records.
+"""
 
 import json
 from collections.abc import Iterator
@@ -8,19 +10,29 @@ from typing import Any
 
 import pytest
 
-from convrag import ConfigError, Conversation, Dataset, Message, Passage, Prompt, Question, Turn, TurnRecord
+from convrag import (
+    ConfigError,
+    Conversation,
+    Dataset,
+    Message,
+    Passage,
+    Prompt,
+    Question,
+    Turn,
+    TurnRecord,
+)
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
-from convrag.sdk.prompts import INTRODUCTION, add_profile
+from convrag.sdk.llm.prompts import INTRODUCTION, add_profile
 from convrag.testing import RecordedLLM, TinyDataset, question
 from convrag.testing.samples import make_evidence
-from convrag_baselines.prompting import FullHistoryRewriter, ThresholdRewriter
 from convrag_basics.stages import DirectGenerator
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_dhrag.rewriter import DHRagRewriter
 from convrag_mmr.rewriter import MMRRewriter
+from convrag_rewriters.full_history import FullHistoryRewriter, ThresholdRewriter
 from convrag_tasks.export_mtrag import list_messages
 from convrag_tasks.run_records import read_dataset_turns
 from toys import pipeline
@@ -159,7 +171,9 @@ def test_a_run_asks_no_turn_of_the_given_history_and_shows_it_to_the_stages(hist
     chat = pipeline(settings=settings)
     answer = chat.answer
     chat.answer = lambda asked, *rest: seen.append(asked) or answer(asked, *rest)  # type: ignore[method-assign, func-returns-value]
-    records = list(ConversationWorkers(chat, list(GivenHistory().conversations()), settings).records())
+    records = list(
+        ConversationWorkers(chat, list(GivenHistory().conversations()), settings).records()
+    )
     assert [(record.turn_id, record.number, record.profile) for record in records] == [
         ("c_2", 2, PROFILE),
         ("c_3", 3, PROFILE),
@@ -168,7 +182,10 @@ def test_a_run_asks_no_turn_of_the_given_history_and_shows_it_to_the_stages(hist
     if history == "none":
         assert shown == [[], []]
     else:
-        assert shown == [["Given."], ["Given.", "Two." if history == "gold" else records[0].answer.text]]
+        assert shown == [
+            ["Given."],
+            ["Given.", "Two." if history == "gold" else records[0].answer.text],
+        ]
         assert seen[0].history[0].labels == {}
 
 

@@ -5,7 +5,18 @@ from typing import Any
 
 import pytest
 
-from convrag import LLM, Answer, Completion, Conversations, Detector, Message, Nugget, Passage, Prompt, Store
+from convrag import (
+    LLM,
+    Answer,
+    Completion,
+    Conversations,
+    Detector,
+    Message,
+    Nugget,
+    Passage,
+    Prompt,
+    Store,
+)
 from convrag.api.errors import ConfigError
 from convrag.registry.option import Option
 from convrag.store.remember import answer_again, remember
@@ -33,7 +44,10 @@ class Asking(QuotingGenerator):
         seen["turns"] = seen.get("turns", 0) + 1
         if self.broken:
             raise OSError("broken")
-        return Answer(self.llm.complete(Prompt("answer", (Message("user", question.text),))).text, trace=dict(seen))
+        return Answer(
+            self.llm.complete(Prompt("answer", (Message("user", question.text),))).text,
+            trace=dict(seen),
+        )
 
 
 def remembering(llm: Any, store: Store) -> Any:
@@ -54,7 +68,9 @@ def test_another_answer_replaces_the_last(kept: bool, generator: Asking, tmp_pat
     chat.turn("c", "one?")
     first = chat.turn("c", "two?")
     second = chat.regenerate("c")
-    assert (first.answer.text, second.answer.text) == ("answer 2", "answer 3"), "the store's reply was given again"
+    assert (first.answer.text, second.answer.text) == ("answer 2", "answer 3"), (
+        "the store's reply was given again"
+    )
     assert (second.number, second.turn_id, second.original_query) == (2, "c<::>2", "two?")
     assert (first.attempt, second.attempt) == (0, 1)
     if kept:
@@ -72,7 +88,9 @@ def test_another_answer_replaces_the_last(kept: bool, generator: Asking, tmp_pat
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_where_no_answer_comes_the_last_one_stays(kept: bool, generator: Asking, tmp_path: Path) -> None:
+def test_where_no_answer_comes_the_last_one_stays(
+    kept: bool, generator: Asking, tmp_path: Path
+) -> None:
     database = tmp_path / "conversations.db" if kept else None
     chat = pipeline(generator=generator, conversations=Conversations(database))
     chat.turn("c", "one?")
@@ -107,13 +125,21 @@ class AskingDetector(Detector):
 
 
 def test_stages_that_ask_a_model_compute_again_and_others_do_not(tmp_path: Path) -> None:
-    """What a detector found is kept under a key of its own, so the model behind it would not be asked again."""
+    """What a detector found is kept under a key of its own, so the model behind it would not be
+    asked again.
+    """
     pool, store = StagePool(), Store(tmp_path)
-    llm = pool.get(Option("llm", "numbering", Numbering, "toy", "toy"), {"mark": ""}, {}, store, "llm")
+    llm = pool.get(
+        Option("llm", "numbering", Numbering, "toy", "toy"), {"mark": ""}, {}, store, "llm"
+    )
     option = Option("detector", "asking", AskingDetector, "toy", "toy")
     detector: Any = pool.get(option, {}, {"llm": llm}, store, "detector")
     embedder: Any = pool.get(
-        Option("embedder", "letters", LetterEmbedder, "toy", "toy"), {"scale": 1.0}, {}, store, "embedder"
+        Option("embedder", "letters", LetterEmbedder, "toy", "toy"),
+        {"scale": 1.0},
+        {},
+        store,
+        "embedder",
     )
     said = []
     for attempt in (0, 1, 1, 2, 0):

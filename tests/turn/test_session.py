@@ -66,7 +66,9 @@ def test_a_domain_must_be_said_where_there_are_several() -> None:
         chat.turn("c", "one?")
     assert chat.turn("c", "one?", domain="mars").domain == "mars"
     assert chat.turn("c", "two?").domain == "mars"
-    with pytest.raises(OtherConfiguration, match="'c' was begun with domain=mars; this is domain=moon"):
+    with pytest.raises(
+        OtherConfiguration, match="'c' was begun with domain=mars; this is domain=moon"
+    ):
         chat.turn("c", "three?", domain="moon")
 
 
@@ -90,7 +92,9 @@ def test_an_empty_question_is_refused_and_leaves_no_turn(text: Any) -> None:
     """`turn("a", "")` ended in IndexError."""
     chat = pipeline()
     for ask in (chat.turn, chat.rewrite):
-        with pytest.raises(ConfigError, match="the question is .*: it must be a text that is not empty"):
+        with pytest.raises(
+            ConfigError, match="the question is .*: it must be a text that is not empty"
+        ):
             ask("a", text)
     with pytest.raises(ConfigError, match="top_k=0: it must be at least 1"):
         chat.turn("a", "one?", top_k=0)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from convrag import ConfigError, Pipeline, Question, TurnRecord, hookimpl
+from convrag.concurrency.cancellation import Cancelled
 from convrag.config.compose import compose, compose_command
 from convrag.run.runner import run_experiment
 from convrag.sdk.errors import RunStopped
-from convrag.store.cancellation import Cancelled
 from convrag.turn import observers
 from convrag.turn.observers import Observers, ending_conversations
 from convrag.turn.turn import StageFinished, Stages, Watch
@@ -42,7 +42,9 @@ class Log:
         self.seconds: list[float] = []
 
     @hookimpl
-    def convrag_turn_started(self, question: Question, config: Mapping[str, Any], model: str) -> None:
+    def convrag_turn_started(
+        self, question: Question, config: Mapping[str, Any], model: str
+    ) -> None:
         self.told[question.turn_id] = Told(question)
         self.turns.append(self.told[question.turn_id])
         self.models.append(model)
@@ -90,7 +92,9 @@ def test_a_turn_is_told_of_with_its_stages_and_the_history_that_it_saw(pipeline:
     assert log.models == ["mine"] * 3
 
 
-def test_a_turn_that_fails_is_told_of_with_its_error(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_fails_is_told_of_with_its_error(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = watch(pipeline)
 
     def fail(*_: object) -> None:

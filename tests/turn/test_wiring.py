@@ -11,13 +11,23 @@ import pytest
 from omegaconf import OmegaConf
 
 import toys
-from convrag import LLM, Clusterer, ConfigError, Embedder, Rewrite, Rewriter, Store, operational, use
+from convrag import (
+    LLM,
+    Clusterer,
+    ConfigError,
+    Embedder,
+    Rewrite,
+    Rewriter,
+    Store,
+    operational,
+    use,
+)
 from convrag.api.errors import MissingExtra, NotReady, StageFault
+from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.config.compose import compose
 from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.plugins import Plugins
-from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.turn.stage_pool import StagePool, fingerprint_stage, pool
 from convrag.turn.wiring import Wiring
 from processes import run_in_child
@@ -36,7 +46,13 @@ class Injected(Rewriter):
         note: Path | None = None,
         threads: Annotated[int, operational] = 1,
     ) -> None:
-        self.llm, self.embedder, self.second, self.clusterer, self.note = llm, embedder, second, clusterer, note
+        self.llm, self.embedder, self.second, self.clusterer, self.note = (
+            llm,
+            embedder,
+            second,
+            clusterer,
+            note,
+        )
 
     def rewrite(self, question: Any) -> Rewrite:
         return Rewrite.of(question.text)
@@ -101,7 +117,8 @@ def wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             "rewriter": "injected",
         }
         given = {
-            key: {"_option_": value} if isinstance(value, str) else value for key, value in (defaults | nodes).items()
+            key: {"_option_": value} if isinstance(value, str) else value
+            for key, value in (defaults | nodes).items()
         }
         return Wiring(OmegaConf.create(given))
 
@@ -131,7 +148,11 @@ MODEL = "llm=openai_compatible llm.model=m llm.api_base=http://h/v1"
         ("rewriter=condense", "llm", "embedder retriever"),
         ("detector=auto", "detector.matching", "detector.tagging"),
         (f"detector=auto {MODEL}", "detector.tagging", "detector.matching"),
-        ("rewriter=auto", "rewriter.prompting rewriter.weighing rewriter.selecting.embedder", "embedder"),
+        (
+            "rewriter=auto",
+            "rewriter.prompting rewriter.weighing rewriter.selecting.embedder",
+            "embedder",
+        ),
         (f"rewriter=auto {MODEL}", "rewriter.prompting", "rewriter.weighing rewriter.selecting"),
         ("rewriter=weighted_history", "llm", ""),
         ("rewriter=weighted_history rewriter.standalone=blend", "rewriter.standalone", "llm"),
@@ -141,7 +162,9 @@ MODEL = "llm=openai_compatible llm.model=m llm.api_base=http://h/v1"
         ("retriever=elser", "dataset", "embedder"),
     ],
 )
-def test_a_stage_that_the_settings_do_not_use_is_not_built(chosen: str, used: str, unused: str, here: Path) -> None:
+def test_a_stage_that_the_settings_do_not_use_is_not_built(
+    chosen: str, used: str, unused: str, here: Path
+) -> None:
     """The run's embedder was fitted to the whole corpus for a search by words."""
     wiring, group = Wiring(compose(*chosen.split())), chosen.partition("=")[0]
     wiring.get(group)
@@ -215,13 +238,17 @@ def test_what_is_missing_is_said_before_the_first_turn(wire: Any) -> None:
 
 @pytest.mark.parametrize("llm", ["unequipped", "importing"])
 def test_libraries_that_are_missing_are_said_before_the_stage_is_built(wire: Any, llm: str) -> None:
-    with pytest.raises(MissingExtra, match=rf"^llm={llm} needs a_library.*: pip install 'acme\[gpu\]'$"):
+    with pytest.raises(
+        MissingExtra, match=rf"^llm={llm} needs a_library.*: pip install 'acme\[gpu\]'$"
+    ):
         wire(llm=llm).get("rewriter")
 
 
 def test_fingerprints_follow_what_bears_on_results(wire: Any, tmp_path: Path) -> None:
     def of(**parameters: Any) -> str:
-        return str(wire(rewriter={"_option_": "injected", **parameters}).get("rewriter").fingerprint)
+        return str(
+            wire(rewriter={"_option_": "injected", **parameters}).get("rewriter").fingerprint
+        )
 
     assert of(threads=8) == of()
     assert of(clusterer={"_option_": "pairs"}) == of()
@@ -240,7 +267,12 @@ def test_what_stands_behind_an_address_is_part_of_all_stages_that_ask_it(
 
     def find(address: str) -> set[str]:
         monkeypatch.setenv("MY_SERVER", address)
-        config = compose("llm=openai_compatible", "llm.api_base=null", "llm.api_base_env=MY_SERVER", "detector=llm")
+        config = compose(
+            "llm=openai_compatible",
+            "llm.api_base=null",
+            "llm.api_base_env=MY_SERVER",
+            "detector=llm",
+        )
         wiring = Wiring(config)
         return {wiring.get(place).fingerprint for place in ("llm", "detector", "generator")}
 
@@ -288,7 +320,9 @@ def test_files_that_a_stage_hashes_itself_may_be_moved(tmp_path: Path) -> None:
 
 
 def test_a_metric_that_stands_in_the_wrong_place_is_one_message(here: Path) -> None:
-    config = OmegaConf.create({"store": {"path": "store"}, "metrics": {"_option_": "ranking", "measures": ["R@3"]}})
+    config = OmegaConf.create(
+        {"store": {"path": "store"}, "metrics": {"_option_": "ranking", "measures": ["R@3"]}}
+    )
     with pytest.raises(ConfigError, match="begins with '# @package metrics"):
         Wiring(config).get_all("metrics")
 
@@ -314,7 +348,9 @@ def test_a_constructor_that_raises_is_named_with_file_and_line(tmp_path: Path) -
         pool.get(option, {"words": "x"}, {}, store, "rewriter")
     assert str(raised.value) == f"rewriter=stumbling cannot be built: {fault}{line + 3})"
     assert raised.value.exit_status == 1
-    with pytest.raises(ConfigError, match=rf"two is too many \(.*test_wiring.py, line {line + 2}\)"):
+    with pytest.raises(
+        ConfigError, match=rf"two is too many \(.*test_wiring.py, line {line + 2}\)"
+    ):
         pool.get(option, {"words": "two"}, {}, store, "rewriter")
 
 
@@ -368,7 +404,9 @@ def test_nobody_waits_for_a_stage_of_others_that_is_being_prepared(
     assert stage.prepared == 1
 
 
-def test_a_wait_for_a_stage_that_is_being_prepared_can_be_cancelled(slow: tuple[StagePool, Preparing]) -> None:
+def test_a_wait_for_a_stage_that_is_being_prepared_can_be_cancelled(
+    slow: tuple[StagePool, Preparing],
+) -> None:
     stages, stage = slow
     cancellation = Cancellation()
     cancellation.cancel()

@@ -1,6 +1,10 @@
 """The installed plugins and their options."""
 
-from convrag.config.variants import Variant as Variant, variants as variants, variants_of as variants_of
+from convrag.config.variants import (
+    Variant as Variant,
+    variants as variants,
+    variants_of as variants_of,
+)
 from convrag.registry import plugins as plugins
 from convrag.registry.option import Option as Option
 from convrag.registry.parameters import Parameter as Parameter

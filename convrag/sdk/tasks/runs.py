@@ -14,6 +14,9 @@ from convrag.run.records import (
     round_to_single_precision as round_to_single_precision,
 )
 from convrag.run.run_result import read_scores as read_scores
-from convrag.run.runner import evaluate_records as evaluate_records, run_experiment as run_experiment
+from convrag.run.runner import (
+    evaluate_records as evaluate_records,
+    run_experiment as run_experiment,
+)
 from convrag.run.workers import PassageLookup as PassageLookup
 from convrag.turn.observers import Observers as Observers

@@ -10,5 +10,9 @@ from convrag.registry.plugins import open_database as open_database
 from convrag.turn import logs as logs
 from convrag.turn.conversations import MAX_CONVERSATIONS as MAX_CONVERSATIONS
 from convrag.turn.observers import ending_conversations as ending_conversations
-from convrag.turn.turn import StageFinished as StageFinished, Stages as Stages, TurnOptions as TurnOptions
+from convrag.turn.turn import (
+    StageFinished as StageFinished,
+    Stages as Stages,
+    TurnOptions as TurnOptions,
+)
 from convrag.turn.wiring import Wiring as Wiring

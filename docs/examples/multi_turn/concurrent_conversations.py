@@ -12,9 +12,21 @@ from convrag_dedup import RAGPipeline
 
 CORPUS = Path(__file__).with_name("corpus.jsonl")
 QUESTIONS = {
-    "user_1_session": ("Tell me about Python", "Is it used for machine learning?", "What is Python made for?"),
-    "user_2_session": ("Tell me about JavaScript", "Does it run in browsers?", "Where else does JavaScript run?"),
-    "user_3_session": ("What is deep learning?", "How many layers has it?", "Does deep learning overfit?"),
+    "user_1_session": (
+        "Tell me about Python",
+        "Is it used for machine learning?",
+        "What is Python made for?",
+    ),
+    "user_2_session": (
+        "Tell me about JavaScript",
+        "Does it run in browsers?",
+        "Where else does JavaScript run?",
+    ),
+    "user_3_session": (
+        "What is deep learning?",
+        "How many layers has it?",
+        "Does deep learning overfit?",
+    ),
 }
 
 
@@ -31,7 +43,9 @@ def main() -> None:
     for conversation in QUESTIONS:
         stats = pipeline.get_conversation_stats(conversation)
         assert stats
-        print(f"{conversation}: {stats['turn_count']} turns, {stats['deduplication_rate']:.0%} deduplicated")
+        print(
+            f"{conversation}: {stats['turn_count']} turns, {stats['deduplication_rate']:.0%} deduplicated"
+        )
     all_stats = pipeline.get_conversation_stats()
     assert all_stats
     print(f"Total conversations: {all_stats['total_conversations']}")

@@ -1,4 +1,5 @@
-"""A conversation with answers: by the model at an address, or without one quoted from the documents.
+"""A conversation with answers: by the model at an address, or without one quoted from the
+documents.
 
 python docs/examples/multi_turn/generation.py
 python docs/examples/multi_turn/generation.py http://localhost:30000 Qwen/Qwen2.5-7B-Instruct
@@ -13,7 +14,10 @@ from pathlib import Path
 from convrag_dedup import InferenceConfig, RAGPipeline
 
 CORPUS = Path(__file__).with_name("corpus.jsonl")
-QUESTIONS = ("What are the best practices for machine learning?", "What should it be compared with?")
+QUESTIONS = (
+    "What are the best practices for machine learning?",
+    "What should it be compared with?",
+)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -21,7 +25,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     inference = None
     if arguments:
         address, model = arguments
-        inference = InferenceConfig(model_name=model, backend="sglang", base_url=address, max_tokens=200)
+        inference = InferenceConfig(
+            model_name=model, backend="sglang", base_url=address, max_tokens=200
+        )
     pipeline = RAGPipeline(corpus_path=CORPUS, inference=inference, top_k=2)
     for question in QUESTIONS:
         result = pipeline.process_conversation_turn("conv_1", question, generate_response=True)

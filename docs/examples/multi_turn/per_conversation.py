@@ -1,4 +1,5 @@
-"""Each conversation has a state of its own, which can be read, reset, and continued after a restart.
+"""Each conversation has a state of its own, which can be read, reset, and continued after a
+restart.
 
 python docs/examples/multi_turn/per_conversation.py
 """
@@ -34,7 +35,9 @@ def main() -> None:
 
 def _ask(pipeline: RAGPipeline, conversation: str, when: str) -> None:
     result = pipeline.process_conversation_turn(conversation, QUESTION)
-    print(f"{when}: {len(result['novel_docs'])} novel, {len(result['deduplicated_docs'])} deduplicated")
+    print(
+        f"{when}: {len(result['novel_docs'])} novel, {len(result['deduplicated_docs'])} deduplicated"
+    )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ def main() -> None:
     assert baseline
     print(f"Conversation Statistics ({stats['turn_count']} turns):")
     print(f"- Total documents retrieved: {stats['total_retrieved']}")
-    print(f"- Novel documents processed: {stats['total_novel']}, without deduplication {baseline['total_novel']}")
+    print(
+        f"- Novel documents processed: {stats['total_novel']}, without deduplication {baseline['total_novel']}"
+    )
     print(f"- Documents deduplicated: {stats['total_deduplicated']}")
     print(f"- Deduplication rate: {stats['deduplication_rate']:.0%}")
     print(f"- Tokens saved: {stats['tokens_saved']}")

@@ -2,7 +2,8 @@
 
     python make_tables.py grid results
 
-The best score of a column is bold. A dagger marks a difference to the baseline with p < 0.05 (Holm).
+The best score of a column is bold. A dagger marks a difference to the baseline with p < 0.05
+(Holm).
 """
 
 from __future__ import annotations

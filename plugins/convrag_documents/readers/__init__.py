@@ -8,7 +8,8 @@
 * `tables`: CSV and Excel; JSON, and JSONL, a document a line.
 * `docling`: PDF, Office, HTML and pictures by docling, with `dataset.reader=docling`.
 
-What they use: text puts a text together, archive unpacks zip files within bounds, and parses the XML in them.
+What they use: text puts a text together, archive unpacks zip files within bounds, and parses the
+XML in them.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,9 +27,10 @@ from convrag_documents.find_files import FoundFile
 class Reader:
     """How files of a format are read.
 
-    `function` is the name of a function in the module of this package, which takes the bytes of a file and yields
-    documents; their ids are the names of the parts of the file; most files have one, with an empty name. It raises
-    Unreadable. `libraries` are distributions whose versions bear on what it yields.
+    `function` is the name of a function in the module of this package, which takes the bytes of a
+    file and yields documents; their ids are the names of the parts of the file; most files have
+    one, with an empty name. It raises Unreadable. `libraries` are distributions whose versions bear
+    on what it yields.
     """
 
     format: str
@@ -37,7 +39,9 @@ class Reader:
     libraries: tuple[str, ...] = ()
 
     def read(self, content: bytes) -> Iterator[Document]:
-        """Yield the documents of a file. Raises Unreadable, and whatever the library raises for a damaged file."""
+        """Yield the documents of a file. Raises Unreadable, and whatever the library raises for a
+        damaged file.
+        """
         function: Callable[[bytes], Iterator[Document]]
         function = getattr(import_module(f"convrag_documents.readers.{self.module}"), self.function)
         return function(content)
@@ -71,13 +75,16 @@ _SUFFIXES = (
 _BY_SUFFIX = {suffix: reader for reader, suffixes in _SUFFIXES for suffix in suffixes}
 
 
-_DOCLING = Reader("file for docling", "docling", "read_docling", ("docling-slim", "docling-core", "docling-parse"))
+_DOCLING = Reader(
+    "file for docling", "docling", "read_docling", ("docling-slim", "docling-core", "docling-parse")
+)
 _PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
 _OF_DOCLING = (".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", *_PICTURES)
 
 
 def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
-    """Find the reader of a file by its suffix. What the user named, and no other reader is for, is read as text.
+    """Find the reader of a file by its suffix. What the user named, and no other reader is for, is
+    read as text.
 
     With `docling`, what it is good at is read by it, and pictures too.
     """
@@ -89,7 +96,9 @@ def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
 
 @cache
 def _identify(reader: Reader) -> str:
-    """Hash what bears on what a reader yields: the source of all readers, and the versions of its libraries."""
+    """Hash what bears on what a reader yields: the source of all readers, and the versions of its
+    libraries.
+    """
     source = [file_hash(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
     versions = {name: find_version(name) for name in reader.libraries}
     return digest([reader.format, reader.module, reader.function, versions, source])

@@ -1,4 +1,6 @@
-"""The members of a zip archive, which DOCX, PPTX, XLSX and EPUB files are, without letting them grow beyond bounds."""
+"""The members of a zip archive, which DOCX, PPTX, XLSX and EPUB files are, without letting them
+grow beyond bounds.
+"""
 
 import posixpath
 import zlib
@@ -64,7 +66,8 @@ class Archive:
             yield name, self.read(name)
 
     def read_relations(self, name: str) -> dict[str, tuple[str, str]]:
-        """Read what a part of an Office file refers to: id -> (the last word of its type, name of the member).
+        """Read what a part of an Office file refers to: id -> (the last word of its type, name of
+        the member).
 
         Args:
             name: of the part; empty for the file itself.
@@ -90,8 +93,8 @@ def resolve_name(folder: str, target: str) -> str:
 def _parse_xml(content: bytes, name: str) -> Element:
     """Parse XML. Expat itself refuses entities with which a line becomes gigabytes.
 
-    Names have no namespaces, since Office has two for each (transitional and strict); only attributes that are
-    references begin with "r:", beside others of the same name.
+    Names have no namespaces, since Office has two for each (transitional and strict); only
+    attributes that are references begin with "r:", beside others of the same name.
 
     Raises Unreadable where it is damaged.
     """

@@ -1,4 +1,6 @@
-"""What docling reads: PDFs with their layout, Office files and web pages with their tables, pictures by OCR."""
+"""What docling reads: PDFs with their layout, Office files and web pages with their tables,
+pictures by OCR.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +20,8 @@ def read_docling(content: bytes) -> Iterator[Document]:
     Raises:
         MissingExtra: docling, or a part of it, is not installed.
         ConfigError: it cannot begin: it needs models for this file, and they are not here.
-        Unreadable: what docling has against the file, after the document where it could read a part.
+        Unreadable: what docling has against the file, after the document where it could read a
+            part.
     """
     try:
         from docling.datamodel.base_models import DocumentStream
@@ -35,7 +38,9 @@ def read_docling(content: bytes) -> Iterator[Document]:
     if converted.status.value in ("success", "partial_success"):
         yield build_document(converted.document)
     if converted.status.value != "success":
-        raise Unreadable("; ".join(each.error_message for each in converted.errors) or "docling cannot read it")
+        raise Unreadable(
+            "; ".join(each.error_message for each in converted.errors) or "docling cannot read it"
+        )
 
 
 @cache
@@ -47,7 +52,9 @@ def _load_converter() -> Any:
 
 
 def build_document(converted: Any) -> Document:
-    """Put together what docling found (a DoclingDocument), in its reading order, without heads and feet of pages."""
+    """Put together what docling found (a DoclingDocument), in its reading order, without heads and
+    feet of pages.
+    """
     is_slides = converted.origin is not None and "presentation" in converted.origin.mimetype
     builder = TextBuilder("slide" if is_slides else "page")
     begun = 0
@@ -76,8 +83,14 @@ def _add(builder: TextBuilder, item: Any) -> None:
         builder.add_heading(1, item.text)
     elif label == "section_header":
         builder.add_heading(item.level + 1, item.text)
-    elif hasattr(item, "data"):  # a table: a cell that spans columns stands in the grid once for each
+    elif hasattr(
+        item, "data"
+    ):  # a table: a cell that spans columns stands in the grid once for each
         spans = (enumerate(row) for row in item.data.grid)
-        builder.add(join_cells([cell.text for n, cell in row if cell.start_col_offset_idx == n] for row in spans))
+        builder.add(
+            join_cells(
+                [cell.text for n, cell in row if cell.start_col_offset_idx == n] for row in spans
+            )
+        )
     elif hasattr(item, "text"):
         builder.add(item.text)

@@ -1,4 +1,6 @@
-"""HTML: the text of a page with its headings, without navigation, scripts and styles; EPUB: chapters of a book."""
+"""HTML: the text of a page with its headings, without navigation, scripts and styles; EPUB:
+chapters of a book.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +19,72 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 
-_DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
+_DECLARED = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE
+)
 _LEFT_OUT = {
-    *("head", "script", "style", "template", "noscript", "nav", "svg", "iframe", "object", "canvas", "audio", "video"),
+    *(
+        "head",
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "nav",
+        "svg",
+        "iframe",
+        "object",
+        "canvas",
+        "audio",
+        "video",
+    ),
     *("button", "select", "textarea"),
 }
 _LINES = {"caption", "dd", "dt", "figcaption", "legend", "li", "option", "summary", "tr"}
 _BLOCKS = {
-    *("address", "article", "aside", "blockquote", "body", "center", "details", "dialog", "div", "dl", "fieldset"),
-    *("figure", "footer", "form", "header", "hgroup", "hr", "html", "main", "menu", "ol", "p", "pre", "section"),
+    *(
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "center",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "fieldset",
+    ),
+    *(
+        "figure",
+        "footer",
+        "form",
+        "header",
+        "hgroup",
+        "hr",
+        "html",
+        "main",
+        "menu",
+        "ol",
+        "p",
+        "pre",
+        "section",
+    ),
     *("table", "ul"),
 }
 _TERM, _LONGEST_TERM = ": ", 100
-"""Behind a term that stands in one line with its definition ("--help: Print what there is"); its most characters."""
+"""Behind a term that stands in one line with its definition ("--help: Print what there is"); its
+most characters.
+"""
 _CELLS = {"td", "th"}
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
 """What makes a cell of a table a part of the page's layout, instead of a value in a line."""
-_CODE = re.compile(r"code|highlight|listing|literal|screen|source|console|terminal|lang", re.IGNORECASE)
-"""In the class of preformatted text, or of what it stands in: as Sphinx, DocBook and GitHub have it."""
+_CODE = re.compile(
+    r"code|highlight|listing|literal|screen|source|console|terminal|lang", re.IGNORECASE
+)
+"""In the class of preformatted text, or of what it stands in: as Sphinx, DocBook and GitHub have
+it.
+"""
 
 
 def read_html(content: bytes) -> Iterator[Document]:
@@ -58,7 +107,9 @@ def add_html(builder: TextBuilder, content: bytes) -> None:
 
 
 def _decode_page(content: bytes) -> str:
-    """Decode a page: by its byte order mark, as UTF-8, as it says itself, or as what chardet takes it for."""
+    """Decode a page: by its byte order mark, as UTF-8, as it says itself, or as what chardet takes
+    it for.
+    """
     declared = _DECLARED.search(content[:4096])
     if declared and b"\0" not in content:
         for encoding in ("utf-8", declared[1].decode()):
@@ -102,7 +153,9 @@ class _Walk:
             return False
         tag, attributes = node.tag or "", node.attributes
         unread = "hidden" in attributes or attributes.get("role") == "navigation"
-        if tag in _LEFT_OUT or unread or attributes.get("class") == "headerlink":  # Sphinx's link to a heading: "¶"
+        if (
+            tag in _LEFT_OUT or unread or attributes.get("class") == "headerlink"
+        ):  # Sphinx's link to a heading: "¶"
             return False
         if self._cell is not None:
             self._line.append(" " if tag in _BLOCKS or tag in _LINES or tag == "br" else "")
@@ -110,10 +163,19 @@ class _Walk:
             self._line.append(" | " if "".join(self._line).strip() else "")
             self._cell = node.mem_id if node.css_first(_PARTS) is None else None
         elif tag in _LEVELS or tag in _BLOCKS:
-            if not (tag in ("p", "div") and self._line[1:2] == [_TERM] and not "".join(self._line[2:]).strip()):
+            if not (
+                tag in ("p", "div")
+                and self._line[1:2] == [_TERM]
+                and not "".join(self._line[2:]).strip()
+            ):
                 self._end_block()
             self._preformatted = self._preformatted or tag == "pre"
-        elif tag == "dd" and self._block and _follows_term(node) and len(self._block[-1]) <= _LONGEST_TERM:
+        elif (
+            tag == "dd"
+            and self._block
+            and _follows_term(node)
+            and len(self._block[-1]) <= _LONGEST_TERM
+        ):
             self._line = [self._block.pop().removesuffix(":"), _TERM]
         elif tag in _LINES or tag == "br":
             self._end_line()
@@ -168,19 +230,25 @@ _PAGE_TYPES = {"application/xhtml+xml", "text/html"}
 _CLOSED = re.compile(
     rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>"
 )
-"""An element that XML closes at once. HTML knows no such thing: the text after <title/> would be the title."""
+"""An element that XML closes at once. HTML knows no such thing: the text after <title/> would be
+the title.
+"""
 
 
 def read_epub(content: bytes) -> Iterator[Document]:
     """Read a book; its description has the title."""
     archive = Archive(content)
-    package = next((each.get("full-path", "") for each in archive.read_xml(_CONTAINER).iter("rootfile")), "")
+    package = next(
+        (each.get("full-path", "") for each in archive.read_xml(_CONTAINER).iter("rootfile")), ""
+    )
     book = archive.read_xml(package)
     folder = posixpath.dirname(package)
     items = {each.get("id"): each for each in book.iter("item")}
     encrypted = set()
     if _ENCRYPTED in archive:
-        encrypted = {each.get("URI", "") for each in archive.read_xml(_ENCRYPTED).iter("CipherReference")}
+        encrypted = {
+            each.get("URI", "") for each in archive.read_xml(_ENCRYPTED).iter("CipherReference")
+        }
     builder = TextBuilder()
     builder.title = next((each.text or "" for each in book.iter("title")), "")
     for entry in book.iter("itemref"):
@@ -199,12 +267,22 @@ def read_mail(content: bytes) -> Iterator[Document]:
     message = message_from_bytes(content, policy=policy.default)
     builder = TextBuilder()
     builder.title = str(message["subject"] or "")
-    builder.add("\n".join(f"{name}: {message[name]}" for name in ("From", "To", "Date", "Subject") if message[name]))
+    builder.add(
+        "\n".join(
+            f"{name}: {message[name]}"
+            for name in ("From", "To", "Date", "Subject")
+            if message[name]
+        )
+    )
     if body := message.get_body(("plain", "html")):
         text = body.get_content()
         is_page = body.get_content_subtype() == "html"
-        document = next(read_html(text.encode())) if is_page else Document("", join_wrapped_lines(text))
+        document = (
+            next(read_html(text.encode())) if is_page else Document("", join_wrapped_lines(text))
+        )
         builder.add(document.text, document.headings)
     yield builder.build()
-    if attached := [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]:
+    if attached := [
+        part.get_filename() or part.get_content_type() for part in message.iter_attachments()
+    ]:
         raise Unreadable(f"what is attached is not read: {', '.join(attached)}")

@@ -1,7 +1,8 @@
-"""Markdown, and Jupyter notebooks: the Markdown and the code of the cells, without what the code printed.
+"""Markdown, and Jupyter notebooks: the Markdown and the code of the cells, without what the code
+printed.
 
-The text stays as it is in the file, but for line breaks within paragraphs, which are spaces, and badges (images that
-are links) and front matter, which are left out.
+The text stays as it is in the file, but for line breaks within paragraphs, which are spaces, and
+badges (images that are links) and front matter, which are left out.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Any
 import yaml
 
 from convrag import Document
-from convrag.sdk.strict_json import parse_json
+from convrag.sdk.data.strict_json import parse_json
 from convrag.sdk.types import Heading
 from convrag_documents.readers.text import TextBuilder, decode
 from convrag_documents.unreadable import Unreadable
@@ -32,14 +33,18 @@ _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
 def read_markdown(content: bytes) -> Iterator[Document]:
-    """Read Markdown with its headings; its front matter has the title, and a description that comes first."""
+    """Read Markdown with its headings; its front matter has the title, and a description that comes
+    first.
+    """
     title, text = _read_front_matter(_BADGE.sub("", decode(content)))
     joined, headings = parse_markdown(text)
     yield Document("", joined, title=title, headings=tuple(headings))
 
 
 def _read_front_matter(text: str) -> tuple[str, str]:
-    """Return the title of the front matter (YAML between two lines of ---), and the text, its description before it."""
+    """Return the title of the front matter (YAML between two lines of ---), and the text, its
+    description before it.
+    """
     found = _FRONT_MATTER.match(text)
     try:
         fields = yaml.load(found[1], yaml.BaseLoader) if found else None
@@ -47,18 +52,23 @@ def _read_front_matter(text: str) -> tuple[str, str]:
         return "", text
     if not found or not isinstance(fields, dict):
         return "", text
-    title, about = (" ".join(str(fields.get(name, "")).split()) for name in ("title", "description"))
+    title, about = (
+        " ".join(str(fields.get(name, "")).split()) for name in ("title", "description")
+    )
     about += "." * about[-1:].isalnum()
     return title, f"{about}\n\n{text[found.end() :].lstrip()}" if about else text[found.end() :]
 
 
 def parse_markdown(text: str) -> tuple[str, list[Heading]]:
-    """Return Markdown with each paragraph in one line, and its headings; those within blocks of code are none."""
+    """Return Markdown with each paragraph in one line, and its headings; those within blocks of
+    code are none.
+    """
     joined: list[str] = []
     headings: list[Heading] = []
     fence = ""
     start = above = 0
-    paragraph = False  # whether the line above is of a paragraph, which this line can go on with, or underline
+    # Whether the line above is of a paragraph, which this line can go on with, or underline
+    paragraph = False
     for line in text.split("\n"):
         plain = line[:1].isalpha()  # most lines: they begin no block
         found = None if plain else _FENCE.match(line)

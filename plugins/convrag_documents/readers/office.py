@@ -1,7 +1,7 @@
 """Word and PowerPoint.
 
-DOCX: paragraphs, lists and tables of a Word file, with its headings, and the pages that Word saw last. PPTX: the texts
-of the slides, each with its title as a heading, and the speaker's notes.
+DOCX: paragraphs, lists and tables of a Word file, with its headings, and the pages that Word saw
+last. PPTX: the texts of the slides, each with its title as a heading, and the speaker's notes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -70,7 +70,9 @@ class _Body:
         properties = paragraph.find("pPr")
         level = self._find_level(properties)
         text = _read_text(paragraph)
-        is_item = properties is not None and properties.find("numPr") is not None and level == _BODY_LEVEL
+        is_item = (
+            properties is not None and properties.find("numPr") is not None and level == _BODY_LEVEL
+        )
         if not is_item:
             self._end_list()
         begins_page = self._has_pages and _begins_page(paragraph)
@@ -106,11 +108,17 @@ class _Body:
         if (own := _read_outline_level(properties)) is not None:
             return own
         style = properties.find("pStyle")
-        return self._levels.get(style.get("val", ""), _BODY_LEVEL) if style is not None else _BODY_LEVEL
+        return (
+            self._levels.get(style.get("val", ""), _BODY_LEVEL)
+            if style is not None
+            else _BODY_LEVEL
+        )
 
 
 def _read_levels(styles: Element) -> dict[str, int]:
-    """Read which styles are headings: id -> level from 1, 0 for the title. Word keeps their English names."""
+    """Read which styles are headings: id -> level from 1, 0 for the title. Word keeps their English
+    names.
+    """
     own: dict[str, int] = {}
     base: dict[str, str] = {}
     for style in styles.iter("style"):
@@ -195,7 +203,11 @@ def read_pptx(content: bytes) -> Iterator[Document]:
         _add_slide(builder, archive.read_xml(name))
         for note_kind, note in archive.read_relations(name).values():
             if note_kind == "notesSlide" and note in archive:
-                lines = [line for shape in archive.read_xml(note).iter("sp") for line in _read_shape(shape)]
+                lines = [
+                    line
+                    for shape in archive.read_xml(note).iter("sp")
+                    for line in _read_shape(shape)
+                ]
                 builder.add("\n".join(["Notes:", *lines]) if lines else "")
     yield builder.build()
 
@@ -207,7 +219,10 @@ def _add_slide(builder: TextBuilder, slide: Element) -> None:
         builder.add_heading(1, " ".join(_read_shape(shape)))
     for shape in shapes:
         if shape.tag == "tbl":
-            rows = ((" ".join(_read_paragraphs(cell)) for cell in row.iter("tc")) for row in shape.iter("tr"))
+            rows = (
+                (" ".join(_read_paragraphs(cell)) for cell in row.iter("tc"))
+                for row in shape.iter("tr")
+            )
             builder.add(join_cells(rows))
         elif shape not in titles:
             builder.add("\n".join(_read_shape(shape)))
@@ -227,7 +242,11 @@ def _read_paragraphs(body: Element) -> list[str]:
     """The lines of a text."""
     lines = []
     for paragraph in body.iter("p"):
-        pieces = [" " if each.tag == "br" else each.text or "" for each in paragraph.iter() if each.tag in ("t", "br")]
+        pieces = [
+            " " if each.tag == "br" else each.text or ""
+            for each in paragraph.iter()
+            if each.tag in ("t", "br")
+        ]
         if line := " ".join("".join(pieces).split()):
             lines.append(line)
     return lines
@@ -250,9 +269,15 @@ def read_odt(content: bytes) -> Iterator[Document]:
         elif block.tag == "p":
             builder.add(_read_odt_text(block))
         elif block.tag == "list":
-            builder.add("\n".join(f"- {_read_odt_text(paragraph)}" for paragraph in block.iter("p")))
+            builder.add(
+                "\n".join(f"- {_read_odt_text(paragraph)}" for paragraph in block.iter("p"))
+            )
         elif block.tag == "table":
-            builder.add(join_cells(map(_read_odt_text, row.iter("table-cell")) for row in block.iter("table-row")))
+            builder.add(
+                join_cells(
+                    map(_read_odt_text, row.iter("table-cell")) for row in block.iter("table-row")
+                )
+            )
         elif block.tag not in _ODT_SIGNS:
             waiting.extend(reversed(block))
     yield builder.build()
@@ -261,5 +286,8 @@ def read_odt(content: bytes) -> Iterator[Document]:
 def _read_odt_text(block: Element) -> str:
     pieces = [block.text or ""]
     for child in block:
-        pieces += [_ODT_SIGNS[child.tag] if child.tag in _ODT_SIGNS else _read_odt_text(child), child.tail or ""]
+        pieces += [
+            _ODT_SIGNS[child.tag] if child.tag in _ODT_SIGNS else _read_odt_text(child),
+            child.tail or "",
+        ]
     return "".join(pieces)

@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from convrag import Document
-from convrag.sdk.library_logs import limit_logs
+from convrag.sdk.output.library_logs import limit_logs
 from convrag.sdk.types import Heading
 from convrag_documents.readers.text import TextBuilder, join_wrapped_lines
 from convrag_documents.unreadable import Unreadable
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _FULL_LINE = 60  # characters of a line that reaches the margin, also in small columns
-_NUMBER = r"(?:[^\n]{0,8}\d[\d.):]*[^\S\n]+)?"  # before the words of a heading: "12.3.4 ", "Part 2: "
+_NUMBER = (
+    r"(?:[^\n]{0,8}\d[\d.):]*[^\S\n]+)?"  # before the words of a heading: "12.3.4 ", "Part 2: "
+)
 
 limit_logs(logging.CRITICAL, "pypdf")  # it reports what it mends in damaged files
 
@@ -42,16 +44,24 @@ def read_pdf(content: bytes) -> Iterator[Document]:
             failed.append(f"page {number}: {type(error).__name__}: {error}")
         else:
             builder.add(_mend_lines(text))
-            if not text.strip() and "/XObject" in (page.get("/Resources") or ()):  # an empty one is no loss
+            if not text.strip() and "/XObject" in (
+                page.get("/Resources") or ()
+            ):  # an empty one is no loss
                 scanned.append(str(number))
     if builder:
         yield _add_bookmarks(builder.build(), reader)
     if failed:
-        raise Unreadable(f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}")
+        raise Unreadable(
+            f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}"
+        )
     if builder and scanned:
-        raise Unreadable(f"{len(scanned)} of its {len(reader.pages)} pages have no text: {', '.join(scanned)}")
+        raise Unreadable(
+            f"{len(scanned)} of its {len(reader.pages)} pages have no text: {', '.join(scanned)}"
+        )
     if not builder:
-        of_pictures = "it is scanned: its pages have no text layer (dataset.reader=docling reads it)"
+        of_pictures = (
+            "it is scanned: its pages have no text layer (dataset.reader=docling reads it)"
+        )
         raise Unreadable(of_pictures if reader.pages else "it has no pages")
 
 
@@ -62,7 +72,9 @@ def _decrypt(reader: PdfReader) -> None:
     try:
         opened = reader.decrypt("")
     except DependencyError as error:
-        raise Unreadable("it is encrypted; to read such files: pip install 'convrag[documents]'") from error
+        raise Unreadable(
+            "it is encrypted; to read such files: pip install 'convrag[documents]'"
+        ) from error
     except (PyPdfError, NotImplementedError, ValueError) as error:
         raise Unreadable(f"it is encrypted in a way that cannot be read: {error}") from error
     if not opened:
@@ -72,12 +84,17 @@ def _decrypt(reader: PdfReader) -> None:
 def _mend_lines(text: str) -> str:
     """Join words and sentences that were broken at the ends of lines."""
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
-    lines = map(str.rstrip, _HYPHEN.sub(lambda found: "" if text[found.end()].islower() else "-", text).split("\n"))
+    lines = map(
+        str.rstrip,
+        _HYPHEN.sub(lambda found: "" if text[found.end()].islower() else "-", text).split("\n"),
+    )
     return join_wrapped_lines("\n".join(lines), full=_FULL_LINE)
 
 
 def _add_bookmarks(document: Document, reader: PdfReader) -> Document:
-    """Make headings of the bookmarks; one whose words do not stand on its page begins where the page does."""
+    """Make headings of the bookmarks; one whose words do not stand on its page begins where the
+    page does.
+    """
     headings = []
     try:
         for level, title, page in _list_bookmarks(reader.outline, reader):
@@ -88,12 +105,18 @@ def _add_bookmarks(document: Document, reader: PdfReader) -> Document:
         logging.getLogger(__name__).debug("bookmarks cannot be read", exc_info=error)
     headings.sort(key=lambda heading: heading.start)
     return Document(
-        "", document.text, headings=tuple(headings), pages=document.pages, title=_find_title(document, reader)
+        "",
+        document.text,
+        headings=tuple(headings),
+        pages=document.pages,
+        title=_find_title(document, reader),
     )
 
 
 def _find_heading(text: str, title: str, start: int, end: int) -> int:
-    """Find the line that a heading begins on its page, after a number perhaps; else its words, else the page."""
+    """Find the line that a heading begins on its page, after a number perhaps; else its words, else
+    the page.
+    """
     words = r"\s+".join(map(re.escape, title.split()[:20]))
     for pattern in (f"^{_NUMBER}{words}", words):
         if found := re.compile(pattern, re.IGNORECASE | re.MULTILINE).search(text, start, end):
@@ -116,10 +139,14 @@ def _list_bookmarks(outline: Sequence[Any], reader: PdfReader) -> Iterator[tuple
 
 
 def _find_title(document: Document, reader: PdfReader) -> str:
-    """The title in the file's properties, where its words stand on the first page: many are names of drafts."""
+    """The title in the file's properties, where its words stand on the first page: many are names
+    of drafts.
+    """
     try:
         title = " ".join(str((reader.metadata or {}).get("/Title") or "").split())
-    except Exception:  # pypdf raises many kinds where properties are damaged; a file does without a title
+    except (
+        Exception
+    ):  # pypdf raises many kinds where properties are damaged; a file does without a title
         return ""
     first = document.text[: document.pages[1] if len(document.pages) > 1 else None]
     return title if title and title.casefold() in " ".join(first.split()).casefold() else ""

@@ -1,4 +1,5 @@
-"""CSV and XLSX: each row is a line with the names of the columns, each sheet of XLSX a page; JSONL: lines of documents.
+"""CSV and XLSX: each row is a line with the names of the columns, each sheet of XLSX a page; JSONL:
+lines of documents.
 
 A line can be understood alone: "item: laptop; price: 1200".
 """
@@ -12,7 +13,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from convrag import Document
-from convrag.sdk.strict_json import parse_json
+from convrag.sdk.data.strict_json import parse_json
 from convrag_documents.readers.archive import Archive
 from convrag_documents.readers.text import TextBuilder, decode
 from convrag_documents.unreadable import Unreadable
@@ -21,10 +22,12 @@ _NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,\s]*%?")
 
 
 def format_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a line for each row that is not empty, with the names of the columns, if the table has them.
+    """Yield a line for each row that is not empty, with the names of the columns, if the table has
+    them.
 
-    The first row with two cells that are not empty has the names if all of these are texts, and no two the same. What
-    stands above it, such as a title, is a line of its own; so is each row of a table without names.
+    The first row with two cells that are not empty has the names if all of these are texts, and no
+    two the same. What stands above it, such as a title, is a line of its own; so is each row of a
+    table without names.
     """
     names: Sequence[str] | None = None
     for row in rows:
@@ -35,13 +38,19 @@ def format_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:
             if names:
                 continue
         if names and len(filled) > 0:
-            yield "; ".join(_format_cell(names, place, cell) for place, cell in enumerate(cells) if cell)
+            yield "; ".join(
+                _format_cell(names, place, cell) for place, cell in enumerate(cells) if cell
+            )
         elif filled:
             yield " | ".join(filled)
 
 
 def _are_names(cells: Sequence[str]) -> bool:
-    return len(set(cells)) == len(cells) and not any(map(_NUMBER.fullmatch, cells)) and max(map(len, cells)) <= 100
+    return (
+        len(set(cells)) == len(cells)
+        and not any(map(_NUMBER.fullmatch, cells))
+        and max(map(len, cells)) <= 100
+    )
 
 
 def _format_cell(names: Sequence[str], place: int, cell: str) -> str:
@@ -72,7 +81,9 @@ def read_csv(content: bytes) -> Iterator[Document]:
 
 
 def _count_alike(text: str, delimiter: str) -> int:
-    """Count the cells of the first rows that have as many cells as most of these rows, if that is more than one."""
+    """Count the cells of the first rows that have as many cells as most of these rows, if that is
+    more than one.
+    """
     rows = csv.reader(io.StringIO(text[:100_000], newline=""), delimiter=delimiter)
     try:
         widths = Counter(len(row) for row, _ in zip(rows, range(_SAMPLE), strict=False) if row)
@@ -84,7 +95,9 @@ def _count_alike(text: str, delimiter: str) -> int:
 
 _PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Za-z]*)(\d+)[\"']")
 _MOST_CELLS = 10_000_000
-"""Cells between the first and the last of a sheet: the library makes room for all of them, 32 bytes each."""
+"""Cells between the first and the last of a sheet: the library makes room for all of them, 32 bytes
+each.
+"""
 
 
 def read_xlsx(content: bytes) -> Iterator[Document]:
@@ -108,14 +121,18 @@ def read_xlsx(content: bytes) -> Iterator[Document]:
 
 
 def _check_size(name: str, member: bytes) -> None:
-    """Refuse a sheet with a cell far away from the others: the library makes room for all in between."""
+    """Refuse a sheet with a cell far away from the others: the library makes room for all in
+    between.
+    """
     if b"sheetData" not in member:
         return
     places = set(_PLACE.findall(member))
     height = max((int(digits[:12]) for _, digits in places), default=0)
     width = max((_count_columns(letters) for letters, _ in places), default=0)
     if width * height > _MOST_CELLS:
-        raise Unreadable(f"the cells of {name} lie {height:,} rows and {width:,} columns apart; delete the stray ones")
+        raise Unreadable(
+            f"the cells of {name} lie {height:,} rows and {width:,} columns apart; delete the stray ones"
+        )
 
 
 def _count_columns(letters: bytes) -> int:
@@ -144,8 +161,8 @@ _URL_NAMES = ("url", "link", "source_url")
 def read_jsonl(content: bytes) -> Iterator[Document]:
     """Read one document a line, named by the number of its line.
 
-    An object has its text under `text` (or content, contents, body, passage), and may have a title and a url. Without
-    one of these, all its texts and numbers are: "question: ...", a line each.
+    An object has its text under `text` (or content, contents, body, passage), and may have a title
+    and a url. Without one of these, all its texts and numbers are: "question: ...", a line each.
     """
     failed = []
     for number, line in enumerate(decode(content).split("\n"), 1):
@@ -194,4 +211,6 @@ def _list_fields(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _find_text(row: dict[str, Any], names: tuple[str, ...]) -> str:
-    return next((value for name in names if isinstance(value := row.get(name), str) and value.strip()), "")
+    return next(
+        (value for name in names if isinstance(value := row.get(name), str) and value.strip()), ""
+    )

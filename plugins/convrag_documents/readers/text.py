@@ -20,7 +20,19 @@ _MARKS = {
 }
 _SAMPLE = 100_000  # bytes from which an encoding is told
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
-_MULTIBYTE = ("utf", "shift", "euc", "gb", "big5", "iso-2022", "johab", "hz", "cp932", "cp949", "cp950")
+_MULTIBYTE = (
+    "utf",
+    "shift",
+    "euc",
+    "gb",
+    "big5",
+    "iso-2022",
+    "johab",
+    "hz",
+    "cp932",
+    "cp949",
+    "cp950",
+)
 _BINARY = "it is binary, not text"
 _WORD = re.compile(r"[^\W\d_]+")
 _WESTERN = "cp1252"
@@ -54,7 +66,8 @@ def read_rtf(content: bytes) -> Iterator[Document]:
 
 
 def decode(content: bytes) -> str:
-    """Decode text: by its byte order mark, as UTF-8, or else as what chardet takes it for. Line ends become newlines.
+    """Decode text: by its byte order mark, as UTF-8, or else as what chardet takes it for. Line
+    ends become newlines.
 
     Raises:
         Unreadable: it is no text, or in no encoding that can be told.
@@ -66,19 +79,22 @@ def decode(content: bytes) -> str:
 
 
 def join_wrapped_lines(text: str, *, full: int | None = None) -> str:
-    """Replace line breaks within sentences by spaces: after a line of words without a period, before a small letter.
+    """Replace line breaks within sentences by spaces: after a line of words without a period,
+    before a small letter.
 
     Every character keeps its place.
 
     Args:
         text: the text.
-        full: characters of a line that goes on in the next one even before a capital, if it ends with a small letter;
-            None where lines may be entries of a list or a log.
+        full: characters of a line that goes on in the next one even before a capital, if it ends
+            with a small letter; None where lines may be entries of a list or a log.
     """
     lines = text.split("\n")
     joined = [lines[0]]
     for last, line in pairwise(lines):
-        goes_on = _is_wrapped(last, line) or (full is not None and len(last) >= full and _may_go_on(last, line))
+        goes_on = _is_wrapped(last, line) or (
+            full is not None and len(last) >= full and _may_go_on(last, line)
+        )
         joined.append(" " if goes_on else "\n")
         joined.append(line)
     return "".join(joined)
@@ -96,7 +112,9 @@ def _is_wrapped(line: str, following: str) -> bool:
 
 
 def _may_go_on(line: str, following: str) -> bool:
-    return (line[-1:].islower() or line.endswith(",")) and (following[:1].isupper() or following.startswith("("))
+    return (line[-1:].islower() or line.endswith(",")) and (
+        following[:1].isupper() or following.startswith("(")
+    )
 
 
 def _decode(content: bytes) -> str:
@@ -118,19 +136,25 @@ def _decode(content: bytes) -> str:
 
 
 def _guess_encoding(content: bytes, start: int) -> str:
-    """Guess the encoding of text that is not UTF-8 from what stands around the first byte that shows it."""
+    """Guess the encoding of text that is not UTF-8 from what stands around the first byte that
+    shows it.
+    """
     import chardet
 
     sample = content[max(0, start - _SAMPLE // 10) // 4 * 4 :][:_SAMPLE]
     encoding = chardet.detect(sample)["encoding"] or _WESTERN
     if encoding.lower().startswith(_MULTIBYTE):
         return encoding
-    words = [word for word in _WORD.findall(sample.decode(encoding, "replace")) if not word.isascii()]
+    words = [
+        word for word in _WORD.findall(sample.decode(encoding, "replace")) if not word.isascii()
+    ]
     return _WESTERN if sum(map(_mixes_scripts, words)) > len(words) / 2 else encoding
 
 
 def _mixes_scripts(word: str) -> bool:
-    """Whether a word has letters of ASCII, and letters that are not of the Latin script: "Grцяe", which is "Größe"."""
+    """Whether a word has letters of ASCII, and letters that are not of the Latin script: "Grцяe",
+    which is "Größe".
+    """
     latin = [unicodedata.name(letter, "").startswith("LATIN ") for letter in word]
     return any(map(str.isascii, word)) and not all(latin)
 

@@ -1,4 +1,6 @@
-"""Shows an answer while it is generated: what goes on, then its text in Markdown, with nothing hidden in it."""
+"""Shows an answer while it is generated: what goes on, then its text in Markdown, with nothing
+hidden in it.
+"""
 
 import atexit
 import time
@@ -14,7 +16,7 @@ from rich.segment import Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
-from convrag.sdk.printable import make_printable
+from convrag.sdk.output.printable import make_printable
 
 Line = list[Segment]
 
@@ -28,7 +30,9 @@ def text_width(console: Console) -> int:
 
 
 def render_lines(console: Console, renderable: RenderableType) -> list[Line]:
-    """Lay something out as lines, without spaces at their ends: in a narrower window these would take rows."""
+    """Lay something out as lines, without spaces at their ends: in a narrower window these would
+    take rows.
+    """
     options = console.options.update(width=text_width(console), height=None)
     return [_strip_end(line) for line in console.render_lines(renderable, options, pad=False)]
 
@@ -126,7 +130,9 @@ class AnswerDisplay(PlainDisplay):
         self._next_drawing = 0.0
 
     def show_doing(self, doing: str) -> None:
-        """Show from now on what is going on ("Searching"), until text comes; nothing for an empty text."""
+        """Show from now on what is going on ("Searching"), until text comes; nothing for an empty
+        text.
+        """
         self._doing = doing
         self._since = time.monotonic()
 
@@ -173,12 +179,18 @@ class AnswerDisplay(PlainDisplay):
         """Draw lines in place of what is drawn; where the terminal is too low, the last lines."""
         if self._live is None:
             self._live = Live(
-                console=self.console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+                console=self.console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             self._live.start()
             atexit.register(self._live.stop)  # a second signal ends the process where it is
         shown = lines[-max(self.console.height - 2, 1) :]
-        self._live.update(Segments([part for line in shown for part in (*line, Segment.line())]), refresh=True)
+        self._live.update(
+            Segments([part for line in shown for part in (*line, Segment.line())]), refresh=True
+        )
 
     def _erase(self) -> None:
         if self._live:
@@ -198,7 +210,9 @@ class AnswerDisplay(PlainDisplay):
     def _make_spinner(self) -> Text:
         seconds = int(time.monotonic() - self._since)
         took = f" {seconds} s" if seconds else ""
-        self._spinner.text = Text(f"{self._doing} ...{took}", style="dim", no_wrap=True, overflow="ellipsis")
+        self._spinner.text = Text(
+            f"{self._doing} ...{took}", style="dim", no_wrap=True, overflow="ellipsis"
+        )
         shown = self._spinner.render(self.console.get_time())
         assert isinstance(shown, Text)
         shown.no_wrap, shown.overflow = True, "ellipsis"
@@ -207,7 +221,9 @@ class AnswerDisplay(PlainDisplay):
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 _PARSER.disable(["reference", "image", "autolink"])
-"""HTML is text. So are images and <addresses>, and a line "[1]: https://..." does not make a link of each "[1]"."""
+"""HTML is text. So are images and <addresses>, and a line "[1]: https://..." does not make a link
+of each "[1]".
+"""
 
 
 class _Heading(Heading):
@@ -220,7 +236,10 @@ class _Heading(Heading):
 
 
 class _ChatMarkdown(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _Heading}
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+    }
 
     def __init__(self, text: str) -> None:
         super().__init__("", code_theme="ansi_dark", hyperlinks=False)
@@ -237,8 +256,8 @@ def print_markdown(console: Console, text: str) -> None:
 def render_block(console: Console, block: str) -> list[Line]:
     """Render a block of Markdown as lines of a terminal, without empty lines around them.
 
-    Links show their address, and control characters a character that stands for them. Code is coloured in the
-    terminal's own colours.
+    Links show their address, and control characters a character that stands for them. Code is
+    coloured in the terminal's own colours.
     """
     lines = render_lines(console, _ChatMarkdown(block))
     while lines and not lines[-1]:

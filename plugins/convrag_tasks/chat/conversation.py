@@ -1,4 +1,6 @@
-"""The conversation of a chat: asking and asking again in the background, and going on with another conversation."""
+"""The conversation of a chat: asking and asking again in the background, and going on with another
+conversation.
+"""
 
 import logging
 import secrets
@@ -9,8 +11,8 @@ from functools import partial
 from logging.handlers import MemoryHandler
 
 from convrag import Pipeline, Query, TurnRecord
-from convrag.sdk.queries import summarise_queries
-from convrag.sdk.streaming import Stream
+from convrag.sdk.llm.streaming import Stream
+from convrag.sdk.search.queries import summarise_queries
 from convrag.sdk.tasks.turns import Session, StageFinished, Stages, logs
 from convrag_tasks.chat.answer_display import DOING, PlainDisplay
 from convrag_tasks.chat.screen import Screen
@@ -53,16 +55,23 @@ class ChatConversation:
     def start(self) -> None:
         """Begin a new conversation about the same corpus; the former one stays in the database."""
         begin, configuration = self.pipeline.conversations.begin, self.pipeline.configuration
-        self.go_on_with(begin(make_conversation_id(), self.session.domain, configuration=configuration))
+        self.go_on_with(
+            begin(make_conversation_id(), self.session.domain, configuration=configuration)
+        )
 
     def ask(self, text: str) -> None:
-        """Answer the next question, and show the answer while it is generated. Raises what Pipeline.turn raises."""
-        record, shown = self._answer(partial(self.pipeline.turn, self.id, text, domain=self.session.domain))
+        """Answer the next question, and show the answer while it is generated. Raises what
+        Pipeline.turn raises.
+        """
+        record, shown = self._answer(
+            partial(self.pipeline.turn, self.id, text, domain=self.session.domain)
+        )
         self.records.append(record)
         self._show_end(record, self.records, shown)
 
     def ask_again(self, query: str | None = None) -> None:
-        """Answer the last question again; the new answer replaces the last one. Raises what Pipeline.turn raises.
+        """Answer the last question again; the new answer replaces the last one. Raises what
+        Pipeline.turn raises.
 
         Where no answer comes, the last one stays.
 
@@ -81,17 +90,21 @@ class ChatConversation:
         self.screen.show_end_of_answer(turns, shown)
 
     def _answer(self, turn: Callable[..., TurnRecord]) -> tuple[TurnRecord, str]:
-        """Carry out a turn in a thread, and show what it tells; return its record, and the text that was shown.
+        """Carry out a turn in a thread, and show what it tells; return its record, and the text
+        that was shown.
 
-        An exception of this thread, such as KeyboardInterrupt, cancels the turn: its waits end, what it does after that
-        is not shown, and nobody waits for it.
+        An exception of this thread, such as KeyboardInterrupt, cancels the turn: its waits end,
+        what it does after that is not shown, and nobody waits for it.
 
         Args:
-            turn: `Pipeline.turn` or `regenerate`, with all arguments given but `listener` and `stages`.
+            turn: `Pipeline.turn` or `regenerate`, with all arguments given but `listener` and
+                `stages`.
         """
         display = self.screen.start_answer()
         display.show_doing(DOING[Stages._fields[0]])
-        stream = Stream[str | StageFinished, TurnRecord](lambda tell: turn(listener=tell, stages=True))
+        stream = Stream[str | StageFinished, TurnRecord](
+            lambda tell: turn(listener=tell, stages=True)
+        )
         with hold_log_lines(), closing(display):
             try:
                 for event in stream.tick(TICK_SECONDS):
@@ -115,15 +128,21 @@ class ChatConversation:
         display.show_doing(DOING.get(following[0], following[0]) if following else "")
 
     def _tell(self, stage: str, record: TurnRecord) -> str:
-        """What is searched for, once it is known: by the rewriter, or where searches are planned, before each."""
+        """What is searched for, once it is known: by the rewriter, or where searches are planned,
+        before each.
+        """
         search, queries = self.pipeline.stages.search, record.queries
         plans = search and search.several and "edited" not in record.trace.get("rewriter", {})
         if plans:
             rows = record.trace.get("search", {}).get("steps", [])
-            queries = tuple(Query(text) for row in rows if "found" not in row for text in row["queries"])
+            queries = tuple(
+                Query(text) for row in rows if "found" not in row for text in row["queries"]
+            )
         if not queries or stage != ("search" if plans else "rewriter"):
             return ""
-        return f"Searching for: {summarise_queries(queries)}" + (", /why" if len(queries) > 1 else "")
+        return f"Searching for: {summarise_queries(queries)}" + (
+            ", /why" if len(queries) > 1 else ""
+        )
 
 
 def make_conversation_id() -> str:

@@ -1,4 +1,6 @@
-"""Reads the lines of a chat: from a terminal, with prompt-toolkit's editing and a history in a file, or from a pipe."""
+"""Reads the lines of a chat: from a terminal, with prompt-toolkit's editing and a history in a
+file, or from a pipe.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,15 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import create_output
 from prompt_toolkit.styles import Style
 
-from convrag.sdk.streaming import Stream
+from convrag.sdk.llm.streaming import Stream
 from convrag.sdk.tasks.signals import keep_watching, resume
 
 PROMPT = "> "
 
 
-def make_reader(history: Path, list_commands: Callable[[], Mapping[str, Command]], *, plain: bool) -> PlainReader:
+def make_reader(
+    history: Path, list_commands: Callable[[], Mapping[str, Command]], *, plain: bool
+) -> PlainReader:
     """Make the reader for standard input.
 
     Args:
@@ -65,8 +69,8 @@ class PlainReader:
         Raises KeyboardInterrupt where the user has typed Ctrl-C.
 
         Args:
-            later: is shown as soon as it is there, on a terminal above the line that is being typed. A pipe waits for
-                it, and a terminal that cannot move its cursor does without.
+            later: is shown as soon as it is there, on a terminal above the line that is being
+                typed. A pipe waits for it, and a terminal that cannot move its cursor does without.
         """
         if later and self.leaves_at_interrupt:
             later.show()
@@ -89,12 +93,16 @@ class EditingReader(PlainReader):
     def __init__(self, history: Path, completer: Completer) -> None:
         self.leaves_at_interrupt = False
         output = create_output(stdout=getattr(sys.stdout, "unguarded", sys.stdout))
-        if hasattr(output, "enable_cpr"):  # not every terminal answers, and an answer may come when nobody reads
+        if hasattr(
+            output, "enable_cpr"
+        ):  # not every terminal answers, and an answer may come when nobody reads
             output.enable_cpr = False
         self._session: PromptSession[str] = PromptSession(
             history=QuestionHistory(history),
             completer=completer,
-            complete_while_typing=Condition(lambda: self._session.default_buffer.text.startswith("/")),
+            complete_while_typing=Condition(
+                lambda: self._session.default_buffer.text.startswith("/")
+            ),
             key_bindings=_make_key_bindings(),
             prompt_continuation=lambda width, number, wrapped: "  " if wrapped else ". ",
             reserve_space_for_menu=6,
@@ -113,7 +121,11 @@ class EditingReader(PlainReader):
 
         def watch() -> None:
             assert later
-            show, loop, context = partial(run_in_terminal, later.show), asyncio.get_running_loop(), copy_context()
+            show, loop, context = (
+                partial(run_in_terminal, later.show),
+                asyncio.get_running_loop(),
+                copy_context(),
+            )
 
             def wake() -> None:
                 with suppress(RuntimeError):  # the line was read meanwhile
@@ -126,7 +138,9 @@ class EditingReader(PlainReader):
         with keep_watching():
             try:
                 line = self._session.prompt(
-                    [("class:prompt", PROMPT)], handle_sigint=False, pre_run=watch if later else None
+                    [("class:prompt", PROMPT)],
+                    handle_sigint=False,
+                    pre_run=watch if later else None,
                 )
             except EOFError:
                 return None
@@ -147,12 +161,16 @@ def _make_key_bindings() -> KeyBindings:
 
 
 def make_completer(list_commands: Callable[[], Mapping[str, Command]]) -> Completer:
-    """Make what completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question is not completed."""
+    """Make what completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question
+    is not completed.
+    """
 
     def complete() -> Completer:
         commands = list_commands().values()
         help_texts = {f"/{command.name}": command.help for command in commands}
-        values = (f"/{command.name} {value}" for command in commands for value in command.list_values())
+        values = (
+            f"/{command.name} {value}" for command in commands for value in command.list_values()
+        )
         return WordCompleter([*help_texts, *values], sentence=True, meta_dict=help_texts)
 
     return DynamicCompleter(complete)
@@ -196,7 +214,8 @@ class Later(NamedTuple):
 class Command:
     """A command: "/passage 3" has the name "passage" and the argument "NUMBER".
 
-    `run` is given what stands behind the name; `list_values` gives what may stand there, for completion.
+    `run` is given what stands behind the name; `list_values` gives what may stand there, for
+    completion.
     """
 
     name: str

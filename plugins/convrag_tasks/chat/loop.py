@@ -1,4 +1,6 @@
-"""The loop of a chat: reads lines, and answers questions or carries out commands, those that only look among them."""
+"""The loop of a chat: reads lines, and answers questions or carries out commands, those that only
+look among them.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -6,16 +8,16 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from convrag import ConvragError, TurnRecord
-from convrag.sdk.asking import read_choices
+from convrag.sdk.data.transcript import find_source, format_transcript, list_sources
 from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.files import encode_name, write_atomically
 from convrag.sdk.groups import OPTION_KEY
-from convrag.sdk.printable import count
-from convrag.sdk.streaming import Stream
-from convrag.sdk.support import find_unsupported
+from convrag.sdk.llm.streaming import Stream
+from convrag.sdk.output.printable import count
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
-from convrag.sdk.transcript import find_source, format_transcript, list_sources
+from convrag.sdk.text.clarification import read_choices
+from convrag.sdk.text.support import find_unsupported
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.line_input import Command, Later, PlainReader
 from convrag_tasks.turn_trace import explain_query
@@ -36,7 +38,9 @@ class Inspection:
 
     def list_commands(self) -> Iterator[Command]:
         """Yield the commands."""
-        yield Command("sources", "", "the passages that the last answer was generated from", self.show_sources)
+        yield Command(
+            "sources", "", "the passages that the last answer was generated from", self.show_sources
+        )
         yield Command(
             "passage",
             "NUMBER",
@@ -44,9 +48,16 @@ class Inspection:
             self.show_passage,
             lambda: [str(source.number) for source in list_sources(self.chat.records)],
         )
-        yield Command("why", "", "why the last query was searched for; what has no source", self.explain_query)
+        yield Command(
+            "why", "", "why the last query was searched for; what has no source", self.explain_query
+        )
         yield Command("history", "", "the conversation so far", self.show_history)
-        yield Command("save", "[FILE]", "write the conversation as Markdown, with its sources", self.save_transcript)
+        yield Command(
+            "save",
+            "[FILE]",
+            "write the conversation as Markdown, with its sources",
+            self.save_transcript,
+        )
 
     def show_sources(self, _: str) -> None:
         """Show all passages of the last answer."""
@@ -61,7 +72,11 @@ class Inspection:
         if not self.chat.has_turns():
             return
         number = text.strip("[] ")
-        found = find_source(self.chat.records, int(number)) if number.isdecimal() and len(number) < 10 else None
+        found = (
+            find_source(self.chat.records, int(number))
+            if number.isdecimal() and len(number) < 10
+            else None
+        )
         if found is None:
             numbers = ", ".join(str(source.number) for source in list_sources(self.chat.records))
             known = f" The last answer has {numbers}." if numbers else ""
@@ -74,7 +89,9 @@ class Inspection:
         self.screen.show_passage(source, record.answer.find_spans(source.passage.id))
 
     def explain_query(self, _: str) -> None:
-        """Show why the last query was searched for, and which sentences of the answer its passages do not support."""
+        """Show why the last query was searched for, and which sentences of the answer its passages
+        do not support.
+        """
         if not self.chat.has_turns():
             return
         rewriter = self.chat.pipeline.configuration.get("rewriter", {})
@@ -95,9 +112,15 @@ class Inspection:
     def save_transcript(self, text: str) -> None:
         """Write the conversation to a file."""
         try:
-            path = Path(text).expanduser() if text else self.folder / f"{encode_name(self.chat.id)}.md"
+            path = (
+                Path(text).expanduser() if text else self.folder / f"{encode_name(self.chat.id)}.md"
+            )
             write_atomically(path, format_transcript(self.chat.id, self.chat.records))
-        except (OSError, ValueError, RuntimeError) as error:  # ValueError: a null byte; RuntimeError: ~nobody
+        except (
+            OSError,
+            ValueError,
+            RuntimeError,
+        ) as error:  # ValueError: a null byte; RuntimeError: ~nobody
             self.screen.print_line(f"It could not be saved: {error}", "red")
             return
         self.screen.print_line(f"Saved: {path}")
@@ -117,22 +140,28 @@ class ChatLoop:
 
     Args:
         chat: the conversation.
-        suggest: asks a language model for follow-up questions; None for none. Where it fails, as with llm=extractive,
-            it is not asked again.
+        suggest: asks a language model for follow-up questions; None for none. Where it fails, as
+            with llm=extractive, it is not asked again.
         inspection: the commands that look at the conversation.
     """
 
-    def __init__(self, chat: ChatConversation, suggest: Suggest | None, inspection: Inspection) -> None:
+    def __init__(
+        self, chat: ChatConversation, suggest: Suggest | None, inspection: Inspection
+    ) -> None:
         self.chat = chat
         self.screen = chat.screen
         self.suggested: list[str] = []
         self._suggest = suggest
         self._later: Later | None = None
         self._conversations = chat.pipeline.conversations
-        self.commands = {each.name: each for each in (*inspection.list_commands(), *self._list_commands())}
+        self.commands = {
+            each.name: each for each in (*inspection.list_commands(), *self._list_commands())
+        }
 
     def run(self, reader: PlainReader) -> int:
-        """Read lines until /quit, the end of the input, or Ctrl-C twice; 1 where the run was stopped."""
+        """Read lines until /quit, the end of the input, or Ctrl-C twice; 1 where the run was
+        stopped.
+        """
         self._greet()
         leaving = False  # whether Ctrl-C was the last thing that was typed
         while True:
@@ -147,7 +176,9 @@ class ChatLoop:
             except KeyboardInterrupt:
                 resume()
                 if line is not None:
-                    self.screen.print_line("Interrupted; this turn is not kept. /quit leaves.", "yellow")
+                    self.screen.print_line(
+                        "Interrupted; this turn is not kept. /quit leaves.", "yellow"
+                    )
                 elif reader.leaves_at_interrupt or (leaving and not reader.typed):
                     return 0
                 else:
@@ -162,11 +193,22 @@ class ChatLoop:
                 self.screen.print_line(f"This turn is not kept: {error}", "red")
 
     def _list_commands(self) -> Iterator[Command]:
-        yield Command("query", "TEXT", "answer the last question again from what is found for TEXT", self._answer_from)
+        yield Command(
+            "query",
+            "TEXT",
+            "answer the last question again from what is found for TEXT",
+            self._answer_from,
+        )
         yield Command("again", "", "answer the last question again", lambda _: self._answer_again())
-        yield Command("list", "", "the conversations that are kept", lambda _: self._list_conversations())
-        yield Command("open", "ID", "go on with one of them", self._open_conversation, self._list_ids)
-        yield Command("reset", "", "begin a new conversation; this one is kept", lambda _: self._start_new())
+        yield Command(
+            "list", "", "the conversations that are kept", lambda _: self._list_conversations()
+        )
+        yield Command(
+            "open", "ID", "go on with one of them", self._open_conversation, self._list_ids
+        )
+        yield Command(
+            "reset", "", "begin a new conversation; this one is kept", lambda _: self._start_new()
+        )
         yield Command("help", "", "this list", lambda _: self._show_help())
         yield Command("quit", "", "leave; Ctrl-D does the same", lambda _: None)
 
@@ -184,7 +226,9 @@ class ChatLoop:
         else:
             similar = get_close_matches(name[:40].lower(), self.commands, n=1)
             meant = f" Did you mean /{similar[0]}?" if similar else ""
-            self.screen.print_line(f"There is no command /{name[:40]}.{meant} /help lists them.", "yellow")
+            self.screen.print_line(
+                f"There is no command /{name[:40]}.{meant} /help lists them.", "yellow"
+            )
 
     def _list_choices(self) -> list[str]:
         """What the last answer offers to choose from, if it asks back."""
@@ -203,10 +247,14 @@ class ChatLoop:
         self._later = None
 
     def _suggest_questions(self) -> None:
-        """Ask for follow-up questions in the background: nobody waits for them who can type already."""
+        """Ask for follow-up questions in the background: nobody waits for them who can type
+        already.
+        """
         suggest, record = self._suggest, self.chat.records[-1]
         if self._list_choices():
-            self.screen.print_line("Type the number of your choice, or say it in your own words.", "dim")
+            self.screen.print_line(
+                "Type the number of your choice, or say it in your own words.", "dim"
+            )
         if suggest is None or self._list_choices():
             return
         asking = Stream[None, list[str]](lambda _: suggest(record))
@@ -214,7 +262,9 @@ class ChatLoop:
         self._later = Later(asking, lambda: self._show_suggestions(asking))
 
     def _show_suggestions(self, asking: Stream[None, list[str]]) -> None:
-        """Show follow-up questions as soon as they are there. Ctrl-C leaves them out: the turn is kept."""
+        """Show follow-up questions as soon as they are there. Ctrl-C leaves them out: the turn is
+        kept.
+        """
         if self._later is None or self._later.stream is not asking:
             return
         failure = ""
@@ -224,7 +274,11 @@ class ChatLoop:
             resume()
         except Exception as error:  # of any plugin: the chat goes on
             self._suggest = None
-            failure = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
+            failure = (
+                str(error)
+                if isinstance(error, ConvragError)
+                else f"{type(error).__name__}: {error}"
+            )
         self._later = None
         if failure:
             self.screen.print_line(f"No suggestions from here on: {failure}", "dim")
@@ -246,7 +300,9 @@ class ChatLoop:
         if text:
             self._answer_again(text)
         else:
-            self.screen.print_line("/query TEXT answers the last question again from another search.", "yellow")
+            self.screen.print_line(
+                "/query TEXT answers the last question again from another search.", "yellow"
+            )
 
     def _answer_again(self, query: str | None = None) -> None:
         if self.chat.has_turns():
@@ -273,7 +329,9 @@ class ChatLoop:
         session = self._conversations.get(text) if text else None
         if session is None:
             unknown = f"There is no conversation {text}. " if text else ""
-            self.screen.print_line(f"{unknown}/open ID goes on with a conversation; /list shows them.", "yellow")
+            self.screen.print_line(
+                f"{unknown}/open ID goes on with a conversation; /list shows them.", "yellow"
+            )
             return
         try:
             check_configuration(session, self.chat.pipeline.configuration)
@@ -288,10 +346,15 @@ class ChatLoop:
         self._greet()
 
     def _show_help(self) -> None:
-        usages = [(f"/{each.name} {each.argument}".strip(), each.help) for each in self.commands.values()]
+        usages = [
+            (f"/{each.name} {each.argument}".strip(), each.help) for each in self.commands.values()
+        ]
         lines = [
             *usages,
-            ("/1, /2, ...", "ask a suggested question; 1, 2, ... alone choose where the answer asks back"),
+            (
+                "/1, /2, ...",
+                "ask a suggested question; 1, 2, ... alone choose where the answer asks back",
+            ),
         ]
         width = max(len(usage) for usage, _ in lines)
         for usage, text in lines:
@@ -302,4 +365,6 @@ class ChatLoop:
         self._drop_suggestions()
         turns = len(self.chat.records)
         so_far = f", {count(turns, 'turn')} so far" if turns else ", a new one"
-        self.screen.print_line(f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim")
+        self.screen.print_line(
+            f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim"
+        )

@@ -6,10 +6,15 @@ from rich.table import Table
 from rich.text import Text
 
 from convrag import Passage, TurnRecord
-from convrag.sdk.console import make_console
+from convrag.sdk.data.transcript import Source, describe_passage, list_sources
+from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.scores import list_cut_replies
-from convrag.sdk.transcript import Source, describe_passage, list_sources
-from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay, print_markdown, text_width
+from convrag_tasks.chat.answer_display import (
+    AnswerDisplay,
+    PlainDisplay,
+    print_markdown,
+    text_width,
+)
 from convrag_tasks.turn_trace import format_turn_trace
 
 Span = tuple[int, int]
@@ -18,8 +23,8 @@ Span = tuple[int, int]
 class Screen:
     """Prints lines, queries, answers and sources.
 
-    On a terminal text is wrapped, and Markdown is rendered; into a pipe, or on a terminal that cannot move its cursor
-    (TERM=dumb), it goes as it is.
+    On a terminal text is wrapped, and Markdown is rendered; into a pipe, or on a terminal that
+    cannot move its cursor (TERM=dumb), it goes as it is.
 
     Args:
         trace: show below each answer what happened in its turn.
@@ -55,7 +60,9 @@ class Screen:
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_column(no_wrap=True)
         grid.add_column(overflow="fold")
-        grid.add_row(self.console.render_str(label, style=style), self.console.render_str(text, style=style))
+        grid.add_row(
+            self.console.render_str(label, style=style), self.console.render_str(text, style=style)
+        )
         self.console.print(grid, width=text_width(self.console))
 
     def print_markdown(self, text: str) -> None:
@@ -99,7 +106,9 @@ class Screen:
         self.print_line("Sources:", "bold")
         for source in sources:
             note, style = ("", "") if source.cited else (" (not cited)", "dim")
-            self.print_item(f"  [{source.number}]", f"{describe_passage(source.passage)}{note}", style)
+            self.print_item(
+                f"  [{source.number}]", f"{describe_passage(source.passage)}{note}", style
+            )
 
     def show_passage(self, source: Source, spans: Sequence[Span]) -> None:
         """Show a passage, with the parts marked that the answer rests on."""
@@ -123,7 +132,11 @@ class Screen:
         if cited := [source for source in sources if source.cited]:
             self.show_sources(cited)
         if left := len(sources) - len(cited):
-            more = f"{left} more {'is' if left == 1 else 'are'} not cited" if cited else "No passage is cited"
+            more = (
+                f"{left} more {'is' if left == 1 else 'are'} not cited"
+                if cited
+                else "No passage is cited"
+            )
             self.print_line(f"  {more}: /sources lists all", "dim")
 
 

@@ -14,7 +14,9 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, Task, UnknownName
 
-_PLAIN = re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8}-\d{6}-[0-9a-f]{4}", re.I | re.A)
+_PLAIN = re.compile(
+    r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8}-\d{6}-[0-9a-f]{4}", re.I | re.A
+)
 """Names that Hydra reads as texts."""
 
 
@@ -22,20 +24,23 @@ _PLAIN = re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8
 class ChatTask(Task):
     """Talk at the terminal: see what is searched for, the sources, and what to ask next.
 
-    Type a question, or a command: /help lists them. Each conversation is kept in a database, from which it goes on by
-    its id, with the data set and the configuration that it was begun with. Lines may also be piped in.
+    Type a question, or a command: /help lists them. Each conversation is kept in a database, from
+    which it goes on by its id, with the data set and the configuration that it was begun with.
+    Lines may also be piped in.
 
     Args:
-        conversation: id of the conversation to go on with, or the name of a new one; None begins one with a name of its
-            own.
-        conversations: the database of the conversations: an SQLite file, or an address as SQLAlchemy has it
-            (postgresql+psycopg://user@host/database); None is the file conversations.db in the folder of the store.
-        suggestions: follow-up questions that the llm suggests after each answer; 0 asks for none and costs nothing.
+        conversation: id of the conversation to go on with, or the name of a new one; None begins
+            one with a name of its own.
+        conversations: the database of the conversations: an SQLite file, or an address as
+            SQLAlchemy has it (postgresql+psycopg://user@host/database); None is the file
+            conversations.db in the folder of the store.
+        suggestions: follow-up questions that the llm suggests after each answer; 0 asks for none
+            and costs nothing.
         domain: the corpus to talk about; needed where the data set has more than one.
-        show: trace shows below each answer what the rewriter did and why (the gate's reasons), what was searched for,
-            how many passages were found and shown, tokens, seconds.
-        prompt: a Jinja file to use instead of convrag.sdk's suggest.jinja; it is given `question`, `answer`, `titles`
-            (of passages that were found and not cited) and `count`.
+        show: trace shows below each answer what the rewriter did and why (the gate's reasons), what
+            was searched for, how many passages were found and shown, tokens, seconds.
+        prompt: a Jinja file to use instead of convrag.sdk's suggest.jinja; it is given `question`,
+            `answer`, `titles` (of passages that were found and not cited) and `count`.
 
     Raises:
         DataError: the prompt's file is missing or is no template.
@@ -49,15 +54,17 @@ class ChatTask(Task):
     prompt: Path | None = None
 
     def __post_init__(self) -> None:
-        self.template = PromptTemplate("suggest", package="convrag.sdk", path=self.prompt)
+        self.template = PromptTemplate("suggest", package="convrag.sdk.llm", path=self.prompt)
         self.prompt_templates = (self.template,)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
+        """Read questions and answer them until /quit or the end of the input; 1 where the run was
+        stopped.
+        """
         from difflib import get_close_matches
 
         from convrag import Conversations, Pipeline
-        from convrag.sdk.llm_rewriter import suggest_follow_ups
+        from convrag.sdk.llm.rewriter import suggest_follow_ups
         from convrag.sdk.tasks.configuration import check_configuration, settings_of
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
@@ -77,30 +84,48 @@ class ChatTask(Task):
         wiring.prepare()
 
         screen = Screen(trace=self.show == "trace")
-        reader = make_reader(wiring.store.path / "chat_history", lambda: loop.commands, plain=screen.is_plain)
+        reader = make_reader(
+            wiring.store.path / "chat_history", lambda: loop.commands, plain=screen.is_plain
+        )
 
-        if not existing and self.conversation and (near := get_close_matches(conversation_id, conversations.ids())):
+        if (
+            not existing
+            and self.conversation
+            and (near := get_close_matches(conversation_id, conversations.ids()))
+        ):
             screen.print_line(f"Conversations with a similar name: {', '.join(near)}.")
         session = conversations.begin(conversation_id, domain, configuration=pipeline.configuration)
         chat = ChatConversation(pipeline, screen, session)
-        suggest = partial(suggest_follow_ups, llm, self.template, count=self.suggestions) if llm else None
+        suggest = (
+            partial(suggest_follow_ups, llm, self.template, count=self.suggestions) if llm else None
+        )
         loop = ChatLoop(chat, suggest, Inspection(chat, folder))
-        with ending_conversations([pipeline.watch.observers], lambda line: screen.print_line(line, "dim")):
+        with ending_conversations(
+            [pipeline.watch.observers], lambda line: screen.print_line(line, "dim")
+        ):
             status = loop.run(reader)
         if chat.records:
             screen.print_line("To go on:", "dim")
-            screen.console.print(format_resume_command(sys.argv[1:], chat.id), soft_wrap=True)  # so it can be pasted
+            screen.console.print(
+                format_resume_command(sys.argv[1:], chat.id), soft_wrap=True
+            )  # so it can be pasted
         return status
 
     def _choose_domain(self, domain: str | None, known: Sequence[str]) -> str:
-        """The corpus to talk about. Raises ConfigError where it is unknown, not chosen, or not the conversation's."""
+        """The corpus to talk about. Raises ConfigError where it is unknown, not chosen, or not the
+        conversation's.
+        """
         if domain is None and len(known) > 1:
-            raise ConfigError(f"task.domain=...: choose the corpus to talk about: {', '.join(known)}")
+            raise ConfigError(
+                f"task.domain=...: choose the corpus to talk about: {', '.join(known)}"
+            )
         chosen = known[0] if domain is None else domain
         if chosen not in known:
             raise UnknownName("task.domain: corpus", chosen, known)
         if self.domain not in (None, chosen):
-            raise ConfigError(f"task.domain={self.domain}: this conversation is about {chosen}; begin another one")
+            raise ConfigError(
+                f"task.domain={self.domain}: this conversation is about {chosen}; begin another one"
+            )
         return chosen
 
 
@@ -112,14 +137,20 @@ def format_resume_command(arguments: Sequence[str], conversation_id: str) -> str
     No secret stands in it: a command in which one stands is refused before it begins.
     """
     kept = [each for each in arguments if not each.lstrip("+").startswith("task.conversation=")]
-    return shlex.join(["python", "-m", "convrag", *kept, f"task.conversation={_quote_value(conversation_id)}"])
+    return shlex.join(
+        ["python", "-m", "convrag", *kept, f"task.conversation={_quote_value(conversation_id)}"]
+    )
 
 
 def _quote_value(text: str) -> str:
-    """A text as Hydra reads it as that text: a plain name stays, all else stands in quotation marks."""
+    """A text as Hydra reads it as that text: a plain name stays, all else stands in quotation
+    marks.
+    """
     if _PLAIN.fullmatch(text):
         return text
-    escaped = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)  # backslashes count only before a reference, a quotation mark,
+    escaped = re.sub(
+        r"(\\*)\$\{", r"\1\1\\${", text
+    )  # backslashes count only before a reference, a quotation mark,
     escaped = re.sub(r"(\\*)'", r"\1\1\\'", escaped)  # and the end
     escaped = re.sub(r"\\+$", r"\g<0>\g<0>", escaped)
     return f"'{escaped}'"

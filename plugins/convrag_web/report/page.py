@@ -1,4 +1,6 @@
-"""report.html as a file: packed blocks of turns, within a limit of size, with the modules and the styles."""
+"""report.html as a file: packed blocks of turns, within a limit of size, with the modules and the
+styles.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from convrag import TurnRecord
+from convrag.sdk.data.strict_json import format_json
 from convrag.sdk.files import open_atomically
-from convrag.sdk.strict_json import format_json
-from convrag.sdk.support import find_unsupported
+from convrag.sdk.text.support import find_unsupported
 from convrag_web.report.turn_rows import (
     CHUNK,
     FindPassages,
@@ -41,8 +43,11 @@ class TurnCost(NamedTuple):
     passages: array[int]
 
 
-def choose_turns(turns: Sequence[TurnCost], passages: Sequence[float], room: float) -> frozenset[int]:
-    """Choose the turns whose records are kept, by their place in the report: those that need it most.
+def choose_turns(
+    turns: Sequence[TurnCost], passages: Sequence[float], room: float
+) -> frozenset[int]:
+    """Choose the turns whose records are kept, by their place in the report: those that need it
+    most.
 
     Args:
         turns: all turns, in the order of the report.
@@ -85,8 +90,9 @@ class RunTurns:
 class TurnBlocks:
     """The packed blocks by their ids in the page.
 
-    `index-0` lists the turns of the first run, `turns-0-3` holds its records from the 750th on, `passages-2` the texts
-    of passages from the 500th on. Of all `turns`, some may be `without_record`.
+    `index-0` lists the turns of the first run, `turns-0-3` holds its records from the 750th on,
+    `passages-2` the texts of passages from the 500th on. Of all `turns`, some may be
+    `without_record`.
     """
 
     blocks: dict[str, str] = field(default_factory=dict)
@@ -102,13 +108,15 @@ class TurnBlocks:
 def pack_turns(runs: Iterable[RunTurns], need: Need, room: int) -> TurnBlocks:
     """Pack the turns of runs into blocks of at most `room` characters.
 
-    Where they are more, the records and passages of the turns that need them least are left out. Every turn stays in
-    the list.
+    Where they are more, the records and passages of the turns that need them least are left out.
+    Every turn stays in the list.
     """
     runs = list(runs)
     whole = _Packing(runs, need, room)
     packed, allowed = whole.result, room
-    while packed.size > room and allowed > 0:  # a second time only where the estimate of the packed sizes was too low
+    while (
+        packed.size > room and allowed > 0
+    ):  # a second time only where the estimate of the packed sizes was too low
         kept = whole.choose_turns(allowed)
         whole.release()
         packed = _Packing(runs, need, room, kept).result
@@ -126,7 +134,9 @@ class _Packing:
         kept: the turns whose records are packed, by their place in the report; None for all.
     """
 
-    def __init__(self, runs: list[RunTurns], need: Need, room: int, kept: frozenset[int] | None = None) -> None:
+    def __init__(
+        self, runs: list[RunTurns], need: Need, room: int, kept: frozenset[int] | None = None
+    ) -> None:
         self._need = need
         self._room = room
         self._kept = kept
@@ -143,9 +153,14 @@ class _Packing:
     def choose_turns(self, room: int) -> frozenset[int]:
         """Choose the turns whose records are kept within so many characters."""
         pool = self._pool
-        share, passage_share = self._packed / max(self._unpacked, 1), pool.packed / max(pool.unpacked, 1)
+        share, passage_share = (
+            self._packed / max(self._unpacked, 1),
+            pool.packed / max(pool.unpacked, 1),
+        )
         costs = [cost._replace(size=cost.size * share) for cost in self._costs]
-        return choose_turns(costs, [size * passage_share for size in pool.sizes], room - self._index_size)
+        return choose_turns(
+            costs, [size * passage_share for size in pool.sizes], room - self._index_size
+        )
 
     def release(self) -> None:
         """Forget the blocks, so that memory does not hold the blocks of two passes."""
@@ -189,7 +204,9 @@ def _split(rows: Iterator[bytes]) -> Iterator[list[bytes]]:
 REPORT = "report.html"
 
 LIMIT = 30_000_000
-"""Characters of a report that still opens at once and goes into an e-mail. What is above is left out, and said so."""
+"""Characters of a report that still opens at once and goes into an e-mail. What is above is left
+out, and said so.
+"""
 
 
 def write_page(path: Path, title: str, head: Mapping[str, Any], blocks: Mapping[str, str]) -> None:
@@ -238,8 +255,12 @@ def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}"
 
 
-_IMPORT = re.compile(r'^import \{ (?P<names>\w+(?:, \w+)*) \} from "\./(?P<module>\w+)\.js";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?function (?P<function>\w+)|const (?P<constant>\w+))", re.MULTILINE)
+_IMPORT = re.compile(
+    r'^import \{ (?P<names>\w+(?:, \w+)*) \} from "\./(?P<module>\w+)\.js";$', re.MULTILINE
+)
+_EXPORT = re.compile(
+    r"^export (?=(?:async )?function (?P<function>\w+)|const (?P<constant>\w+))", re.MULTILINE
+)
 _OTHER = re.compile(r"^(?:import|export)\b.*|</script|<!--", re.MULTILINE | re.IGNORECASE)
 
 
@@ -270,4 +291,6 @@ def _add_module(name: str, functions: dict[str, str]) -> None:
     body = _EXPORT.sub("", _IMPORT.sub(r"const { \g<names> } = \g<module>_js;", text))
     if odd := _OTHER.search(body):
         raise ValueError(f"view/{name}: {odd[0]!r} cannot be bundled")
-    functions[name] = f"const {PurePath(name).stem}_js = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+    functions[name] = (
+        f"const {PurePath(name).stem}_js = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+    )

@@ -13,16 +13,30 @@ from urllib.parse import quote
 from omegaconf import OmegaConf
 
 from convrag import ConvragError, Report, Run, RunSummary, TurnRecord
+from convrag.sdk.data.jsonl import read_lines
 from convrag.sdk.files import write_atomically
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.identity import digest
-from convrag.sdk.jsonl import read_lines
-from convrag.sdk.printable import count
+from convrag.sdk.output.printable import count
 from convrag.sdk.tasks.grids import find_cell_name
 from convrag.sdk.tasks.runs import PassageLookup, read_hydra_config, read_records
-from convrag.sdk.tasks.scores import describe_ending, list_remarks, make_score_rows, make_usage_rows, read_summary
+from convrag.sdk.tasks.scores import (
+    describe_ending,
+    list_remarks,
+    make_score_rows,
+    make_usage_rows,
+    read_summary,
+)
 from convrag.sdk.tasks.turns import Wiring
-from convrag_web.report.page import LIMIT, REPORT, Need, RunTurns, TurnBlocks, pack_turns, write_page
+from convrag_web.report.page import (
+    LIMIT,
+    REPORT,
+    Need,
+    RunTurns,
+    TurnBlocks,
+    pack_turns,
+    write_page,
+)
 from convrag_web.report.turn_rows import FindPassages
 
 log = logging.getLogger(__name__)
@@ -31,7 +45,9 @@ ROOM = LIMIT - 500_000
 """What turns may take; the rest is for the page itself and the scores of the run."""
 
 _WRITTEN = ".report"
-"""The file that says from what a comparison's report was written: the board, and its plots, runs and code as files."""
+"""The file that says from what a comparison's report was written: the board, and its plots, runs
+and code as files.
+"""
 _READ = ("metrics.json", "*.jsonl", REPORT)
 """Of the files of a run."""
 
@@ -54,7 +70,10 @@ def write_run_report(
     """
     turns = RunTurns(records, scores, find_passages)
     packed = pack_turns([turns], rank_by_scores(scores, summary.main_measures), room)
-    plots = {path.stem: b64encode(path.read_bytes()).decode("ascii") for path in sorted(folder.glob("*.svg"))}
+    plots = {
+        path.stem: b64encode(path.read_bytes()).decode("ascii")
+        for path in sorted(folder.glob("*.svg"))
+    }
     facts = {**describe_run(run, summary), "plots": plots}
     head = {"kind": "run", "title": facts["name"], "runs": [facts], "left_out": list_cuts(packed)}
     for line in head["left_out"]:
@@ -106,7 +125,9 @@ def describe_run(run: Run, summary: RunSummary) -> dict[str, Any]:
 
 
 def describe_scores(summary: RunSummary) -> dict[str, Any]:
-    """Describe what the page needs of each run that it shows turns of: how it ended, and its measures."""
+    """Describe what the page needs of each run that it shows turns of: how it ended, and its
+    measures.
+    """
     measured = {"overall": dict(summary.overall), "main": list(summary.main_measures)}
     return {"state": summary.state, "turns": summary.turns, **measured}
 
@@ -126,9 +147,14 @@ MOST_TURNS = 20_000
 
 
 def write_comparison_report(
-    report: Report, runs: Mapping[str, Path], folder: Path, most_turns: int = MOST_TURNS, room: int = ROOM
+    report: Report,
+    runs: Mapping[str, Path],
+    folder: Path,
+    most_turns: int = MOST_TURNS,
+    room: int = ROOM,
 ) -> None:
-    """Write the report of a comparison into its folder, unless it stands there; see the hook `convrag_runs_compared`.
+    """Write the report of a comparison into its folder, unless it stands there; see the hook
+    `convrag_runs_compared`.
 
     Raises:
         DataError: a file of a run is broken.
@@ -139,13 +165,21 @@ def write_comparison_report(
     files = [*Path(__file__).parents[1].glob("*/*.*"), *folder.glob("*.png")]
     files += [path for name in names for kind in _READ for path in runs[name].rglob(kind)]
     stated = sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
-    source, written = digest([repr(board), report.lines, most_turns, room, stated]), folder / _WRITTEN
-    if (folder / REPORT).exists() and written.exists() and written.read_text("utf-8", "replace") == source:
+    source, written = (
+        digest([repr(board), report.lines, most_turns, room, stated]),
+        folder / _WRITTEN,
+    )
+    if (
+        (folder / REPORT).exists()
+        and written.exists()
+        and written.read_text("utf-8", "replace") == source
+    ):
         return
     summaries = {name: read_summary(runs[name] / "metrics.json") for name in names}
     shown = choose_runs(names, summaries, _find_baseline(board), most_turns)
     plots = {
-        path.stem: b64encode(path.read_bytes()).decode("ascii") for path in list_plots(folder, board.get("metrics", ()))
+        path.stem: b64encode(path.read_bytes()).decode("ascii")
+        for path in list_plots(folder, board.get("metrics", ()))
     }
     scores = [_read_scores(runs[name]) for name in shown]
     configs = {name: read_hydra_config(runs[name]) for name in shown}
@@ -159,14 +193,18 @@ def write_comparison_report(
     )
     remarks = list_cuts(packed, "similar")
     if others := ", ".join(name for name in names if name not in shown):
-        remarks.append(f"The turns of {others} are not in this file, which holds at most {most_turns:,}.")
+        remarks.append(
+            f"The turns of {others} are not in this file, which holds at most {most_turns:,}."
+        )
     for line in remarks:
         log.warning("%s: %s", folder / REPORT, line)
     head = {
         "kind": "comparison",
         "title": folder.name,
         "board": board,
-        "lines": [line for line in report.lines if str(folder) not in line],  # that the files are there
+        "lines": [
+            line for line in report.lines if str(folder) not in line
+        ],  # that the files are there
         "shown": shown,
         "links": {name: link for name in names if (link := _link_to_report(runs[name], folder))},
         "plots": list(plots),
@@ -179,17 +217,24 @@ def write_comparison_report(
 
 
 def list_plots(folder: Path, measures: Sequence[str]) -> list[Path]:
-    """List the plots in a folder, in the order of the measures that they show: what is compared first comes first."""
+    """List the plots in a folder, in the order of the measures that they show: what is compared
+    first comes first.
+    """
 
     def find_place(path: Path) -> tuple[int, str]:
-        shown = (place for place, measure in enumerate(measures) if f"_{measure}_" in f"{path.stem}_")
+        shown = (
+            place for place, measure in enumerate(measures) if f"_{measure}_" in f"{path.stem}_"
+        )
         return next(shown, len(measures)), path.stem
 
     return sorted(folder.glob("*.png"), key=find_place)
 
 
-def choose_runs(names: Sequence[str], summaries: Mapping[str, RunSummary], baseline: str, most_turns: int) -> list[str]:
-    """Choose the runs whose turns are shown, in the order of the leaderboard: the baseline and the best ones.
+def choose_runs(
+    names: Sequence[str], summaries: Mapping[str, RunSummary], baseline: str, most_turns: int
+) -> list[str]:
+    """Choose the runs whose turns are shown, in the order of the leaderboard: the baseline and the
+    best ones.
 
     Args:
         names: of the runs, best first.
@@ -208,7 +253,9 @@ def choose_runs(names: Sequence[str], summaries: Mapping[str, RunSummary], basel
     return [name for name in names if name in chosen]
 
 
-def rank_by_difference(scores: Sequence[Mapping[str, Mapping[str, float]]], measures: Sequence[str]) -> Need:
+def rank_by_difference(
+    scores: Sequence[Mapping[str, Mapping[str, float]]], measures: Sequence[str]
+) -> Need:
     """How urgent a turn is: the turns in which runs differ most come first.
 
     Args:
@@ -218,7 +265,9 @@ def rank_by_difference(scores: Sequence[Mapping[str, Mapping[str, float]]], meas
     return lambda turn_id: -max((_spread(scores, turn_id, name) for name in measures), default=-inf)
 
 
-def _spread(scores: Sequence[Mapping[str, Mapping[str, float]]], turn_id: str, measure: str) -> float:
+def _spread(
+    scores: Sequence[Mapping[str, Mapping[str, float]]], turn_id: str, measure: str
+) -> float:
     values = [own[turn_id][measure] for own in scores if measure in own.get(turn_id, {})]
     return max(values) - min(values) if values else 0.0
 
@@ -234,7 +283,9 @@ class _FinishedTurns:
 
 
 def _find_lookup(config: Mapping[str, Any]) -> FindPassages:
-    """Find the lookup that a run's own report had; where its data set cannot be had any more, none is known."""
+    """Find the lookup that a run's own report had; where its data set cannot be had any more, none
+    is known.
+    """
     try:
         wiring = Wiring(OmegaConf.create(dict(config)))
         return PassageLookup(wiring.get("dataset"), wiring.store).find
@@ -252,7 +303,9 @@ def _read_scores(folder: Path) -> dict[str, Mapping[str, float]]:
 def _describe_run(
     board: Mapping[str, Any], name: str, config: Mapping[str, Any], summary: RunSummary
 ) -> dict[str, Any]:
-    """What the page needs of a run; its turns saw their generated history where the run does not say another."""
+    """What the page needs of a run; its turns saw their generated history where the run does not
+    say another.
+    """
     history = str(config.get("history", "generated"))
     return {"name": _find_label(board, name), "history": history, **describe_scores(summary)}
 
@@ -266,9 +319,17 @@ def _find_baseline(board: Mapping[str, Any]) -> str:
 
 
 def _find_label(board: Mapping[str, Any], name: str) -> str:
-    """What people call a run: the levels in which it differs from others, or its name where nothing was varied."""
+    """What people call a run: the levels in which it differs from others, or its name where nothing
+    was varied.
+    """
     row = next(row for row in board["rows"] if row["name"] == name)
-    return " ".join(f"{factor}={level}" for factor, level in zip(board["factors"], row["levels"], strict=False)) or name
+    return (
+        " ".join(
+            f"{factor}={level}"
+            for factor, level in zip(board["factors"], row["levels"], strict=False)
+        )
+        or name
+    )
 
 
 def _link_to_report(run: Path, folder: Path) -> str:

@@ -1,4 +1,6 @@
-"""A turn as a report keeps it: the record, with numbers for its passages; each passage stands in the report once."""
+"""A turn as a report keeps it: the record, with numbers for its passages; each passage stands in
+the report once.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,20 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from convrag import Passage, TurnRecord
-from convrag.sdk.sentences import remove_citations
-from convrag.sdk.strict_json import format_json
-from convrag.sdk.words import find_stems
+from convrag.sdk.data.strict_json import format_json
+from convrag.sdk.text.analysis import find_stems
+from convrag.sdk.text.sentences import remove_citations
 
-_REPEATED = ("turn_id", "conversation_id", "domain", "turn", "original_query", "rewritten_query", "labels", "attempt")
+_REPEATED = (
+    "turn_id",
+    "conversation_id",
+    "domain",
+    "turn",
+    "original_query",
+    "rewritten_query",
+    "labels",
+    "attempt",
+)
 """Fields that follow from others, or stand in the list of turns."""
 
 _RECENT = 200  # passages of a conversation that later prompts may repeat
@@ -36,7 +47,8 @@ class TurnPacker:
 
     Args:
         pool: has the passages.
-        find_passages: looks up passages by a domain and ids, for relevant ones that were not retrieved.
+        find_passages: looks up passages by a domain and ids, for relevant ones that were not
+            retrieved.
     """
 
     def __init__(self, pool: PassagePool, find_passages: FindPassages) -> None:
@@ -52,11 +64,21 @@ class TurnPacker:
             self._conversation, self._earlier, self._texts = place, {}, {}
         fields = record.to_dict()
         numbers = self._add_passages(fields)
-        cited = {name: self._earlier[name] for name in fields["citations"] if name in self._earlier.keys() - numbers}
-        packed: dict[str, Any] = {name: value for name, value in fields.items() if name not in _REPEATED and value}
+        cited = {
+            name: self._earlier[name]
+            for name in fields["citations"]
+            if name in self._earlier.keys() - numbers
+        }
+        packed: dict[str, Any] = {
+            name: value for name, value in fields.items() if name not in _REPEATED and value
+        }
         packed["contexts"] = [[numbers[hit["id"]], hit["score"]] for hit in fields["contexts"]]
-        packed["evidence"] = [self._pack_item(item, numbers[item["id"]]) for item in fields["evidence"]]
-        packed["prompt"] = [[each["role"], self._split(each["content"])] for each in fields["prompt"]]
+        packed["evidence"] = [
+            self._pack_item(item, numbers[item["id"]]) for item in fields["evidence"]
+        ]
+        packed["prompt"] = [
+            [each["role"], self._split(each["content"])] for each in fields["prompt"]
+        ]
         packed["missed"] = missed = self._find_missed(record)
         packed["earlier"] = cited
         packed |= {"unsupported": unsupported} if unsupported else {}
@@ -64,7 +86,10 @@ class TurnPacker:
         self._forget()
         split = [text for _, text in packed["prompt"] if isinstance(text, list)]
         sent = {part for parts in split for part in parts if isinstance(part, int)}
-        return PackedTurn(format_row(packed), array("I", {*numbers.values(), *missed.values(), *cited.values(), *sent}))
+        return PackedTurn(
+            format_row(packed),
+            array("I", {*numbers.values(), *missed.values(), *cited.values(), *sent}),
+        )
 
     def _add_passages(self, fields: Mapping[str, Any]) -> dict[str, int]:
         """Add the passages of a turn to the pool. Returns id -> number."""
@@ -76,13 +101,17 @@ class TurnPacker:
         return numbers
 
     def _find_missed(self, record: TurnRecord) -> dict[str, int]:
-        """Find the places in the pool of relevant passages that were not retrieved, as far as their texts are known."""
+        """Find the places in the pool of relevant passages that were not retrieved, as far as their
+        texts are known.
+        """
         missed = list(list_missed(record))
         found = self._find_passages(record.domain, missed) if missed else ()
         return {each.id: self._pool.add(asdict(each)) for each in found}
 
     def _pack_item(self, item: Mapping[str, Any], number: int) -> list[Any]:
-        """Pack a passage of the evidence: its number in the answer, its place in the pool, hint, and the text shown."""
+        """Pack a passage of the evidence: its number in the answer, its place in the pool, hint,
+        and the text shown.
+        """
         shown = [self._split(item["shown"])] if "shown" in item else []
         return [item["number"], number, int(item["hint"]), *shown]
 
@@ -119,7 +148,11 @@ class TurnIndex:
         found = relevant - sum(1 for _ in list_missed(record))
         cost = round(sum(usage.cost_usd for usage in record.usage.values()), 6)
         values: dict[str, Any] = {"conversation": record.conversation_id, "domain": record.domain}
-        values |= {"number": record.number, "question": record.original_query, "failed": int(bool(record.error))}
+        values |= {
+            "number": record.number,
+            "question": record.original_query,
+            "failed": int(bool(record.error)),
+        }
         values |= {"fell_back": sorted(record.fallbacks), "relevant": relevant, "found": found}
         values |= dict(zip(("held", "said"), _share_reference(record), strict=True))
         values |= {"seconds": round(sum(record.timings.values()), _DIGITS), "cost": cost}
@@ -136,7 +169,8 @@ class TurnIndex:
 
 
 def _share_reference(record: TurnRecord) -> tuple[float | None, float | None]:
-    """The parts of the reference answer's content words in the retrieved passages, and in the answer.
+    """The parts of the reference answer's content words in the retrieved passages, and in the
+    answer.
 
     None where there is no reference, or no answer.
     """
@@ -145,7 +179,9 @@ def _share_reference(record: TurnRecord) -> tuple[float | None, float | None]:
         return None, None
     held = frozenset().union(*(find_stems(hit.passage.text) for hit in record.hits))
     said = find_stems(remove_citations(record.answer.text))
-    return round(len(wanted & held) / len(wanted), _DIGITS), round(len(wanted & said) / len(wanted), _DIGITS)
+    return round(len(wanted & held) / len(wanted), _DIGITS), round(
+        len(wanted & said) / len(wanted), _DIGITS
+    )
 
 
 def _append(columns: dict[str, list[Any]], values: Mapping[str, Any], length: int) -> None:
@@ -156,7 +192,9 @@ def _append(columns: dict[str, list[Any]], values: Mapping[str, Any], length: in
 
 
 CHUNK = 250
-"""Records, or passages, that are packed together: a turn opens at once, and repeated words still cost little."""
+"""Records, or passages, that are packed together: a turn opens at once, and repeated words still
+cost little.
+"""
 
 _LEVEL = 5
 
@@ -183,7 +221,8 @@ class PassagePool:
     """Numbers passages from 0, and packs their texts in chunks.
 
     Args:
-        most: stop packing when the chunks are longer than this, in characters: they will not be used.
+        most: stop packing when the chunks are longer than this, in characters: they will not be
+            used.
     """
 
     def __init__(self, most: int) -> None:
@@ -239,7 +278,11 @@ def split_by_passages(text: str, passages: Iterable[tuple[int, str]]) -> str | l
     Returns:
         The text itself where none of them is in it.
     """
-    within = [(number, passage) for number, passage in passages if len(passage) >= _SHORTEST and passage in text]
+    within = [
+        (number, passage)
+        for number, passage in passages
+        if len(passage) >= _SHORTEST and passage in text
+    ]
     parts: list[str | int] = [text]
     for number, passage in within:
         parts = [piece for part in parts for piece in _split_part(part, number, passage)]

@@ -1,8 +1,10 @@
-"""The application: its routes, the files of its page, and the guard before them: who may ask, how much and how fast.
+"""The application: its routes, the files of its page, and the guard before them: who may ask, how
+much and how fast.
 
-A server on this machine is reached by every page that a browser here shows, so two checks are made without a token too:
-the Host must be a name of this server (else a page could give its own name this address: DNS rebinding), and where a
-browser says which page asks (Origin), that must be a page of this server or of an address that task.cors names.
+A server on this machine is reached by every page that a browser here shows, so two checks are made
+without a token too: the Host must be a name of this server (else a page could give its own name
+this address: DNS rebinding), and where a browser says which page asks (Origin), that must be a page
+of this server or of an address that task.cors names.
 """
 
 import asyncio
@@ -33,7 +35,8 @@ from convrag_web.server.task import ServeTask
 from convrag_web.server.turn_runner import TurnRunner
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico", "/source"})
-"""Paths that need no token; those below /static/ need none either. Addresses of sources are signed."""
+"""Paths that need no token; those below /static/ need none either. Addresses of sources are signed.
+"""
 
 BODY_SECONDS = 30.0
 """Within which the body of a request must have come."""
@@ -81,7 +84,9 @@ class Guard:
     def __init__(self, app: ASGIApp, access: Access, max_body: int) -> None:
         self._app = app
         self._token = access.token.encode()
-        self._hosts = None if access.hosts is None else frozenset(name.lower() for name in access.hosts)
+        self._hosts = (
+            None if access.hosts is None else frozenset(name.lower() for name in access.hosts)
+        )
         self._origins = frozenset(access.origins)
         self._max_body = max_body
 
@@ -122,7 +127,9 @@ class Guard:
             message = "the Host header is no name of this server; task.hosts=[...] says which are"
             raise RequestError(421, message, code="unknown_host")
         origin = headers.get("origin")
-        is_own = origin is not None and host and origin.partition("//")[2].lower() == host.lower()  # proxies: no scheme
+        is_own = (
+            origin is not None and host and origin.partition("//")[2].lower() == host.lower()
+        )  # proxies: no scheme
         if origin is not None and not is_own and not self._origins & {origin, "*"}:
             message = "a page of another address asks; task.cors=[...] says which may"
             raise RequestError(403, message, type="permission_error", code="foreign_origin")
@@ -133,7 +140,13 @@ class Guard:
             if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._token):
                 message = "the header Authorization: Bearer ... must hold the server's token (CONVRAG_TOKEN)"
                 challenge = {"WWW-Authenticate": "Bearer"}
-                raise RequestError(401, message, type="authentication_error", code="invalid_api_key", headers=challenge)
+                raise RequestError(
+                    401,
+                    message,
+                    type="authentication_error",
+                    code="invalid_api_key",
+                    headers=challenge,
+                )
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None where the client has left. Raises RequestError."""
@@ -148,10 +161,14 @@ class Guard:
                     more = message.get("more_body", False)
                     if len(body) > self._max_body:
                         text = f"the body of the request has more than {self._max_body} bytes (task.max_body)"
-                        raise RequestError(413, text, code="body_too_large", headers={"Connection": "close"})
+                        raise RequestError(
+                            413, text, code="body_too_large", headers={"Connection": "close"}
+                        )
         except TimeoutError:
             text = "the body of the request came too slowly"
-            raise RequestError(408, text, code="slow_request", headers={"Connection": "close"}) from None
+            raise RequestError(
+                408, text, code="slow_request", headers={"Connection": "close"}
+            ) from None
         if body and scope["method"] == "POST":
             kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
@@ -160,7 +177,9 @@ class Guard:
         return bytes(body)
 
 
-async def _run_for_client(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+async def _run_for_client(
+    app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send
+) -> None:
     """Run an application until it has answered, or the client has left."""
     given = False
     left = asyncio.Event()
@@ -220,7 +239,9 @@ def add_pages(app: FastAPI) -> None:
     for folder in FOLDERS:
         app.mount(f"/static/{folder}", PageFiles(directory=root / folder))
 
-    app.add_route("/", lambda _: FileResponse(root / "page/index.html", headers={"Cache-Control": "no-cache"}))
+    app.add_route(
+        "/", lambda _: FileResponse(root / "page/index.html", headers={"Cache-Control": "no-cache"})
+    )
     app.add_route("/favicon.ico", lambda _: FileResponse(root / "page/favicon.svg"))
 
 
@@ -230,7 +251,9 @@ DESCRIPTION = (
 )
 
 
-def make_app(models: ServedModels, kept: Conversations, limits: ServeTask, access: Access) -> ASGIApp:
+def make_app(
+    models: ServedModels, kept: Conversations, limits: ServeTask, access: Access
+) -> ASGIApp:
     """Make the application that serves these models, and keeps their conversations.
 
     Args:
@@ -240,7 +263,9 @@ def make_app(models: ServedModels, kept: Conversations, limits: ServeTask, acces
         access: who may ask.
     """
     metrics = ServerMetrics()
-    runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
+    runner = TurnRunner(
+        workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics
+    )
     without: dict[str, Any] = {"docs_url": None, "redoc_url": None, "redirect_slashes": False}
     beside = _make_apps_beside(models, limits.domain, runner)
 
@@ -251,7 +276,9 @@ def make_app(models: ServedModels, kept: Conversations, limits: ServeTask, acces
                 await stack.enter_async_context(each.router.lifespan_context(each))
             yield
 
-    app = FastAPI(title="convrag", version=__version__, description=DESCRIPTION, lifespan=lifespan, **without)
+    app = FastAPI(
+        title="convrag", version=__version__, description=DESCRIPTION, lifespan=lifespan, **without
+    )
     turns = ConversationTurns(kept, models, runner)
     app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
     links = SourceLinks(access.token, limits.public_url)
@@ -272,7 +299,9 @@ def make_app(models: ServedModels, kept: Conversations, limits: ServeTask, acces
     )
 
 
-def _make_apps_beside(models: ServedModels, domain: str | None, runner: TurnRunner) -> list[Starlette]:
+def _make_apps_beside(
+    models: ServedModels, domain: str | None, runner: TurnRunner
+) -> list[Starlette]:
     """What plugins serve beside ours."""
 
     async def take_turn(name: str, work: Callable[[], TurnRecord]) -> TurnRecord:

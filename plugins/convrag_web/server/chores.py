@@ -1,7 +1,9 @@
-"""Requests that ask for no document: chat programs want titles, tags, follow-ups and completions for themselves.
+"""Requests that ask for no document: chat programs want titles, tags, follow-ups and completions
+for themselves.
 
-They are told by the shapes in which Open WebUI, LibreChat, NextChat and others send them. A language model answers
-them without a search; where there is none, they get what they ask for in its barest form.
+They are told by the shapes in which Open WebUI, LibreChat, NextChat and others send them. A
+language model answers them without a search; where there is none, they get what they ask for in its
+barest form.
 """
 
 import json
@@ -32,7 +34,8 @@ NO_MODEL = "This server has no language model for that: it answers questions out
 
 
 def answer_chore(messages: Sequence[Message]) -> str | None:
-    """Answer a request that asks for no document, as far as can be done without a language model; None for any other.
+    """Answer a request that asks for no document, as far as can be done without a language model;
+    None for any other.
 
     A title is the first question. What is asked for as JSON gets its form, with nothing in it.
 
@@ -55,6 +58,8 @@ def answer_chore(messages: Sequence[Message]) -> str | None:
 
 
 def _find_title(spoken: Sequence[str]) -> str:
-    """The first question of the conversation that is quoted in the request, or that stands before it."""
+    """The first question of the conversation that is quoted in the request, or that stands before
+    it.
+    """
     quoted = _QUOTED_QUESTION.search(spoken[-1])
     return make_title(quoted[1] if quoted else spoken[0])

@@ -1,4 +1,6 @@
-"""The citations of a reply: counted from 1, annotated with addresses that open, and listed behind the answer."""
+"""The citations of a reply: counted from 1, annotated with addresses that open, and listed behind
+the answer.
+"""
 
 import hmac
 import re
@@ -8,12 +10,14 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from convrag import Passage, TurnRecord
-from convrag.sdk.citations import find_citations
-from convrag.sdk.transcript import list_sources, name_passage
+from convrag.sdk.data.transcript import list_sources, name_passage
+from convrag.sdk.text.citations import find_citations
 
-# Code, in which there are no citations; and what is not complete at the end: code, a mark, the space before one.
+# Code, in which there are no citations; and what is not complete at the end: code, a mark, the
+# space before one.
 _UNFINISHED = re.compile(
-    r"```.*?```|`[^`\n]+`|``(?=[^`])|(?P<open>```.*\Z|`+[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)", re.DOTALL
+    r"```.*?```|`[^`\n]+`|``(?=[^`])|(?P<open>```.*\Z|`+[^`\n]*\Z|[^\S\n]*(?:\[[\s\d,;]*)?\Z)",
+    re.DOTALL,
 )
 LIST = "\n\n**Sources**\n\n1. ["
 """How the list of sources begins behind an answer."""
@@ -25,18 +29,23 @@ class CitedReply:
     """An answer as a client gets it, in pieces or at once: its citations count from 1, by their first mention.
 
     Args:
-        link: makes the address under which a passage opens, from the name of its corpus and its id; None for a reply
-            that cites nothing, and goes out as it is.
+        link: makes the address under which a passage opens, from the name of its corpus and its id;
+            None for a reply that cites nothing, and goes out as it is.
         earlier: the turns of the conversation before this one, whose passages may be cited.
         listed: whether a list of the sources follows the answer.
     """
 
     def __init__(
-        self, link: Callable[[str, str], str] | None = None, earlier: Sequence[TurnRecord] = (), listed: bool = False
+        self,
+        link: Callable[[str, str], str] | None = None,
+        earlier: Sequence[TurnRecord] = (),
+        listed: bool = False,
     ) -> None:
         self.text = ""
         self.annotations: list[dict[str, Any]] = []
-        """One for each source and mark: those of first mentions, in the order of their numbers, then the others."""
+        """One for each source and mark: those of first mentions, in the order of their numbers,
+        then the others.
+        """
         self._link = link
         self._earlier = earlier
         self._listed = listed
@@ -47,25 +56,36 @@ class CitedReply:
 
     def note_evidence(self, record: TurnRecord) -> None:
         """Note what may be cited, before the answer: marks of other numbers are left out."""
-        shown = {item.passage.id for each in (*self._earlier, record) for item in each.evidence.items}
+        shown = {
+            item.passage.id for each in (*self._earlier, record) for item in each.evidence.items
+        }
         numbers = range(1, len(shown) + 1) if self._earlier else ()
         self._known = {*numbers, *(item.number for item in record.evidence.items)}
 
     def add(self, piece: str, *, last: bool = False) -> str:
-        """Add a piece of the answer, and return what can be sent: the beginning of a mark, or of code, is held back."""
+        """Add a piece of the answer, and return what can be sent: the beginning of a mark, or of
+        code, is held back.
+        """
         if self._link is None:
             self.text += piece
             return piece
         self._held += piece
-        unfinished = (match.start() for match in _UNFINISHED.finditer(self._held) if match["open"] is not None)
+        unfinished = (
+            match.start() for match in _UNFINISHED.finditer(self._held) if match["open"] is not None
+        )
         end = len(self._held) if last else next(unfinished)
         part, self._held = self._held[:end], self._held[end:]
         before, place = len(self.text), 0
         for mark in find_citations(part):
             self.text += part[place : mark.start]
             place = mark.end
-            known = [number for number in mark.numbers if self._known is None or number in self._known]
-            numbers = [self._numbers.setdefault(number, len(self._numbers) + 1) for number in dict.fromkeys(known)]
+            known = [
+                number for number in mark.numbers if self._known is None or number in self._known
+            ]
+            numbers = [
+                self._numbers.setdefault(number, len(self._numbers) + 1)
+                for number in dict.fromkeys(known)
+            ]
             if not numbers:
                 self.text = self.text[:before] + self.text[before:].rstrip(" \t")
                 continue
@@ -77,7 +97,8 @@ class CitedReply:
         return self.text[before:]
 
     def end(self, record: TurnRecord, answer: str = "") -> str:
-        """Add the last piece, and return what can be sent: all that was held back, and the list of sources.
+        """Add the last piece, and return what can be sent: all that was held back, and the list of
+        sources.
 
         Args:
             record: of the turn.
@@ -86,15 +107,22 @@ class CitedReply:
         if self._known is None:
             self.note_evidence(record)
         rest = self.add(answer, last=True)
-        sources = {self._numbers.get(each.number): each.passage for each in list_sources((*self._earlier, record))}
+        sources = {
+            self._numbers.get(each.number): each.passage
+            for each in list_sources((*self._earlier, record))
+        }
         cited = [(number, place) for number, place in self._marks if number in sources]
         first = dict(reversed(cited))
-        described = {number: self._describe(sources[number], record.domain) for number in sorted(first)}
+        described = {
+            number: self._describe(sources[number], record.domain) for number in sorted(first)
+        }
         cited.sort(key=lambda mark: mark[1] is not first[mark[0]])
         self.annotations = [described[number] | place for number, place in cited]
         if not self._listed or not first:
             return rest
-        lines = [_format_source(number, described[number], sources[number].text) for number in described]
+        lines = [
+            _format_source(number, described[number], sources[number].text) for number in described
+        ]
         listed = LIST.removesuffix("1. [") + "\n".join(lines)
         self.text += listed
         return rest + listed
@@ -148,4 +176,6 @@ class SourceLinks(NamedTuple):
     def sign(self, *names: str) -> str:
         """Sign a model, a domain and a passage; empty where the server has no token."""
         message = "\n".join(quote(name, errors="replace") for name in names).encode()
-        return hmac.new(self.token.encode(), message, "sha256").hexdigest()[:32] if self.token else ""
+        return (
+            hmac.new(self.token.encode(), message, "sha256").hexdigest()[:32] if self.token else ""
+        )

@@ -13,19 +13,36 @@ class CompletionForm:
 
     Args:
         id: of the reply.
-        request: that it answers; it names the model, and says whether the record and a chunk with tokens are wanted.
+        request: that it answers; it names the model, and says whether the record and a chunk with
+            tokens are wanted.
     """
 
     def __init__(self, id: str, request: CompletionRequest) -> None:
         self._head = {"id": f"chatcmpl-{id}", "created": int(time.time()), "model": request.model}
         self._with_record = request.convrag
-        self._with_usage = request.stream_options is not None and request.stream_options.include_usage
+        self._with_usage = (
+            request.stream_options is not None and request.stream_options.include_usage
+        )
 
     def format_whole(self, reply: CitedReply, record: TurnRecord) -> dict[str, Any]:
         """The reply at once."""
-        message = {"role": "assistant", "content": reply.text, "refusal": None, "annotations": _annotate(reply)}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": find_reason(record)}
-        whole = self._head | {"object": "chat.completion", "choices": [choice], "usage": count_tokens(record)}
+        message = {
+            "role": "assistant",
+            "content": reply.text,
+            "refusal": None,
+            "annotations": _annotate(reply),
+        }
+        choice = {
+            "index": 0,
+            "message": message,
+            "logprobs": None,
+            "finish_reason": find_reason(record),
+        }
+        whole = self._head | {
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": count_tokens(record),
+        }
         return whole | self._format_record(record)
 
     def list_first(self) -> list[dict[str, Any]]:
@@ -37,7 +54,9 @@ class CompletionForm:
         return self._format_chunk({"content": text})
 
     def list_last(self, reply: CitedReply, record: TurnRecord) -> list[dict[str, Any]]:
-        """The chunks after the last piece: annotations, the end with the record, and the tokens, where asked for."""
+        """The chunks after the last piece: annotations, the end with the record, and the tokens,
+        where asked for.
+        """
         chunks = []
         if reply.annotations:
             chunks.append(self._format_chunk({"annotations": _annotate(reply)}))
@@ -46,7 +65,9 @@ class CompletionForm:
             chunks.append(self._format_chunk({}) | {"choices": [], "usage": count_tokens(record)})
         return chunks
 
-    def _format_chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+    def _format_chunk(
+        self, delta: dict[str, Any], finish_reason: str | None = None
+    ) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         chunk = self._head | {"object": "chat.completion.chunk", "choices": [choice]}
         return chunk | ({"usage": None} if self._with_usage else {})
@@ -62,7 +83,10 @@ def _annotate(reply: CitedReply) -> list[dict[str, Any]]:
 def count_tokens(record: TurnRecord) -> dict[str, Any]:
     """The usage of a turn in OpenAI's form."""
     usage = record.usage.values()
-    prompt, completion = sum(each.prompt_tokens for each in usage), sum(each.completion_tokens for each in usage)
+    prompt, completion = (
+        sum(each.prompt_tokens for each in usage),
+        sum(each.completion_tokens for each in usage),
+    )
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,

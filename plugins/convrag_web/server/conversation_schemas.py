@@ -1,4 +1,6 @@
-"""What the API below /api sends and gets, for the checks of requests and for the OpenAPI description."""
+"""What the API below /api sends and gets, for the checks of requests and for the OpenAPI
+description.
+"""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -6,14 +8,16 @@ from typing import Annotated, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
-from convrag.sdk.rows import RecordRow
+from convrag.sdk.data.rows import RecordRow
 from convrag_web.server.openai_requests import FilledText
 
 ConversationId = Annotated[str, Path(description="the conversation's id")]
 TurnNumber = Annotated[int, Path(ge=1, description="of the turn, counted from 1")]
 ListLimit = Annotated[int, Query(ge=1, le=1000, description="conversations at most")]
 ListOffset = Annotated[int, Query(ge=0, le=2**31, description="of the first one")]
-PassageId = Annotated[str, Query(min_length=1, description="of a passage that a turn of the conversation has found")]
+PassageId = Annotated[
+    str, Query(min_length=1, description="of a passage that a turn of the conversation has found")
+]
 ExportFormat = Annotated[Literal["markdown", "json"], Query(description="of the file")]
 
 
@@ -40,9 +44,9 @@ class ServedModelList(BaseModel):
 class ConversationInfo(BaseModel):
     """A conversation. Its title is its first question, cut; it is empty before that.
 
-    The model is the one that it goes on with. It is empty where none can, since the conversation was begun in the
-    terminal with another configuration. `open` says whether this server can go on with it: one about other documents
-    can be read alone.
+    The model is the one that it goes on with. It is empty where none can, since the conversation
+    was begun in the terminal with another configuration. `open` says whether this server can go on
+    with it: one about other documents can be read alone.
     """
 
     id: str
@@ -64,8 +68,8 @@ class ConversationList(BaseModel):
 class WholeConversation(ConversationInfo):
     """A conversation with the records of its turns, and the question of the turn in progress, if there is one.
 
-    That question is empty where the last one is answered again. `helpful` is the feedback without a name: turn id ->
-    whether the answer has helped.
+    That question is empty where the last one is answered again. `helpful` is the feedback without a
+    name: turn id -> whether the answer has helped.
     """
 
     records: list[RecordRow]
@@ -77,13 +81,17 @@ class NewConversation(BaseModel):
     """A conversation to begin."""
 
     model: str | None = Field(None, description="its name; by default the first of GET /api/models")
-    domain: str | None = Field(None, description="the corpus that it is about, where the model has several")
+    domain: str | None = Field(
+        None, description="the corpus that it is about, where the model has several"
+    )
 
 
 class RegenerateRequest(BaseModel):
     """The last question, to be answered again."""
 
-    query: FilledText | None = Field(None, description="what to search for instead of a rewrite of the question")
+    query: FilledText | None = Field(
+        None, description="what to search for instead of a rewrite of the question"
+    )
 
 
 class TurnRequest(RegenerateRequest):
@@ -129,9 +137,9 @@ class Support(BaseModel):
 class ShownDocument(BaseModel):
     """A document with the place of a passage in it; characters are counted as Unicode's code points.
 
-    Of a very long document, the text around the passage is sent: the characters from `first` to `last` of `length`.
-    `passage` is null where the document has changed and the passage is no longer in it. `page_name` is what `pages`
-    are called, such as "slide".
+    Of a very long document, the text around the passage is sent: the characters from `first` to
+    `last` of `length`. `passage` is null where the document has changed and the passage is no
+    longer in it. `page_name` is what `pages` are called, such as "slide".
     """
 
     id: str

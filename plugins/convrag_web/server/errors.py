@@ -1,4 +1,6 @@
-"""Replies in JSON; every error is OpenAI's object `{"error": {"message", "type", "param", "code"}}`."""
+"""Replies in JSON; every error is OpenAI's object `{"error": {"message", "type", "param",
+"code"}}`.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -13,10 +15,10 @@ from starlette.responses import Response
 from starlette.routing import Match, Mount
 
 from convrag import ConfigError, ConvragError
+from convrag.sdk.data.strict_json import format_json
 from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
+from convrag.sdk.llm.streaming import mend_surrogates
 from convrag.sdk.secrets import redact
-from convrag.sdk.streaming import mend_surrogates
-from convrag.sdk.strict_json import format_json
 
 
 def encode_json(value: Any) -> bytes:
@@ -52,11 +54,16 @@ class ErrorReply(BaseModel):
     error: ErrorBody
 
 
-ERRORS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ErrorReply}, "5XX": {"model": ErrorReply}}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorReply},
+    "5XX": {"model": ErrorReply},
+}
 """The errors of a route, for the OpenAPI description."""
 
 _RETRIED = frozenset({408, 409, 429})
-"""Beside those from 500, the statuses after which OpenAI's clients send a request again unless they are told not to."""
+"""Beside those from 500, the statuses after which OpenAI's clients send a request again unless they
+are told not to.
+"""
 
 
 class RequestError(ConvragError):
@@ -68,7 +75,8 @@ class RequestError(ConvragError):
         type: OpenAI's kind of error; by default the client's fault below 500, else the server's.
         param: the field at fault ("messages.0.content").
         code: a fixed name for programs.
-        retry_after: seconds after which the same request may succeed; None where it should not be sent again.
+        retry_after: seconds after which the same request may succeed; None where it should not be
+            sent again.
         headers: further headers of the reply.
     """
 
@@ -97,7 +105,14 @@ class RequestError(ConvragError):
 
     def to_dict(self) -> dict[str, Any]:
         """The body of the reply."""
-        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+        return {
+            "error": {
+                "message": self.message,
+                "type": self.type,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
 
     def to_reply(self) -> JsonReply:
         """The whole reply."""
@@ -105,7 +120,9 @@ class RequestError(ConvragError):
 
 
 def describe_failure(error: BaseException) -> RequestError:
-    """What a client is told of an error that a turn or a request raised; an unexpected one is logged."""
+    """What a client is told of an error that a turn or a request raised; an unexpected one is
+    logged.
+    """
     if isinstance(error, RequestError):
         return error
     if isinstance(error, RunStopped):
@@ -125,7 +142,9 @@ def describe_failure(error: BaseException) -> RequestError:
 
 def describe_invalid_request(problems: RequestValidationError) -> RequestError:
     """The innermost problem of a request that does not fit the description of the API."""
-    places = [[str(part) for part in each["loc"][1:] if _is_field(part)] for each in problems.errors()]
+    places = [
+        [str(part) for part in each["loc"][1:] if _is_field(part)] for each in problems.errors()
+    ]
     place, problem = max(zip(places, problems.errors(), strict=True), key=lambda each: len(each[0]))
     param = ".".join(place)
     if problem["type"] == "json_invalid":
@@ -148,15 +167,17 @@ UNSUPPORTED = dict.fromkeys(
     "text": _JSON,
     "conversation": "name the response that came before, as previous_response_id",
 }
-"""Fields of OpenAI's protocol whose values may be refused, since ignoring them would give another reply than was asked
-for; and what to do.
+"""Fields of OpenAI's protocol whose values may be refused, since ignoring them would give another
+reply than was asked for; and what to do.
 """
 
 _UNION_MEMBERS = frozenset({"str", "ChatMessage", "OtherItem"})
 
 
 def _is_field(part: object) -> bool:
-    """Whether a part of a place is the name of a field or a number in a list, and none of pydantic's for a union."""
+    """Whether a part of a place is the name of a field or a number in a list, and none of
+    pydantic's for a union.
+    """
     return isinstance(part, int) or (str(part).isidentifier() and part not in _UNION_MEMBERS)
 
 
@@ -167,13 +188,24 @@ def install_error_handlers(app: FastAPI) -> None:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
         headers = error.headers
         if error.status_code == 405:  # Starlette names the methods of the path's first route alone
-            scopes = {name: {**request.scope, "method": name} for name in ("DELETE", "GET", "HEAD", "POST")}
+            scopes = {
+                name: {**request.scope, "method": name}
+                for name in ("DELETE", "GET", "HEAD", "POST")
+            }
             routes = [route for route in app.routes if not isinstance(route, Mount)]
-            allowed = [name for name in scopes if any(each.matches(scopes[name])[0] is Match.FULL for each in routes)]
+            allowed = [
+                name
+                for name in scopes
+                if any(each.matches(scopes[name])[0] is Match.FULL for each in routes)
+            ]
             headers = {"Allow": ", ".join(allowed)}
-        return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
+        return RequestError(
+            error.status_code, str(error.detail), code=code, headers=headers
+        ).to_reply()
 
     app.add_exception_handler(HTTPException, handle_http_error)
-    app.add_exception_handler(RequestValidationError, lambda _, error: describe_invalid_request(error).to_reply())
+    app.add_exception_handler(
+        RequestValidationError, lambda _, error: describe_invalid_request(error).to_reply()
+    )
     for kind in (RequestError, ConvragError, Exception):
         app.add_exception_handler(kind, lambda _, error: describe_failure(error).to_reply())

@@ -1,4 +1,6 @@
-"""OpenAI's protocol: POST /v1/chat/completions and /v1/responses, GET /v1/models and /v1/models/{id}."""
+"""OpenAI's protocol: POST /v1/chat/completions and /v1/responses, GET /v1/models and
+/v1/models/{id}.
+"""
 
 import secrets
 import time
@@ -17,7 +19,6 @@ from convrag_web.server.chores import answer_chore
 from convrag_web.server.citations import CitedReply, SourceLinks
 from convrag_web.server.completions import CompletionForm
 from convrag_web.server.errors import ERRORS, JsonReply, RequestError
-from convrag_web.server.event_stream import DONE, EVENTS, PING, format_event, start_stream
 from convrag_web.server.openai_requests import (
     CompletionRequest,
     ModelRequest,
@@ -28,6 +29,7 @@ from convrag_web.server.openai_requests import (
 )
 from convrag_web.server.responses import ResponseForm
 from convrag_web.server.served_models import ConversationTurns, Earlier, ServedModels
+from convrag_web.server.sse import DONE, EVENTS, PING, format_event, start_stream
 from convrag_web.server.task import ServeTask
 from convrag_web.server.turn_runner import RunningTurn, TurnRunner
 
@@ -36,7 +38,11 @@ MakeForm = Callable[[str, Any], ReplyForm]
 
 
 def make_router(
-    models: ServedModels, turns: ConversationTurns, runner: TurnRunner, limits: ServeTask, links: SourceLinks
+    models: ServedModels,
+    turns: ConversationTurns,
+    runner: TurnRunner,
+    limits: ServeTask,
+    links: SourceLinks,
 ) -> APIRouter:
     """Make the routes.
 
@@ -56,10 +62,16 @@ def make_router(
         return {"id": name, "object": "model", "created": started, "owned_by": "convrag"}
 
     def cite(name: str, http: Request, earlier: Earlier) -> CitedReply:
-        return CitedReply(partial(links.make, str(http.base_url), name), earlier.records, limits.sources == "text")
+        return CitedReply(
+            partial(links.make, str(http.base_url), name), earlier.records, limits.sources == "text"
+        )
 
     async def answer(
-        request: ModelRequest, http: Request, messages: list[Message], form: MakeForm, earlier: Earlier
+        request: ModelRequest,
+        http: Request,
+        messages: list[Message],
+        form: MakeForm,
+        earlier: Earlier,
     ) -> Response:
         """Answer without keeping anything; without a search, too, where none is wanted."""
         model, plain = models.choose(request.model)
@@ -70,7 +82,9 @@ def make_router(
         else:
             hide = model.pipeline.settings.history == "none"
             domain = model.choose_domain(request.domain or earlier.domain)
-            question = make_question(messages, id, domain, [to_turn(each) for each in earlier.records], hide)
+            question = make_question(
+                messages, id, domain, [to_turn(each) for each in earlier.records], hide
+            )
             work, reply = partial(model.answer, question, stream), cite(model.name, http, earlier)
         turn = await runner.start(work, lambda: None if plain or chore is not None else model.name)
         return await _send(turn, form(id, request), reply, stream)
@@ -78,7 +92,9 @@ def make_router(
     @router.get("/models", response_model=dict[str, Any])
     async def list_models() -> Response:
         """List the models; with a language model, each also without search, as `<model>-plain`."""
-        return JsonReply({"object": "list", "data": [describe(name) for name in (*models, *models.plain)]})
+        return JsonReply(
+            {"object": "list", "data": [describe(name) for name in (*models, *models.plain)]}
+        )
 
     @router.get("/models/{model:path}", response_model=dict[str, Any])
     async def show_model(model: str) -> Response:
@@ -94,14 +110,18 @@ def make_router(
 
     @router.post("/responses", response_model=dict[str, Any], responses=EVENTS["responses"])
     async def respond(request: ResponseRequest, http: Request) -> Response:
-        """Answer the last message, in a conversation that is kept. With `stream` the reply is a stream of events."""
+        """Answer the last message, in a conversation that is kept. With `stream` the reply is a
+        stream of events.
+        """
         request.model = request.model or next(iter(models))
         model, plain = models.choose(request.model)
         messages = read(request.list_messages(), param="input")
         previous = request.previous_response_id
         if plain and previous:
             text = "previous_response_id: a model without search keeps nothing: send the messages again"
-            raise RequestError(400, text, param="previous_response_id", code="unsupported_parameter")
+            raise RequestError(
+                400, text, param="previous_response_id", code="unsupported_parameter"
+            )
         earlier = Earlier() if previous is None else await to_thread(turns.find_earlier, previous)
         if plain or request.store is False or answer_chore(messages) is not None:
             return await answer(request, http, messages, ResponseForm, earlier)
@@ -111,7 +131,9 @@ def make_router(
         number = len(earlier.records) + len(pairs) + 1
         form = ResponseForm(f"{id}.{number}", request, stored=True)
         reply = cite(model.name, http, earlier)
-        return await _send(await turns.ask(id, question, None, number), form, reply, bool(request.stream))
+        return await _send(
+            await turns.ask(id, question, None, number), form, reply, bool(request.stream)
+        )
 
     return router
 
@@ -125,7 +147,9 @@ async def _send(turn: RunningTurn, form: ReplyForm, reply: CitedReply, stream: b
     return JsonReply(form.format_whole(reply, record))
 
 
-async def _format_events(turn: RunningTurn, form: ReplyForm, reply: CitedReply) -> AsyncIterator[bytes]:
+async def _format_events(
+    turn: RunningTurn, form: ReplyForm, reply: CitedReply
+) -> AsyncIterator[bytes]:
     begun = False
     async for events in turn.batches():
         told: list[dict[str, Any]] = []

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from convrag import Message, Question, Turn
-from convrag.sdk.streaming import mend_surrogates
+from convrag.sdk.llm.streaming import mend_surrogates
 from convrag.sdk.types import Role
 from convrag_web.server.citations import LIST
 from convrag_web.server.errors import RequestError
@@ -70,7 +70,9 @@ class ModelRequest(BaseModel):
     domain: str | None = Field(None, description="the corpus to ask, where the model has several")
     stream: bool | None = False
     tool_choice: Literal["auto", "none"] | None = None
-    convrag: bool = Field(False, description="whether the reply has the whole record of the turn under `convrag`")
+    convrag: bool = Field(
+        False, description="whether the reply has the whole record of the turn under `convrag`"
+    )
 
 
 class CompletionRequest(ModelRequest):
@@ -110,8 +112,12 @@ class ResponseRequest(ModelRequest):
     """A question, or a conversation whose last question is to be answered, after the response that came before it."""
 
     input: FilledText | Annotated[list[ChatMessage | OtherItem], Field(min_length=1)]
-    instructions: Text | None = Field(None, description="no effect, but with a model without search")
-    previous_response_id: str | None = Field(None, description="the response that this one continues")
+    instructions: Text | None = Field(
+        None, description="no effect, but with a model without search"
+    )
+    previous_response_id: str | None = Field(
+        None, description="the response that this one continues"
+    )
     store: bool | None = Field(True, description="whether the conversation is kept, as on the page")
     tools: list[FunctionTool] | None = Field(None, description="accepted; none is ever called")
     text: AnswerText | None = None
@@ -122,11 +128,24 @@ class ResponseRequest(ModelRequest):
 
     def list_messages(self) -> list[ChatMessage | OtherItem]:
         """The instructions and the input as messages."""
-        given = [ChatMessage(role="user", content=self.input)] if isinstance(self.input, str) else self.input
-        return [ChatMessage(role="system", content=self.instructions), *given] if self.instructions else [*given]
+        given = (
+            [ChatMessage(role="user", content=self.input)]
+            if isinstance(self.input, str)
+            else self.input
+        )
+        return (
+            [ChatMessage(role="system", content=self.instructions), *given]
+            if self.instructions
+            else [*given]
+        )
 
 
-_ROLES: dict[str, Role] = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {
+    "developer": "system",
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _FILES = re.compile(r"### Task:\n(?:(?!<chat_history>).)*<context>.*</context>\s*", re.DOTALL)
 """How Open WebUI puts files before a question."""
@@ -140,11 +159,13 @@ def read_messages(
 
     Args:
         messages: of a request, in order.
-        limits: how many there may be, and how long; whether images, sounds and files are left out, too.
+        limits: how many there may be, and how long; whether images, sounds and files are left out,
+            too.
         param: the field that they come from.
 
     Raises:
-        RequestError: a question has no text, or an attachment; there are too many messages, or one is too long.
+        RequestError: a question has no text, or an attachment; there are too many messages, or one
+            is too long.
     """
     if len(messages) > limits.max_messages:
         text = f"{param}: {len(messages)} are too many, the limit is {limits.max_messages} (task.max_messages)"
@@ -152,7 +173,12 @@ def read_messages(
     read = []
     for place, message in enumerate(messages):
         where = f"{param}.{place}.content"
-        if isinstance(message, OtherItem) or message.role not in _ROLES or message.tool_calls or message.function_call:
+        if (
+            isinstance(message, OtherItem)
+            or message.role not in _ROLES
+            or message.tool_calls
+            or message.function_call
+        ):
             continue
         asks = message.role == "user"
         if isinstance(content := message.content or "", list):
@@ -164,7 +190,9 @@ def read_messages(
             content = "\n\n".join(part.text for part in content if part.type in _TEXTS)
         if asks and (files := _FILES.match(content)):
             if limits.attachments == "refuse":
-                raise RequestError(400, f"{where}: files {_REFUSED}", param=where, code="unsupported_parameter")
+                raise RequestError(
+                    400, f"{where}: files {_REFUSED}", param=where, code="unsupported_parameter"
+                )
             content = content[files.end() :]
         check_length(content, where, limits.max_characters)
         if asks and not content.strip():
@@ -174,7 +202,11 @@ def read_messages(
 
 
 def make_question(
-    messages: Sequence[Message], id: str, domain: str, earlier: Sequence[Turn] = (), hide_history: bool = False
+    messages: Sequence[Message],
+    id: str,
+    domain: str,
+    earlier: Sequence[Turn] = (),
+    hide_history: bool = False,
 ) -> Question:
     """Make the question that the last message asks, with the turns before it.
 
@@ -189,7 +221,10 @@ def make_question(
         RequestError: the last message is not a user's.
     """
     *pairs, (text, _) = pair_messages(messages)
-    told = [Turn(f"{id}<::>{number}", *pair) for number, pair in enumerate(pairs, start=len(earlier) + 1)]
+    told = [
+        Turn(f"{id}<::>{number}", *pair)
+        for number, pair in enumerate(pairs, start=len(earlier) + 1)
+    ]
     history = (*earlier, *told)
     number = len(history) + 1
     return Question(text, id, f"{id}<::>{number}", domain, number, () if hide_history else history)
@@ -203,7 +238,8 @@ def check_length(text: str, param: str, most: int) -> None:
 
 
 def pair_messages(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Pair questions with their answers, which may be empty, as that of the last one, which is to be answered.
+    """Pair questions with their answers, which may be empty, as that of the last one, which is to
+    be answered.
 
     Raises:
         RequestError: the last message is not a user's.
@@ -216,7 +252,14 @@ def pair_messages(messages: Sequence[Message]) -> list[tuple[str, str]]:
             exchanges.append((message.content, ""))
         elif message.role == "assistant" and exchanges:
             question, answer = exchanges[-1]
-            exchanges[-1] = (question, "\n\n".join(filter(None, [answer, message.content.partition(LIST)[0]])))
+            exchanges[-1] = (
+                question,
+                "\n\n".join(filter(None, [answer, message.content.partition(LIST)[0]])),
+            )
     if last != "user":
-        raise RequestError(400, "messages: the last message must be the user's, with the question", param="messages")
+        raise RequestError(
+            400,
+            "messages: the last message must be the user's, with the question",
+            param="messages",
+        )
     return exchanges

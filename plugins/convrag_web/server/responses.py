@@ -25,23 +25,48 @@ class ResponseForm:
         self._with_record = request.convrag
         self._number = -1
         self._response: dict[str, Any] = (
-            {"id": f"resp_{id}", "object": "response", "created_at": int(time.time()), "status": "in_progress"}
+            {
+                "id": f"resp_{id}",
+                "object": "response",
+                "created_at": int(time.time()),
+                "status": "in_progress",
+            }
             | dict.fromkeys(("error", "incomplete_details", "usage"))
-            | {"model": request.model, "instructions": request.instructions, "metadata": request.metadata or {}}
+            | {
+                "model": request.model,
+                "instructions": request.instructions,
+                "metadata": request.metadata or {},
+            }
             | {"previous_response_id": request.previous_response_id, "store": stored, "output": []}
-            | {"text": {"format": {"type": "text"}}, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
+            | {
+                "text": {"format": {"type": "text"}},
+                "tools": [],
+                "tool_choice": "auto",
+                "parallel_tool_calls": True,
+            }
         )
 
     def format_whole(self, reply: CitedReply, record: TurnRecord) -> dict[str, Any]:
         """The reply at once."""
         spent = count_tokens(record)
-        usage = {"input_tokens": spent["prompt_tokens"], "input_tokens_details": spent["prompt_tokens_details"]}
-        usage |= {"output_tokens": spent["completion_tokens"], "output_tokens_details": {"reasoning_tokens": 0}}
+        usage = {
+            "input_tokens": spent["prompt_tokens"],
+            "input_tokens_details": spent["prompt_tokens_details"],
+        }
+        usage |= {
+            "output_tokens": spent["completion_tokens"],
+            "output_tokens_details": {"reasoning_tokens": 0},
+        }
         usage |= {"total_tokens": spent["total_tokens"]}
         reason = _REASONS.get(find_reason(record))
         status = "incomplete" if reason else "completed"
         details = {"incomplete_details": {"reason": reason}} if reason else {}
-        whole = {"status": status, "output": [self._format_item(reply, status)], "usage": usage, **details}
+        whole = {
+            "status": status,
+            "output": [self._format_item(reply, status)],
+            "usage": usage,
+            **details,
+        }
         return self._response | whole | ({"convrag": record.to_dict()} if self._with_record else {})
 
     def list_first(self) -> list[dict[str, Any]]:
@@ -64,7 +89,8 @@ class ResponseForm:
         (item,) = response["output"]
         (part,) = item["content"]
         numbered = [
-            {**self._place, "annotation_index": n, "annotation": each} for n, each in enumerate(part["annotations"])
+            {**self._place, "annotation_index": n, "annotation": each}
+            for n, each in enumerate(part["annotations"])
         ]
         return [
             *(self._format_event("output_text.annotation.added", **each) for each in numbered),
@@ -76,9 +102,20 @@ class ResponseForm:
 
     def _format_item(self, reply: CitedReply, status: str) -> dict[str, Any]:
         annotations = [{"type": "url_citation", **each} for each in reply.annotations]
-        part = {"type": "output_text", "text": reply.text, "annotations": annotations, "logprobs": []}
+        part = {
+            "type": "output_text",
+            "text": reply.text,
+            "annotations": annotations,
+            "logprobs": [],
+        }
         id = self._place["item_id"]
-        return {"id": id, "type": "message", "role": "assistant", "status": status, "content": [part]}
+        return {
+            "id": id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [part],
+        }
 
     def _format_event(self, name: str, **fields: Any) -> dict[str, Any]:
         self._number += 1

@@ -1,4 +1,6 @@
-"""The models of a server: named configurations, whose equal stages are shared; and the turns of their conversations."""
+"""The models of a server: named configurations, whose equal stages are shared; and the turns of
+their conversations.
+"""
 
 import asyncio
 import logging
@@ -34,12 +36,12 @@ from convrag import (
     Question,
     TurnRecord,
 )
-from convrag.sdk.corpus import Corpus
 from convrag.sdk.errors import OtherConfiguration
-from convrag.sdk.llm_rewriter import suggest_follow_ups
+from convrag.sdk.llm.rewriter import suggest_follow_ups
+from convrag.sdk.llm.streaming import Stream, listen_with
+from convrag.sdk.search.corpus import Corpus
 from convrag.sdk.secrets import redact
 from convrag.sdk.storage import UsageMeter
-from convrag.sdk.streaming import Stream, listen_with
 from convrag.sdk.tasks.configuration import compose_with, find_differences, settings_of
 from convrag.sdk.tasks.options import variants
 from convrag.sdk.tasks.turns import ConversationInfo, Session, TurnOptions, Wiring
@@ -56,9 +58,7 @@ _EXAMPLES = 3
 
 
 class ModelOptions(NamedTuple):
-    """What holds for all models: the corpus that questions are about where a request names none, and how many
-    follow-up questions are suggested.
-    """
+    """What holds for all models: the corpus that questions are about where a request names none, and how many follow-up questions are suggested."""
 
     domain: str | None = None
     suggestions: int = 3
@@ -79,16 +79,23 @@ class ServedModel:
     """
 
     def __init__(
-        self, name: str, overrides: Sequence[str], wiring: Wiring, pipeline: Pipeline, options: ModelOptions
+        self,
+        name: str,
+        overrides: Sequence[str],
+        wiring: Wiring,
+        pipeline: Pipeline,
+        options: ModelOptions,
     ) -> None:
         self.name = name
         self.overrides = tuple(overrides)
         self.pipeline = pipeline
         self._options = options
         self._use(wiring)
-        self._template = PromptTemplate("suggest", package="convrag.sdk")
+        self._template = PromptTemplate("suggest", package="convrag.sdk.llm")
         if options.domain is not None and options.domain not in pipeline.domains:
-            raise ConfigError(f"task.domain={options.domain}: the data set has {', '.join(pipeline.domains)}")
+            raise ConfigError(
+                f"task.domain={options.domain}: the data set has {', '.join(pipeline.domains)}"
+            )
 
     def _use(self, wiring: Wiring) -> None:
         self._wiring = wiring
@@ -103,13 +110,16 @@ class ServedModel:
     def list_files(self) -> list[Path]:
         """The files and folders that the data set is read from."""
         given = self._wiring.config["dataset"].get("path") or []
-        return [Path(each).expanduser().absolute() for each in ([given] if isinstance(given, str) else given)]
+        return [
+            Path(each).expanduser().absolute()
+            for each in ([given] if isinstance(given, str) else given)
+        ]
 
     def read_again(self) -> None:
         """Read the data set again; where it has changed, the next turn searches what is there now.
 
-        Turns in progress end with the stages that they began with. Raises ConvragError where it cannot be read: the
-        model goes on with what it has.
+        Turns in progress end with the stages that they began with. Raises ConvragError where it
+        cannot be read: the model goes on with what it has.
         """
         wiring = Wiring(OmegaConf.create(self._wiring.logged_config), self._wiring.command)
         renewed = Pipeline.from_wiring(wiring, self.pipeline.settings)
@@ -120,7 +130,9 @@ class ServedModel:
             self.pipeline.stages, self.pipeline.domains = renewed.stages, renewed.domains
 
     def choose_domain(self, wanted: str | None) -> str:
-        """The corpus that a question is about. Raises RequestError where it is unknown, or has to be named."""
+        """The corpus that a question is about. Raises RequestError where it is unknown, or has to
+        be named.
+        """
         domains = self.pipeline.domains
         chosen = wanted or self._options.domain or (domains[0] if len(domains) == 1 else None)
         if chosen in domains:
@@ -128,12 +140,18 @@ class ServedModel:
         offer = f"model {self.name!r} has {', '.join(domains)}"
         if chosen is None:
             raise RequestError(400, f"domain: name a corpus; {offer}", param="domain")
-        raise RequestError(404, f"domain: {offer}, not {chosen}", param="domain", code="domain_not_found")
+        raise RequestError(
+            404, f"domain: {offer}, not {chosen}", param="domain", code="domain_not_found"
+        )
 
     def describe(self) -> dict[str, Any]:
         """What a list of models says of it."""
         overrides = [override for override in self.overrides if not override.startswith("hydra.")]
-        offered = {"domains": list(self.pipeline.domains), "examples": self._examples, "read": self._read.isoformat()}
+        offered = {
+            "domains": list(self.pipeline.domains),
+            "examples": self._examples,
+            "read": self._read.isoformat(),
+        }
         return {"id": self.name, "overrides": overrides, "llm": self._llm_name, **offered}
 
     @cached_property
@@ -148,9 +166,18 @@ class ServedModel:
 
     def find_document(self, domain: str, document_id: str) -> Document:
         """Return a document of the data set. Raises RequestError where it is there no longer."""
-        found = self._dataset.document(domain, document_id) if domain in self._dataset.domains() else None
+        found = (
+            self._dataset.document(domain, document_id)
+            if domain in self._dataset.domains()
+            else None
+        )
         if found is None:
-            raise RequestError(404, "the document is no longer in the data set", param="passage", code="no_document")
+            raise RequestError(
+                404,
+                "the document is no longer in the data set",
+                param="passage",
+                code="no_document",
+            )
         return found
 
     def find_passage(self, domain: str, passage_id: str) -> Passage:
@@ -158,14 +185,20 @@ class ServedModel:
         corpus = self._open_corpus(self.choose_domain(domain))  # none where another server searches
         found = corpus.get_by_id([passage_id]) if corpus else self._dataset.corpus(domain)
         if (passage := next((each for each in found if each.id == passage_id), None)) is None:
-            raise RequestError(404, "the passage is no longer in the data set", param="passage", code="not_found")
+            raise RequestError(
+                404, "the passage is no longer in the data set", param="passage", code="not_found"
+            )
         return passage
 
     def answer(self, question: Question, stream: bool, tell: Tell) -> TurnRecord:
         """Answer a question, whose turn is not kept; `tell` is called where the answer is streamed."""
-        return self.pipeline.answer(question, TurnOptions(listener=tell if stream else None, stages=stream))
+        return self.pipeline.answer(
+            question, TurnOptions(listener=tell if stream else None, stages=stream)
+        )
 
-    def reply(self, id: str, messages: Sequence[Message], chore: str | None, stream: bool, tell: Tell) -> TurnRecord:
+    def reply(
+        self, id: str, messages: Sequence[Message], chore: str | None, stream: bool, tell: Tell
+    ) -> TurnRecord:
         """Let the language model reply without a search; where there is none, the reply is `chore`.
 
         The record is no turn's: nobody is told of it.
@@ -198,7 +231,9 @@ class ServedModels(dict[str, ServedModel]):
         return {name: model for name, model in named.items() if name not in self}
 
     def choose(self, name: str | None) -> tuple[ServedModel, bool]:
-        """Return the model of a name, and whether it is to reply without a search. Raises RequestError."""
+        """Return the model of a name, and whether it is to reply without a search. Raises
+        RequestError.
+        """
         return (self.plain[name], True) if name in self.plain else (self.find(name), False)
 
     def find(self, name: str | None) -> ServedModel:
@@ -211,12 +246,16 @@ class ServedModels(dict[str, ServedModel]):
 
 
 def build_models(
-    models: Mapping[str, str | list[str]] | Path | None, conversations: Conversations, options: ModelOptions
+    models: Mapping[str, str | list[str]] | Path | None,
+    conversations: Conversations,
+    options: ModelOptions,
 ) -> tuple[ServedModels, list[Wiring]]:
-    """Build the models that are named, and check their stages. Their wirings are still to be prepared.
+    """Build the models that are named, and check their stages. Their wirings are still to be
+    prepared.
 
     Args:
-        models: as the user names them, see `model_overrides`; None for the command's own configuration alone.
+        models: as the user names them, see `model_overrides`; None for the command's own
+            configuration alone.
         conversations: keeps the conversations of all.
         options: of all.
 
@@ -241,11 +280,15 @@ def build_models(
 
 
 def read_model_overrides(models: Mapping[str, str | list[str]] | Path) -> dict[str, list[str]]:
-    """Return name -> overrides behind the command's own. Raises ConfigError for what names no model."""
+    """Return name -> overrides behind the command's own. Raises ConfigError for what names no
+    model.
+    """
     if isinstance(models, Path):
         return _read_folder(models)
     if not models:
-        raise ConfigError("task.models={}: name a model, as in task.models='{mmr: \"rewriter=mmr\"}'")
+        raise ConfigError(
+            "task.models={}: name a model, as in task.models='{mmr: \"rewriter=mmr\"}'"
+        )
     named = {}
     for name, overrides in models.items():
         try:
@@ -256,22 +299,31 @@ def read_model_overrides(models: Mapping[str, str | list[str]] | Path) -> dict[s
 
 
 def _read_folder(folder: Path) -> dict[str, list[str]]:
-    """The presets of a folder, as Hydra finds them: its name is the group, and the folder above it is searched."""
+    """The presets of a folder, as Hydra finds them: its name is the group, and the folder above it
+    is searched.
+    """
     folder = folder.absolute()
     names = sorted(path.stem for path in folder.glob("*.yaml"))
     if not names:
-        raise ConfigError(f"task.models={folder}: there is no folder with YAML files, one for each model")
+        raise ConfigError(
+            f"task.models={folder}: there is no folder with YAML files, one for each model"
+        )
     if taken := set(names) & set(variants(folder.name)):
-        raise ConfigError(f"task.models={folder}: {min(taken)} is also one of ours; rename the file, or the folder")
+        raise ConfigError(
+            f"task.models={folder}: {min(taken)} is also one of ours; rename the file, or the folder"
+        )
     known = list(HydraConfig.get().searchpath) if HydraConfig.initialized() else []
     places = ", ".join(
-        "'" + place.replace("\\", "\\\\").replace("'", "\\'") + "'" for place in [*known, f"file://{folder.parent}"]
+        "'" + place.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        for place in [*known, f"file://{folder.parent}"]
     )
     return {name: [f"hydra.searchpath=[{places}]", f"+{folder.name}={name}"] for name in names}
 
 
 BUSY_SECONDS = 10.0
-"""How long a request waits for the turn in progress of its conversation: one that was just cancelled ends soon."""
+"""How long a request waits for the turn in progress of its conversation: one that was just
+cancelled ends soon.
+"""
 
 SUGGESTIONS_AT_ONCE = 16
 """How many requests may ask for suggestions at a time; others wait."""
@@ -295,7 +347,9 @@ class ConversationTurns:
         runner: runs the turns.
     """
 
-    def __init__(self, conversations: Conversations, models: ServedModels, runner: TurnRunner) -> None:
+    def __init__(
+        self, conversations: Conversations, models: ServedModels, runner: TurnRunner
+    ) -> None:
         self.conversations = conversations
         self._models = models
         self._runner = runner
@@ -309,7 +363,8 @@ class ConversationTurns:
         return session
 
     def find_model(self, session: Session | ConversationInfo) -> ServedModel:
-        """Return the model that a conversation was begun with: by its name, or the one with the same configuration.
+        """Return the model that a conversation was begun with: by its name, or the one with the
+        same configuration.
 
         Raises:
             OtherConfiguration: none of the models has its configuration.
@@ -324,7 +379,8 @@ class ConversationTurns:
         raise OtherConfiguration(session.id, differences)
 
     def name_model(self, info: ConversationInfo) -> str:
-        """Return the name of the model that a conversation goes on with, also one that was begun in the terminal.
+        """Return the name of the model that a conversation goes on with, also one that was begun in
+        the terminal.
 
         Where none can go on with it: the name with which it was begun, empty in the terminal.
         """
@@ -334,42 +390,67 @@ class ConversationTurns:
             return info.model
 
     def can_go_on(self, info: ConversationInfo) -> bool:
-        """Whether a conversation was begun with the configuration, its documents included, that its model has here."""
+        """Whether a conversation was begun with the configuration, its documents included, that its
+        model has here.
+        """
         try:
-            return not find_differences(info.configuration, self.find_model(info).pipeline.configuration)
+            return not find_differences(
+                info.configuration, self.find_model(info).pipeline.configuration
+            )
         except OtherConfiguration:
             return False
 
     def begin(self, model: ServedModel, domain: str) -> Session:
         """Begin a conversation."""
         id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
-        return self.conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
+        return self.conversations.open(
+            id, domain, configuration=model.pipeline.configuration, model=model.name
+        )
 
     def find_earlier(self, response: str) -> Earlier:
-        """Find the turns up to a response, whose id names its conversation and its number. Raises RequestError."""
+        """Find the turns up to a response, whose id names its conversation and its number. Raises
+        RequestError.
+        """
         id, _, number = response.removeprefix("resp_").rpartition(".")
         session = self.conversations.get(id) if re.fullmatch(r"[1-9]\d{0,8}", number) else None
         records = self.conversations.records(id) if session else []
         if session is None or int(number) > len(records):
             text = "previous_response_id: the server keeps no such response"
-            raise RequestError(404, text, param="previous_response_id", code="previous_response_not_found")
-        return Earlier(records[: int(number)], session.domain, session.model, id if int(number) == len(records) else "")
+            raise RequestError(
+                404, text, param="previous_response_id", code="previous_response_not_found"
+            )
+        return Earlier(
+            records[: int(number)],
+            session.domain,
+            session.model,
+            id if int(number) == len(records) else "",
+        )
 
-    def continue_from(self, earlier: Earlier, model: ServedModel, domain: str, pairs: Sequence[tuple[str, str]]) -> str:
-        """Return the id of the conversation that has these turns and no more, and then these questions with answers.
+    def continue_from(
+        self, earlier: Earlier, model: ServedModel, domain: str, pairs: Sequence[tuple[str, str]]
+    ) -> str:
+        """Return the id of the conversation that has these turns and no more, and then these
+        questions with answers.
 
         It is a new one unless all of them are that of a conversation with the model.
         """
         if earlier.whole and not pairs and (earlier.model, earlier.domain) == (model.name, domain):
             return earlier.whole
         new = self.begin(model, domain)
-        told = (TurnRecord("", "", domain, 0, question, answer=Answer(answer)) for question, answer in pairs)
+        told = (
+            TurnRecord("", "", domain, 0, question, answer=Answer(answer))
+            for question, answer in pairs
+        )
         for number, record in enumerate((*earlier.records, *told), start=1):
-            copied = replace(record, conversation_id=new.id, turn_id=f"{new.id}<::>{number}", number=number)
+            copied = replace(
+                record, conversation_id=new.id, turn_id=f"{new.id}<::>{number}", number=number
+            )
             self.conversations.append(new, copied)
         return new.id
 
-    async def ask(self, id: str, question: str, query: str | None, number: int | None = None) -> RunningTurn:
+    async def ask(
+        self, id: str, question: str, query: str | None, number: int | None = None
+    ) -> RunningTurn:
         """Start the next turn, which is to have a number. Raises RequestError, OtherConfiguration."""
 
         def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
@@ -385,13 +466,17 @@ class ConversationTurns:
 
         def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
             if not session.history:
-                raise RequestError(409, "the conversation has no turn yet: ask its first question", code="no_turn")
+                raise RequestError(
+                    409, "the conversation has no turn yet: ask its first question", code="no_turn"
+                )
             return model.pipeline.regenerate(id, query=query, listener=tell, stages=True)
 
         return await self._start(id, take_turn)
 
     async def suggest(self, id: str) -> list[str]:
-        """Suggest questions to ask next, none before the first turn. The llm's call ends where the client leaves."""
+        """Suggest questions to ask next, none before the first turn. The llm's call ends where the
+        client leaves.
+        """
 
         def ask(_: object) -> list[str]:
             model = self.find_model(self.find(id))
@@ -406,15 +491,21 @@ class ConversationTurns:
 
     @asynccontextmanager
     async def hold(self, id: str) -> AsyncIterator[None]:
-        """Let no turn of a conversation begin during the block. Raises RequestError where one is in progress."""
+        """Let no turn of a conversation begin during the block. Raises RequestError where one is in
+        progress.
+        """
         lock = await self._acquire(id)
         try:
             yield
         finally:
             lock.release()
 
-    async def _start(self, id: str, take_turn: Callable[[Session, ServedModel, Tell], TurnRecord]) -> RunningTurn:
-        """Start a turn. The conversation is looked for in the turn's thread, which spares a thread of its own."""
+    async def _start(
+        self, id: str, take_turn: Callable[[Session, ServedModel, Tell], TurnRecord]
+    ) -> RunningTurn:
+        """Start a turn. The conversation is looked for in the turn's thread, which spares a thread
+        of its own.
+        """
         lock = await self._acquire(id)
         name = ""
 

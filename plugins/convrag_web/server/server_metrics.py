@@ -1,4 +1,5 @@
-"""What the server counts for Prometheus, and a line of the log for each turn; /healthz and /metrics.
+"""What the server counts for Prometheus, and a line of the log for each turn; /healthz and
+/metrics.
 
 Labels: models, stages, outcomes.
 """
@@ -18,9 +19,11 @@ from convrag_web.server.errors import ERRORS, JsonReply
 log = logging.getLogger("convrag.serve")
 
 Outcome = Literal["answered", "failed", "stopped", "cancelled", "timeout", "error", "refused"]
-"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, by a mistake of ours.
+"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, by a
+mistake of ours.
 
-One is refused where too many wait, where there is no such conversation, or where it has another configuration.
+One is refused where too many wait, where there is no such conversation, or where it has another
+configuration.
 """
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
@@ -31,16 +34,32 @@ class ServerMetrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.turns = Counter("convrag_turns", "Turns that have ended.", ["model", "outcome"], registry=registry)
+        self.turns = Counter(
+            "convrag_turns", "Turns that have ended.", ["model", "outcome"], registry=registry
+        )
         histogram = partial(Histogram, registry=registry, buckets=_SECONDS)
-        self.seconds = histogram("convrag_turn_seconds", "Seconds of a turn, without waiting.", ["model"])
-        self.stage_seconds = histogram("convrag_stage_seconds", "Seconds of a stage of a turn.", ["stage"])
-        self.tokens = Counter("convrag_tokens", "Tokens of language models.", ["model", "kind"], registry=registry)
-        self.cost = Counter("convrag_cost_usd", "Dollars spent on language models.", ["model"], registry=registry)
-        self.waiting = Gauge("convrag_turns_waiting", "Turns that wait for others to end.", registry=registry)
-        self.in_progress = Gauge("convrag_turns_in_progress", "Turns in progress.", registry=registry)
+        self.seconds = histogram(
+            "convrag_turn_seconds", "Seconds of a turn, without waiting.", ["model"]
+        )
+        self.stage_seconds = histogram(
+            "convrag_stage_seconds", "Seconds of a stage of a turn.", ["stage"]
+        )
+        self.tokens = Counter(
+            "convrag_tokens", "Tokens of language models.", ["model", "kind"], registry=registry
+        )
+        self.cost = Counter(
+            "convrag_cost_usd", "Dollars spent on language models.", ["model"], registry=registry
+        )
+        self.waiting = Gauge(
+            "convrag_turns_waiting", "Turns that wait for others to end.", registry=registry
+        )
+        self.in_progress = Gauge(
+            "convrag_turns_in_progress", "Turns in progress.", registry=registry
+        )
 
-    def count_turn(self, model: str | None, outcome: Outcome, seconds: float, record: TurnRecord | None) -> None:
+    def count_turn(
+        self, model: str | None, outcome: Outcome, seconds: float, record: TurnRecord | None
+    ) -> None:
         """Count a turn that has ended, and log it, without any text of it.
 
         Args:
@@ -61,7 +80,10 @@ class ServerMetrics:
         for stage, spent in record.timings.items():
             self.stage_seconds.labels(stage).observe(spent)
         usage = record.usage.values()
-        prompt, completion = sum(each.prompt_tokens for each in usage), sum(each.completion_tokens for each in usage)
+        prompt, completion = (
+            sum(each.prompt_tokens for each in usage),
+            sum(each.completion_tokens for each in usage),
+        )
         self.tokens.labels(model, "prompt").inc(prompt)
         self.tokens.labels(model, "completion").inc(completion)
         self.cost.labels(model).inc(sum(each.spent_usd for each in usage))
@@ -78,7 +100,9 @@ def make_router(metrics: ServerMetrics) -> APIRouter:
         """Say that the server answers. Needs no token."""
         return JsonReply({"status": "ok"})
 
-    @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    @router.get(
+        "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}
+    )
     async def show_metrics() -> Response:
         """Show counts of turns, seconds, tokens and costs in Prometheus' text format."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)

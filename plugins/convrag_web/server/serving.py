@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
 from convrag import ConfigError
-from convrag.sdk.console import make_console
+from convrag.sdk.output.console import make_console
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -27,21 +27,28 @@ KEEP_ALIVE_SECONDS = 65
 """That an idle connection is kept; more than the minute of most proxies."""
 
 SECOND_SIGNAL_SECONDS = 0.3
-"""Signals that come closer together are one: a terminal and a wrapper such as make both send Ctrl-C."""
+"""Signals that come closer together are one: a terminal and a wrapper such as make both send
+Ctrl-C.
+"""
 
 YOUNG_OBJECTS = 20_000
-"""How many objects are made before the collector looks for cycles among them. A turn makes thousands, and hardly any
-cycle. Of a turn among 64, by gc.callbacks, the collector took .45 ms at Python's own 700, and takes .09 ms.
+"""How many objects are made before the collector looks for cycles among them. A turn makes
+thousands, and hardly any cycle. Of a turn among 64, by gc.callbacks, the collector took .45 ms at
+Python's own 700, and takes .09 ms.
 """
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 def run_server(server: TurnServer, bound: socket.socket) -> None:
-    """Serve at an address that was taken, and say where, until told to end. Raises ConfigError where it cannot be."""
+    """Serve at an address that was taken, and say where, until told to end. Raises ConfigError
+    where it cannot be.
+    """
     host, port = bound.getsockname()[:2]
     gc.collect()
-    gc.freeze()  # collections do not look at what was loaded until now: each took up to .1 s, for all conversations
+    # Collections do not look at what was loaded until now: each took up to .1 s, for all
+    # conversations
+    gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
     shown = f"[{host}]" if ":" in host else host
     print_line(f"Serving on http://{shown}:{port}/ (Ctrl-C ends it)")
@@ -81,7 +88,9 @@ class TurnServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle signals during the block. Uvicorn's own raises them again at its end, and the command would fail."""
+        """Handle signals during the block. Uvicorn's own raises them again at its end, and the
+        command would fail.
+        """
         if current_thread() is not main_thread():
             yield
             return
@@ -111,7 +120,8 @@ def is_loopback(host: str) -> bool:
 
 
 def list_hosts(host: str, names: Collection[str]) -> list[str] | None:
-    """The names of a server; None where any may be used: it is open to others, and its token protects it.
+    """The names of a server; None where any may be used: it is open to others, and its token
+    protects it.
 
     Args:
         host: the address that it listens at.
@@ -142,5 +152,11 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def _explain_address(host: str, port: int, error: Exception) -> ConfigError:
-    free = "; task.port=0 takes a free port" if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else ""
-    return ConfigError(f"task.host={host} task.port={port}: this address cannot be used: {error}{free}")
+    free = (
+        "; task.port=0 takes a free port"
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        else ""
+    )
+    return ConfigError(
+        f"task.host={host} task.port={port}: this address cannot be used: {error}{free}"
+    )

@@ -1,4 +1,6 @@
-"""The page of a document at a passage: where the citations of OpenAI's protocol lead. It needs no script."""
+"""The page of a document at a passage: where the citations of OpenAI's protocol lead. It needs no
+script.
+"""
 
 from contextlib import suppress
 from hmac import compare_digest
@@ -28,7 +30,9 @@ def make_router(models: ServedModels, links: SourceLinks) -> APIRouter:
 
     @router.get("/source", response_class=Response, responses={200: {"content": {"text/html": {}}}})
     def show_source(model: str, domain: str, passage: str, key: str = "") -> Response:
-        """Show the document that a passage was cut from, with the passage marked. `key` is the server's signature."""
+        """Show the document that a passage was cut from, with the passage marked. `key` is the
+        server's signature.
+        """
         if not compare_digest(key.encode(), links.sign(model, domain, passage).encode()):
             text = "the address of this source is not one that the server gave, or its token has changed since"
             raise RequestError(401, text, type="authentication_error", code="invalid_key")
@@ -39,7 +43,12 @@ def make_router(models: ServedModels, links: SourceLinks) -> APIRouter:
             whole = show_document(served.find_document(domain, get_document_id(found)), found)
             shown = whole if whole["passage"] else shown
         text, (start, end) = shown["text"], (shown["passage"] or {"start": 0, "end": 0}).values()
-        parts = {"before": text[:start], "passage": text[start:end], "after": text[end:], "name": found.name}
+        parts = {
+            "before": text[:start],
+            "passage": text[start:end],
+            "after": text[end:],
+            "name": found.name,
+        }
         parts["title"] = shown["title"] or shown["id"]
         parts["url"] = shown["url"] if is_web_address(shown["url"]) else ""
         return HTMLResponse(_PAGE.format_map({name: escape(part) for name, part in parts.items()}))

@@ -1,4 +1,6 @@
-"""`task=serve`: a server for the chat page, for clients of OpenAI's protocol, and for conversations with state."""
+"""`task=serve`: a server for the chat page, for clients of OpenAI's protocol, and for conversations
+with state.
+"""
 
 import os
 import re
@@ -18,27 +20,34 @@ from convrag import ConfigError, Task
 class ServeTask(Task):
     """Serve conversations over HTTP: a chat page in the browser, OpenAI's protocol below /v1, and an API below /api.
 
-    It ends at Ctrl-C or SIGTERM, once the turns in progress have ended. docs/serve.md says how to call it.
+    It ends at Ctrl-C or SIGTERM, once the turns in progress have ended. docs/serve.md says how to
+    call it.
 
     Args:
-        host: the address to listen at; one that other machines reach needs a token in the variable CONVRAG_TOKEN.
+        host: the address to listen at; one that other machines reach needs a token in the variable
+            CONVRAG_TOKEN.
         port: the port to listen at; 0 takes a free one.
-        models: named configurations to choose from: each name with overrides behind the command's own,
-            '{mmr: "rewriter=mmr llm=claude", dhrag: "+seed=dhrag"}', or a folder of presets like those of conf/seed,
-            a YAML file for each; by default one model, convrag, the command's own configuration.
-        domain: the corpus that questions are about where a request names none; needed by clients that cannot name one.
-        conversations: where conversations are kept: a file of SQLite or an address of SQLAlchemy, such as
-            postgresql+psycopg://user:${oc.env:PASSWORD}@host/database; by default conversations.db in the store.
+        models: named configurations to choose from: each name with overrides behind the command's
+            own, '{mmr: "rewriter=mmr llm=claude", dhrag: "+seed=dhrag"}', or a folder of presets
+            like those of conf/seed, a YAML file for each; by default one model, convrag, the
+            command's own configuration.
+        domain: the corpus that questions are about where a request names none; needed by clients
+            that cannot name one.
+        conversations: where conversations are kept: a file of SQLite or an address of SQLAlchemy,
+            such as postgresql+psycopg://user:${oc.env:PASSWORD}@host/database; by default
+            conversations.db in the store.
         workers: turns at once.
         queue: turns that may wait for one of these to end; more are refused with status 503.
         timeout: seconds that a turn may take.
         grace: seconds that turns in progress have to finish when the server is told to end.
         cors: addresses of other web pages that may ask, such as https://chat.example.org.
-        hosts: names by which this server is reached, behind a proxy, say; its address and localhost are among them.
+        hosts: names by which this server is reached, behind a proxy, say; its address and localhost
+            are among them.
         suggestions: follow-up questions that the llm suggests when a client asks for them.
-        attachments: whether images, sounds and files in messages of OpenAI's protocol are refused, or read past.
-        sources: how answers of OpenAI's protocol name their sources: by annotations alone, or also in a list behind the
-            text, for clients that show no annotations.
+        attachments: whether images, sounds and files in messages of OpenAI's protocol are refused,
+            or read past.
+        sources: how answers of OpenAI's protocol name their sources: by annotations alone, or also
+            in a list behind the text, for clients that show no annotations.
         public_url: where browsers reach this server, such as https://chat.example.org; by default the address that a
             request came to. The sources in OpenAI's protocol open there.
         max_body: bytes of a request.
@@ -75,7 +84,9 @@ class ServeTask(Task):
 
     def __post_init__(self) -> None:
         if self.public_url and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", self.public_url):
-            raise ConfigError(f"task.public_url={self.public_url}: give an address such as https://chat.example.org")
+            raise ConfigError(
+                f"task.public_url={self.public_url}: give an address such as https://chat.example.org"
+            )
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until told to end."""
@@ -97,9 +108,16 @@ class ServeTask(Task):
                 "environment variable CONVRAG_TOKEN"
             )
         access = Access(token, serving.list_hosts(self.host, self.hosts), self.cors)
-        with closing(Conversations(self.conversations or Path(config.store.path) / "conversations.db")) as kept:
-            models, wirings = build_models(self.models, kept, ModelOptions(self.domain, self.suggestions))
-            with serving.bind_socket(self.host, self.port) as bound, watching(models, Path(config.store.path)):
+        with closing(
+            Conversations(self.conversations or Path(config.store.path) / "conversations.db")
+        ) as kept:
+            models, wirings = build_models(
+                self.models, kept, ModelOptions(self.domain, self.suggestions)
+            )
+            with (
+                serving.bind_socket(self.host, self.port) as bound,
+                watching(models, Path(config.store.path)),
+            ):
                 for wiring in wirings:
                     wiring.prepare(for_new_questions=True)
                 server = serving.TurnServer(make_app(models, kept, self, access), grace=self.grace)

@@ -1,10 +1,12 @@
-"""Turns: so many at once, each in a thread, while so many more wait; the event loop takes their events.
+"""Turns: so many at once, each in a thread, while so many more wait; the event loop takes their
+events.
 
-    turn = await runner.start(lambda tell: pipeline.answer(question, TurnOptions(listener=tell)), lambda: "convrag")
-    async for events in turn.batches():
+    turn = await runner.start(lambda tell: pipeline.answer(question, TurnOptions(listener=tell)),
+    lambda: "convrag") async for events in turn.batches():
         ...
 
-A turn waits for servers most of its time, and its stages block: so each has a thread, and the loop has all else.
+A turn waits for servers most of its time, and its stages block: so each has a thread, and the loop
+has all else.
 """
 
 from __future__ import annotations
@@ -20,30 +22,39 @@ from math import floor
 from queue import SimpleQueue
 
 from convrag import TurnRecord
-from convrag.sdk.cancelling import Cancelled, ComputeSlots
+from convrag.sdk.cancellation import Cancelled, ComputeSlots
 from convrag.sdk.errors import OtherConfiguration, RunStopped
-from convrag.sdk.streaming import Stream
+from convrag.sdk.llm.streaming import Stream
 from convrag.sdk.tasks.turns import StageFinished
 from convrag_web.server.errors import RequestError
 from convrag_web.server.server_metrics import Outcome, ServerMetrics
 
 PIECES_PER_SECOND = 320
-"""How many pieces of answers are sent, over all turns: each costs the server the same, whether it is short or long."""
+"""How many pieces of answers are sent, over all turns: each costs the server the same, whether it
+is short or long.
+"""
 
 SILENCE_SECONDS = 15.0
-"""After so many seconds without an event the batch is empty: a proxy may close a silent connection."""
+"""After so many seconds without an event the batch is empty: a proxy may close a silent connection.
+"""
 
 TOGETHER_SECONDS = 0.025
-"""Turns whose events may be sent within so many seconds are woken together, which costs the loop a fraction."""
+"""Turns whose events may be sent within so many seconds are woken together, which costs the loop a
+fraction.
+"""
 
 _slots = ComputeSlots(2)  # one reads or writes files, perhaps, and lets the other compute
 
 Event = str | StageFinished | TurnRecord
-"""A piece of the answer, the end of a stage with the record so far, or the record at the end of the turn."""
+"""A piece of the answer, the end of a stage with the record so far, or the record at the end of the
+turn.
+"""
 
 Tell = Callable[[str | StageFinished], None]
 Work = Callable[[Tell], TurnRecord]
-"""Takes a turn and returns its record. It calls its argument with each event before; that may raise Cancelled."""
+"""Takes a turn and returns its record. It calls its argument with each event before; that may raise
+Cancelled.
+"""
 
 
 class TurnRunner:
@@ -66,14 +77,17 @@ class TurnRunner:
         self._running = 0
 
     async def start(
-        self, work: Work, name_model: Callable[[], str | None], on_end: Callable[[], None] = lambda: None
+        self,
+        work: Work,
+        name_model: Callable[[], str | None],
+        on_end: Callable[[], None] = lambda: None,
     ) -> RunningTurn:
         """Start a turn as soon as there is room for it.
 
         Args:
             work: takes the turn.
-            name_model: names its model, for the metrics, when the turn has ended; empty where it is not known;
-                None for a reply that is no turn, and counts for none.
+            name_model: names its model, for the metrics, when the turn has ended; empty where it is
+                not known; None for a reply that is no turn, and counts for none.
             on_end: is called when the turn has ended, in whatever way, or was refused.
 
         Raises:
@@ -121,8 +135,10 @@ class RunningTurn:
         threads: one of them takes the turn.
         work: takes the turn.
         seconds: that the turn may take.
-        on_end: is called in the event loop when the thread has ended, with the outcome and the record, if there is one.
-        pace: tells how many seconds to wait from one batch of pieces and ends of stages to the next.
+        on_end: is called in the event loop when the thread has ended, with the outcome and the
+            record, if there is one.
+        pace: tells how many seconds to wait from one batch of pieces and ends of stages to the
+            next.
     """
 
     def __init__(
@@ -138,7 +154,9 @@ class RunningTurn:
         self._loop = asyncio.get_running_loop()
         self._has_events = asyncio.Event()
         self._told = False  # whether the loop is about to look for events
-        self._held = False  # whether events wait until they may be sent; then the loop looks by itself
+        self._held = (
+            False  # whether events wait until they may be sent; then the loop looks by itself
+        )
         self._ended = False
         self._deadline = time.monotonic() + seconds
         self._timed_out = False
@@ -153,10 +171,12 @@ class RunningTurn:
         self._stream.start(threads.run)
 
     async def batches(self) -> AsyncIterator[list[Event]]:
-        """Yield the events in order, those that may be sent together in one list; the record is the last.
+        """Yield the events in order, those that may be sent together in one list; the record is the
+        last.
 
-        Pieces that follow each other are joined, and of stages that have ended the last is told. A list is empty where
-        nothing has happened for `SILENCE_SECONDS`. Raises what the turn raised; RequestError if it was too slow.
+        Pieces that follow each other are joined, and of stages that have ended the last is told. A
+        list is empty where nothing has happened for `SILENCE_SECONDS`. Raises what the turn raised;
+        RequestError if it was too slow.
         """
         while True:
             if not await self._wait():
@@ -185,7 +205,9 @@ class RunningTurn:
         return self._stream.record
 
     def cancel(self) -> None:
-        """End the turn: no new calls, and calls in flight are dropped. Without effect if it has ended."""
+        """End the turn: no new calls, and calls in flight are dropped. Without effect if it has
+        ended.
+        """
         self._stream.cancel()
 
     async def leave(self) -> None:
@@ -209,18 +231,23 @@ class RunningTurn:
             self._loop.call_at(floor((self._loop.time() + pause) / step) * step, self._let_go)
 
     def _let_go(self) -> None:
-        self._held = False  # before the look at the events: whoever adds one later sees it, and tells the loop
+        # Before the look at the events: whoever adds one later sees it, and tells the loop
+        self._held = False
         if self._stream.events:
             self._has_events.set()
 
     async def _wait(self) -> bool:
-        """Wait for an event, and return whether there is one. Raises RequestError where the turn took too long."""
+        """Wait for an event, and return whether there is one. Raises RequestError where the turn
+        took too long.
+        """
         end = min(self._deadline, time.monotonic() + SILENCE_SECONDS)
         while not (self._ended or (self._stream.events and not self._held)):
             if (left := end - time.monotonic()) <= 0:
                 break
             self._has_events.clear()
-            alarm = self._loop.call_later(left + 0.001, self._has_events.set)  # cheaper than asyncio.timeout
+            alarm = self._loop.call_later(
+                left + 0.001, self._has_events.set
+            )  # cheaper than asyncio.timeout
             try:
                 await self._has_events.wait()
             except asyncio.CancelledError:  # nobody reads any more
@@ -272,8 +299,8 @@ class RunningTurn:
 class TurnThreads:
     """Threads in which turns run: one that is idle takes the next, and a new one begins only where none is.
 
-    To begin a thread takes the event loop longer than anything else that it does for a turn: it waits until the thread
-    runs. The threads end with the process, whatever a stage does.
+    To begin a thread takes the event loop longer than anything else that it does for a turn: it
+    waits until the thread runs. The threads end with the process, whatever a stage does.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,6 @@
-"""Documents that change while they are served: they are read again, and the next turn searches what is there now."""
+"""Documents that change while they are served: they are read again, and the next turn searches what
+is there now.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,9 @@ from convrag.sdk.secrets import redact
 from convrag_web.server.served_models import ServedModels, log
 
 LOOK_MILLISECONDS = 60_000
-"""After so long without a change the files are looked at all the same: a network drive tells nobody of changes."""
+"""After so long without a change the files are looked at all the same: a network drive tells nobody
+of changes.
+"""
 
 
 @contextmanager
@@ -27,7 +31,9 @@ def watching(models: ServedModels, ignored: Path) -> Iterator[None]:
 
     def follow() -> None:
         how = {"stop_event": ended, "yield_on_timeout": True, "rust_timeout": LOOK_MILLISECONDS}
-        for _ in watch(*paths, watch_filter=DefaultFilter(ignore_paths=[ignored.absolute()]), **how):
+        for _ in watch(
+            *paths, watch_filter=DefaultFilter(ignore_paths=[ignored.absolute()]), **how
+        ):
             read_again(models)
 
     if paths:
@@ -39,9 +45,13 @@ def watching(models: ServedModels, ignored: Path) -> Iterator[None]:
 
 
 def read_again(models: ServedModels) -> None:
-    """Let each model read its data set again. One that cannot, goes on with what it has, and a warning says why."""
+    """Let each model read its data set again. One that cannot, goes on with what it has, and a
+    warning says why.
+    """
     for name, model in models.items():
         try:
             model.read_again()
         except Exception as error:  # of any plugin
-            log.warning("model %s goes on with the documents of before: %s", name, redact(str(error)))
+            log.warning(
+                "model %s goes on with the documents of before: %s", name, redact(str(error))
+            )

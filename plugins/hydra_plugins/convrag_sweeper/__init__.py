@@ -1,7 +1,8 @@
 """`hydra/sweeper=convrag`: Hydra's door to convrag.sweep.
 
-Hydra takes sweepers from the namespace package `hydra_plugins` alone, and imports all of that at each start: nothing
-heavy stands here. In an editable install its search does not find this package; the command registers it.
+Hydra takes sweepers from the namespace package `hydra_plugins` alone, and imports all of that at
+each start: nothing heavy stands here. In an editable install its search does not find this package;
+the command registers it.
 """
 
 from collections.abc import Mapping
@@ -22,12 +23,16 @@ class ConvragSweeper(Sweeper):
         max_batch_size: how many cells the launcher gets at once; None for all.
     """
 
-    def __init__(self, params: Mapping[str, Any] | None = None, max_batch_size: int | None = None) -> None:
+    def __init__(
+        self, params: Mapping[str, Any] | None = None, max_batch_size: int | None = None
+    ) -> None:
         super().__init__()
         self.params = params or {}
         self.max_batch_size = max_batch_size
 
-    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
         """Keep what Hydra knows of the command, and make the launcher. Called by Hydra."""
         from convrag.sdk.tasks.grids import ComposedCells
 
@@ -48,4 +53,13 @@ class ConvragSweeper(Sweeper):
 
         assert self.config is not None
         assert self.launcher is not None
-        return run_grid(Grid(self.config, arguments, self.params, self.composed, self.launcher, self.max_batch_size))
+        return run_grid(
+            Grid(
+                self.config,
+                arguments,
+                self.params,
+                self.composed,
+                self.launcher,
+                self.max_batch_size,
+            )
+        )

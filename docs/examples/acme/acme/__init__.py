@@ -1,4 +1,6 @@
-"""An example of a convrag plugin: `rewriter=acme_topic`, `rewriter=acme_brief` and `clusterer=acme_length`."""
+"""An example of a convrag plugin: `rewriter=acme_topic`, `rewriter=acme_brief` and
+`clusterer=acme_length`.
+"""
 
 from convrag import Register, hookimpl
 

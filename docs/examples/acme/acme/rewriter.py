@@ -18,7 +18,12 @@ class TopicRewriter(Rewriter):
     """
 
     def __init__(
-        self, *, clusterer: Clusterer, embedder: Embedder, words: int = 8, order: Literal["oldest", "newest"] = "newest"
+        self,
+        *,
+        clusterer: Clusterer,
+        embedder: Embedder,
+        words: int = 8,
+        order: Literal["oldest", "newest"] = "newest",
     ) -> None:
         self.clusterer = clusterer
         self.embedder = embedder
@@ -29,7 +34,11 @@ class TopicRewriter(Rewriter):
         """The question itself, followed by what was added."""
         answers = [turn.answer for turn in question.history if turn.answer]
         labels = self.clusterer.cluster([*answers, question.text], self.embedder).tolist()
-        related = [answer for answer, label in zip(answers, labels[:-1], strict=True) if label == labels[-1] != -1]
+        related = [
+            answer
+            for answer, label in zip(answers, labels[:-1], strict=True)
+            if label == labels[-1] != -1
+        ]
         if self.order == "newest":
             related.reverse()
         added = [" ".join(answer.split()[: self.words]) for answer in related]

@@ -1,4 +1,6 @@
-"""`dataset=chat_csv`: chats with a customer and an agent, and the articles that agents linked in their replies."""
+"""`dataset=chat_csv`: chats with a customer and an agent, and the articles that agents linked in
+their replies.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ class ChatDataset(Dataset):
     """Read a help desk's export: each chat is a conversation, and the articles that an agent links are relevant.
 
     Args:
-        chats: CSV with a row for each message, in order: chat, who (customer or agent), text, article (an id or empty).
+        chats: CSV with a row for each message, in order: chat, who (customer or agent), text,
+            article (an id or empty).
         articles: CSV with the columns id, title and text.
     """
 
@@ -25,7 +28,9 @@ class ChatDataset(Dataset):
 
     def check(self) -> list[str]:
         """Say before the first turn what is wrong with the files."""
-        return collect_problems(lambda: list(self.conversations()), lambda: list(self.corpus("default")))
+        return collect_problems(
+            lambda: list(self.conversations()), lambda: list(self.corpus("default"))
+        )
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the chats in the order of the file."""
@@ -40,7 +45,11 @@ class ChatDataset(Dataset):
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Return the articles that the agents linked: turn id -> article id -> 1."""
         turns = (turn for turns in self._read_chats().values() for turn in turns)
-        return {turn.id: dict.fromkeys(turn.labels["articles"], 1) for turn in turns if turn.labels["articles"]}
+        return {
+            turn.id: dict.fromkeys(turn.labels["articles"], 1)
+            for turn in turns
+            if turn.labels["articles"]
+        }
 
     def _read_chats(self) -> dict[str, list[Turn]]:
         """Read the turns of each chat: what the customer writes, and the agent's reply to it."""
@@ -52,7 +61,9 @@ class ChatDataset(Dataset):
 
 
 def _pair_messages(chat: str, messages: list[dict[str, str]]) -> Iterator[Turn]:
-    """Make a turn of each reply. Messages that follow each other belong together; a greeting replies to nothing."""
+    """Make a turn of each reply. Messages that follow each other belong together; a greeting
+    replies to nothing.
+    """
     asked, number = "", 0
     for who, group in groupby(messages, key=lambda row: row["who"]):
         rows = list(group)
@@ -66,7 +77,9 @@ def _pair_messages(chat: str, messages: list[dict[str, str]]) -> Iterator[Turn]:
 
 
 def _read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file. Raises DataError, which names the line, where it cannot be read."""
+    """Yield the rows of a CSV file. Raises DataError, which names the line, where it cannot be
+    read.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, strict=True)
@@ -74,7 +87,9 @@ def _read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]
                 raise DataError(f"the heading lacks {', '.join(lacking)}", path=path, line=1)
             for row in rows:
                 if any(row[column] is None for column in columns):
-                    raise DataError(f"this row must have {', '.join(columns)}", path=path, line=rows.line_num)
+                    raise DataError(
+                        f"this row must have {', '.join(columns)}", path=path, line=rows.line_num
+                    )
                 yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"this file cannot be read: {error}", path=path) from error

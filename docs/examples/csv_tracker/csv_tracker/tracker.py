@@ -16,8 +16,9 @@ MEASURED = ("measure", "value", "low", "high")
 class CsvTracker(Tracker):
     """Add a row for each measure of each run to a CSV file.
 
-    The columns are time, folder, sweep, state, then what was chosen, then measure, value, and the ends low and high of
-    its 95 % interval. A grid may run in several processes: rows are only ever added, those of a run in one piece.
+    The columns are time, folder, sweep, state, then what was chosen, then measure, value, and the
+    ends low and high of its 95 % interval. A grid may run in several processes: rows are only ever
+    added, those of a run in one piece.
 
     Args:
         path: the file; it and its folder are made where they are not there.
@@ -28,7 +29,14 @@ class CsvTracker(Tracker):
         self,
         *,
         path: Path = Path("outputs/scores.csv"),
-        choices: Sequence[str] = ("dataset", "rewriter", "retriever", "reranker", "generator", "llm"),
+        choices: Sequence[str] = (
+            "dataset",
+            "rewriter",
+            "retriever",
+            "reranker",
+            "generator",
+            "llm",
+        ),
     ) -> None:
         self.path = path
         self.choices = tuple(choices)
@@ -40,16 +48,28 @@ class CsvTracker(Tracker):
             return []
         with self.path.open(encoding="utf-8", newline="") as file:
             found = next(csv.reader(file), [])
-        return [] if tuple(found) == self.heading else [f"{self.path} has other columns: {{place}}.path=another.csv"]
+        return (
+            []
+            if tuple(found) == self.heading
+            else [f"{self.path} has other columns: {{place}}.path=another.csv"]
+        )
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> str:
         """Write the rows, and say where."""
         chosen = [run.config.get(group, {}).get("_option_", "") for group in self.choices]
-        start = [datetime.now(UTC).isoformat(timespec="seconds"), run.folder, run.sweep, summary.state, *chosen]
+        start = [
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            run.folder,
+            run.sweep,
+            summary.state,
+            *chosen,
+        ]
         rows = io.StringIO()
         for measure, value in sorted(summary.overall.items()):
-            csv.writer(rows).writerow([*start, measure, value, *summary.intervals.get(measure, ("", ""))])
+            csv.writer(rows).writerow(
+                [*start, measure, value, *summary.intervals.get(measure, ("", ""))]
+            )
         self._make_file()
         with self.path.open("a", encoding="utf-8", newline="") as file:
             file.write(rows.getvalue())

@@ -17,7 +17,10 @@ class AsAsked(Rewriter):
 
 def make(reply: str = PASSAGE, passages: int = 1, weight: float = 1.0) -> ImaginedRewriter:
     return ImaginedRewriter(
-        llm=RecordedLLM(replies={"copper": reply}), first=AsAsked(), passages=passages, weight=weight
+        llm=RecordedLLM(replies={"copper": reply}),
+        first=AsAsked(),
+        passages=passages,
+        weight=weight,
     )
 
 

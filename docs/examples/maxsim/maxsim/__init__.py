@@ -1,4 +1,6 @@
-"""`ranker=maxsim` and `ranker=maxsim_words`, both for `reranker=` too: late interaction over any embedder."""
+"""`ranker=maxsim` and `ranker=maxsim_words`, both for `reranker=` too: late interaction over any
+embedder.
+"""
 
 from convrag import Register, hookimpl
 

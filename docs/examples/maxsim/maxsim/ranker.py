@@ -23,10 +23,14 @@ class LateInteractionRanker(Ranker):
 
     @abstractmethod
     def embed_tokens(self, text: str, *, query: bool) -> NDArray[np.float32]:
-        """Return the vectors of a text's tokens: (tokens, d), rows of length 1; a text may have no tokens."""
+        """Return the vectors of a text's tokens: (tokens, d), rows of length 1; a text may have no
+        tokens.
+        """
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the mean over the query's tokens of the best cosine in each text: (n,), from -1 to 1."""
+        """Return the mean over the query's tokens of the best cosine in each text: (n,), from -1 to
+        1.
+        """
         import numpy as np
 
         scores = np.zeros(len(texts))
@@ -75,6 +79,8 @@ class MaxSimRanker(LateInteractionRanker):
 
         with self._lock:  # a tokenizer cannot be used by two threads at once
             self._encoder = self._encoder or SentenceTransformer(self.model)
-            tokens = self._encoder.encode(text, output_value="token_embeddings", show_progress_bar=False)
+            tokens = self._encoder.encode(
+                text, output_value="token_embeddings", show_progress_bar=False
+            )
         rows: NDArray[np.float32] = normalize(tokens, dim=1).cpu().numpy()
         return rows

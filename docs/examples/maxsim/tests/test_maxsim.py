@@ -12,7 +12,9 @@ class TestWordRanker(RankerContract):
 
 
 def test_each_word_of_the_query_counts_with_its_best_match() -> None:
-    both, one, none = WordRanker(embedder=LetterEmbedder()).score("tea cup", ["a cup of tea", "tea is hot", "why"])
+    both, one, none = WordRanker(embedder=LetterEmbedder()).score(
+        "tea cup", ["a cup of tea", "tea is hot", "why"]
+    )
     assert both == pytest.approx(1)
     assert both > one > none == pytest.approx(0)
 

@@ -1,4 +1,6 @@
-"""`metrics=novelty`: the share of an answer's word sequences that no earlier answer had, and a plot by turn."""
+"""`metrics=novelty`: the share of an answer's word sequences that no earlier answer had, and a plot
+by turn.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ from novelty.plot import draw_curve
 class NoveltyMetrics(Metrics):
     """Measure how much of each answer is new in its conversation: answer_novelty, from 0 to 1.
 
-    It is the share of the answer's sequences of words that are in no earlier answer. First answers, and answers
-    shorter than a sequence, are left out. The run's folder gets novelty.svg, the mean by turn.
+    It is the share of the answer's sequences of words that are in no earlier answer. First answers,
+    and answers shorter than a sequence, are left out. The run's folder gets novelty.svg, the mean
+    by turn.
 
     Args:
         length: words of a sequence.
@@ -47,7 +50,10 @@ class NoveltyMetrics(Metrics):
 
     def _list_sequences(self, text: str) -> list[tuple[str, ...]]:
         words = re.findall(r"\w+", text.casefold())
-        return [tuple(words[start : start + self.length]) for start in range(len(words) - self.length + 1)]
+        return [
+            tuple(words[start : start + self.length])
+            for start in range(len(words) - self.length + 1)
+        ]
 
 
 def _report_means(means: Mapping[int, float]) -> Report:

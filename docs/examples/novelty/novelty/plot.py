@@ -9,7 +9,9 @@ from io import StringIO
 def draw_curve(points: Mapping[int, float], x: str, y: str) -> str:
     """Draw values by whole numbers, with names for both axes; return the SVG file's text."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure  # pyplot would keep each figure, and is not made for threads
+    from matplotlib.figure import (
+        Figure,  # pyplot would keep each figure, and is not made for threads
+    )
 
     with rc_context({"svg.hashsalt": "novelty", "svg.fonttype": "none"}):
         axes = Figure(figsize=(6, 3.5)).add_subplot()

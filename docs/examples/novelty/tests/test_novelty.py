@@ -9,7 +9,10 @@ from convrag.testing import MetricsContract
 ANSWERS = ("The kettle boils at once.", "Yes: the kettle boils at noon.", "No")
 
 
-RECORDS = [TurnRecord("c", f"c{n}", "default", n, "Why?", answer=Answer(text)) for n, text in enumerate(ANSWERS, 1)]
+RECORDS = [
+    TurnRecord("c", f"c{n}", "default", n, "Why?", answer=Answer(text))
+    for n, text in enumerate(ANSWERS, 1)
+]
 
 
 class TestNoveltyMetrics(MetricsContract):

@@ -1,0 +1,54 @@
+"""The evidence that a generator sees. All of it is immutable plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from convrag.api.passages import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceItem:
+    """A passage as the model sees it.
+
+    Args:
+        number: by which the answer cites it, as [number]; above 0, and one passage's alone in this
+            turn.
+        passage: the passage.
+        text: what is shown of it: all, a part, or a hint.
+        hint: whether the text only points to the full text, which stands in an earlier message.
+        score: the one that ranked the passage in this turn; the pipeline fills it in. None: it was
+            not ranked.
+
+    Example:
+        >>> passage = Passage("tea-2", "Green tea is brewed at about eighty degrees.", title="Tea")
+        >>> EvidenceItem(1, passage, passage.content).hint
+        False
+    """
+
+    number: int
+    passage: Passage
+    text: str
+    hint: bool = False
+    score: float | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The passages that the model sees in this turn.
+
+    Args:
+        items: in the order in which they are shown.
+        trace: what was left out or saved, as plain data, for the record.
+
+    Example:
+        >>> passages = [Passage("tea-1", "Kettles whistle."), Passage("tea-2", "Tea is brewed.")]
+        >>> evidence = Evidence(tuple(EvidenceItem(n, each, each.text) for n, each in enumerate(passages, 1)))
+        >>> [item.number for item in evidence.items]
+        [1, 2]
+    """
+
+    items: tuple[EvidenceItem, ...] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)

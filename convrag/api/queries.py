@@ -1,0 +1,88 @@
+"""Queries: a rewrite of a question, and the steps of a search. All of it is immutable plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from convrag.api.passages import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A standalone search query. The pipeline fills in the turn and the domain; a rewriter need not.
+
+    Args:
+        text: what is searched for.
+        weight: beside the other queries of its rewrite; above 0.
+        turn_id: of the turn.
+        domain: the name of the corpus to search.
+        search: which kind of search it is for: by words ("lexical"), by vectors ("dense"), or both
+            ("any"). A retriever takes the queries for its kind, see `convrag.sdk.search.queries`.
+        source: the rewriter that made it, where a rewrite has the queries of several.
+
+    Example:
+        >>> Query("kettle whistle steam", weight=0.5, search="lexical").domain
+        'default'
+    """
+
+    text: str
+    weight: float = 1.0
+    turn_id: str = ""
+    domain: str = "default"
+    search: Literal["any", "lexical", "dense"] = "any"
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One or more standalone queries for a question.
+
+    Args:
+        queries: at least one; the first is the rewritten question that later stages see.
+        trace: how they were made, as plain data, for the record.
+        fallback: why the rewriter had to return the original question; empty if it did not have to.
+
+    Example:
+        >>> rewrite = Rewrite.of("How hot should green tea be?", turns=2)
+        >>> rewrite.text, rewrite.trace
+        ('How hot should green tea be?', {'turns': 2})
+        >>> len(Rewrite((Query("green tea"), Query("temperature", weight=0.5))).queries)
+        2
+    """
+
+    queries: tuple[Query, ...]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    fallback: str = ""
+
+    @classmethod
+    def of(cls, text: str, *, fallback: str = "", **trace: Any) -> Rewrite:
+        """Make a rewrite of a single query."""
+        return cls((Query(text),), trace, fallback)
+
+    @property
+    def text(self) -> str:
+        """The text of the first query."""
+        return self.queries[0].text
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStep:
+    """One of the searches of a turn: what it is for, and, when it is done, what it found.
+
+    Args:
+        queries: what is searched for; none where the turn has no further search.
+        trace: why these, or why no more, as plain data, for the record.
+        fallback: why the search could not be planned as chosen; empty if it could.
+        hits: what was found, best first; the pipeline fills it in.
+
+    Example:
+        >>> SearchStep((Query("green tea temperature"),), {"missing": "the temperature"}).hits
+        ()
+    """
+
+    queries: tuple[Query, ...] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    fallback: str = ""
+    hits: tuple[Hit, ...] = ()

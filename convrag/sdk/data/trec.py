@@ -1,0 +1,72 @@
+"""Files of TREC: columns between blanks, and ids whose blanks are percent-encoded.
+
+Python's `split` and trec_eval end a column at any white space. So an id is written with `%20` for a
+space, and its `%` as `%25` where it would be read as such a code. All else, such as `%2F` in an
+address, stays as it is.
+"""
+
+import re
+from collections.abc import Container
+from math import isfinite
+from reprlib import repr as brief
+from urllib.parse import quote, unquote
+
+from convrag.sdk.data.jsonl import Line
+
+_CODE = (
+    r"%(?:2[05]|0[9A-D]|1[C-F]|C2%(?:85|A0)|E1%9A%80|E2%80%(?:8[0-9A]|A[89F])|E2%81%9F|E3%80%80)"
+)
+_TO_ENCODE = re.compile(rf"\s|(?={_CODE})%")
+_ENCODED = re.compile(_CODE)
+
+
+def encode_id(name: str) -> str:
+    """Write an id as one column.
+
+    >>> encode_id("my file.txt 0"), encode_id("https://a.org/b%2Fc"), encode_id("a%20b")
+    ('my%20file.txt%200', 'https://a.org/b%2Fc', 'a%2520b')
+    """
+    return _TO_ENCODE.sub(lambda match: quote(match[0]), name)
+
+
+def decode_id(column: str, known: Container[str] = ()) -> str:
+    """Give back the id that `encode_id` wrote. One that is known as it stands, an address say, is
+    taken as it is.
+    """
+    return column if column in known else _ENCODED.sub(lambda match: unquote(match[0]), column)
+
+
+def split_columns(line: str) -> list[str]:
+    """Split a line between tabs, or where it has none, between blanks (as TREC's tools write them)."""
+    return [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
+
+
+def read_rank(line: Line, known: Container[str] = ()) -> tuple[str, str, str, float]:
+    """Read a line of a run.
+
+    Args:
+        line: turn, Q0, passage, rank, score, tag.
+        known: ids of passages that are taken as they stand, such as those that are judged.
+
+    Returns:
+        The ids of the turn and of the passage, the rank as it is written, and the score.
+
+    Raises:
+        DataError: it has other columns, or the score is no finite number.
+    """
+    columns = split_columns(line.text)
+    if len(columns) != 6:
+        raise line.error(
+            f"a TREC run has six columns (turn Q0 passage rank score tag); here are {len(columns)}"
+        )
+    turn, _, passage, rank, score, _ = columns
+    passage = decode_id(passage, known)
+    try:
+        number = float(score)
+    except ValueError as error:
+        raise line.error(f"the score {brief(score)} is no number") from error
+    if not isfinite(number):
+        raise line.error(
+            f"the score of passage {passage!r} is {number}, which has no place in an order"
+        )
+    return decode_id(turn), passage, rank, number

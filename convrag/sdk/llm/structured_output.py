@@ -1,0 +1,142 @@
+"""JSON replies of language models, read as pydantic models."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from convrag.api.completions import Prompt
+from convrag.api.errors import LLMError
+from convrag.api.stage import LLM
+from convrag.sdk.llm.prompts import add_complaint
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
+
+__all__ = ["LIBRARIES", "UnreadableReply", "ask_json", "read_json"]
+
+LIBRARIES = ("json-repair",)
+"""Their versions are part of the fingerprints of stages that use this module."""
+
+RETRY_MESSAGE = "This reply could not be read: {complaint}. Reply again, with the JSON alone, in the form that was asked for."
+"""The message to a model whose reply could not be read."""
+
+_OPENING = re.compile(r"[{\[]")
+_SHOWN = 200  # characters of a reply in an error message
+
+
+class UnreadableReply(LLMError):
+    """A reply does not have the JSON that was asked for; `text` is the reply, `complaint` says what
+    is wrong.
+    """
+
+    def __init__(self, complaint: str, text: str) -> None:
+        self.complaint = complaint
+        self.text = text
+        super().__init__(
+            f"the reply cannot be read: {complaint}. It begins: {' '.join(text.split())[:_SHOWN]!r}"
+        )
+
+
+def read_json(text: str, model: type[M]) -> M:
+    """Read the JSON in a reply as an instance of `model`. If several values fit, the last one is
+    read.
+
+    Markdown fences, words before and after, trailing commas, single quotes and comments are
+    accepted. A reply that was cut off is read as far as it goes. Raises UnreadableReply.
+    """
+    complaint = ""
+    for value in _find_candidates(text):
+        try:
+            return model.model_validate(value)
+        except ValueError as error:  # pydantic's ValidationError is one
+            complaint = complaint or _describe_error(error)
+    raise UnreadableReply(complaint or "there is no JSON in it", text)
+
+
+def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
+    """Ask an LLM for JSON. If the reply cannot be read, ask once more, telling the LLM what is
+    wrong with it.
+
+    Raises:
+        UnreadableReply: the second reply cannot be read either.
+        LLMError: the LLM gave no reply.
+    """
+    reply = llm.complete(prompt).text
+    try:
+        return read_json(reply, model)
+    except UnreadableReply as error:
+        complaint = error.complaint
+    again = add_complaint(prompt, reply, RETRY_MESSAGE.format(complaint=complaint))
+    return read_json(llm.complete(again).text, model)
+
+
+def _find_candidates(text: str) -> Iterator[Any]:
+    """Yield the JSON values that may be meant, the most likely first.
+
+    Valid values come first, the last of them before the others, which may be drafts or examples;
+    then repaired ones; then values inside of broken ones.
+    """
+    whole, broken = _find_outermost_values(text)
+    yield from reversed(whole)
+    yield from _repair_values(reversed(broken))
+    for part in reversed(broken):
+        inner_whole, inner_broken = _find_outermost_values(part[1:])
+        yield from reversed(inner_whole)
+        yield from _repair_values(reversed(inner_broken))
+
+
+def _find_outermost_values(text: str) -> tuple[list[Any], list[str]]:
+    """Find the JSON objects and lists that are not inside others, and the bracketed parts that are
+    not valid JSON.
+    """
+    decoder = json.JSONDecoder()
+    whole: list[Any] = []
+    broken: list[str] = []
+    place = _OPENING.search(text)
+    while place:
+        start = place.start()
+        try:
+            value, end = decoder.raw_decode(text, start)
+            whole.append(value)
+        except (ValueError, RecursionError):
+            end = _find_closing_bracket(text, start)
+            broken.append(text[start:end])
+        place = _OPENING.search(text, end)
+    return whole, broken
+
+
+def _find_closing_bracket(text: str, start: int) -> int:
+    """Find the end of the part that the bracket at `start` opens; the end of the text if it is not
+    closed.
+    """
+    depth = 0
+    for place in re.finditer(r"[{}\[\]]", text[start:]):
+        depth += 1 if place[0] in "{[" else -1
+        if depth == 0:
+            return start + place.end()
+    return len(text)
+
+
+def _repair_values(parts: Iterable[str]) -> Iterator[Any]:
+    """Yield the objects and lists that json_repair makes of broken JSON."""
+    from json_repair import repair_json
+
+    for part in parts:
+        try:
+            value = repair_json(part, return_objects=True, skip_json_loads=True)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict | list) and value:
+            yield value
+
+
+def _describe_error(error: Any) -> str:
+    """Describe the errors that pydantic found in a value, in one line."""
+    details = error.errors(include_url=False, include_input=False)
+    places = (
+        f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in details[:3]
+    )
+    return "; ".join(places)

@@ -1,0 +1,12 @@
+"""Search: corpora, indexes, and rankings.
+
+* `corpus`: the passages of a domain on disk, or looked up in a server that has them.
+* `frequencies`: document frequencies, and the weights of a question's words.
+* `postings`: posting lists with weights, on disk, and the search for the best.
+* `sparse_vectors`: files of weighted tokens of passages and queries.
+* `vectors`: vectors of texts that are embedded once, and texts in clusters.
+* `queries`: which queries of a rewrite a search takes, and how a query is shown.
+* `fusion`: rankings fused by ranks or by scores, and their agreement.
+* `diversity`: items that are relevant and not alike (MMR).
+* `ordering`: the order in which passages are shown.
+"""

@@ -1,0 +1,272 @@
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import LIBRARIES, StartedCommand, run_convrag
+from convrag.testing import TrackerContract
+from convrag_mlflow import connection
+from convrag_mlflow.connection import describe_viewing, find_problem
+from convrag_mlflow.tracker import AutoTracker, MlflowTracker
+from mlflow_database import ENVIRONMENT, copy_database, read_runs
+from tasks import run_here, run_task
+
+pytest.importorskip("mlflow")
+
+QUICK = ("generator=none", "limit=2")
+
+
+def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return run_convrag(arguments, folder, environment=ENVIRONMENT, libraries=LIBRARIES)
+
+
+def start(*arguments: str, folder: Path) -> StartedCommand:
+    nothing = subprocess.DEVNULL
+    return StartedCommand(
+        arguments,
+        folder,
+        environment=ENVIRONMENT,
+        libraries=LIBRARIES,
+        stdout=nothing,
+        stderr=nothing,
+    )
+
+
+WATCH = """
+import sys
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mlflow.entities":
+            sys.stdout.write("MLflow is imported\\n")
+sys.meta_path.insert(0, Watch())
+from convrag.cli.main import main
+main()
+"""
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own libraries
+class TestContract(TrackerContract):
+    @pytest.fixture(autouse=True)
+    def _database(self, tmp_path: Path, database: Path) -> None:
+        self.path = tmp_path / "mlflow.db"
+        self.path.write_bytes(database.read_bytes())
+
+    def make(self) -> MlflowTracker:
+        return MlflowTracker(uri=f"sqlite:///{self.path}")
+
+
+@pytest.mark.filterwarnings("ignore")
+class TestAutoContract(TestContract):
+    def make(self) -> AutoTracker:
+        return AutoTracker(uri=f"sqlite:///{self.path}")
+
+
+@pytest.fixture
+def here(tmp_path: Path, database: Path) -> Path:
+    copy_database(database, tmp_path)
+    return tmp_path
+
+
+IGNORED = pytest.mark.filterwarnings("ignore")  # MLflow's own
+
+
+@IGNORED
+def test_a_single_run_is_logged(here: Path) -> None:
+    done = run_task(
+        [
+            "generator=direct",
+            "limit=2",
+            "rewriter=last_n",
+            "rewriter.n=3",
+            f"sweep.baseline={'d' * 6500}",
+        ],
+        here,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (run,) = read_runs(here)
+    assert len(run["params"]["sweep.baseline"]) == 6000
+    assert run["status"] == "FINISHED"
+    assert run["params"]["rewriter"] == "last_n"
+    assert run["params"]["rewriter.n"] == "3"
+    assert run["params"]["top_k"] == "10"
+    assert 0 < run["metrics"]["nDCG_at_5"] <= 1
+    assert run["metrics"]["default/nDCG_at_5"] == run["metrics"]["nDCG_at_5"]
+    assert [step for step, _ in run["steps"]] == list(range(1, len(run["steps"]) + 1))
+    assert len(run["steps"]) > 2
+    assert {"config.yaml", "metrics.json", "run.trec", "intermediate", "prompts"} <= set(
+        run["files"]
+    )
+    assert run["tags"]["mlflow.runName"] == "sample: rewriter=last_n generator=direct"
+    ((name, digest, profile, context),) = run["datasets"]
+    assert (name, len(digest), context) == ("sample", 12, "evaluation")
+    assert json.loads(profile)["conversations"] == 2
+    assert (
+        run["experiment"]["mlflow.experimentKind"] == "custom_model_development"
+    )  # the page opens on the runs
+    assert run["tags"]["fingerprint.rewriter"]
+    assert run["tags"]["version.convrag"]
+
+
+@IGNORED
+def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> None:
+    for _ in range(2):
+        done = run_here(["-m", *QUICK, "rewriter=none,last_n,replay"], here)
+        assert done.returncode == 1
+    parents = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "sweep"]
+    children = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "run"]
+    (parent,) = parents
+    assert parent["status"] == "FAILED"
+    assert parent["tags"]["mlflow.runName"].startswith("grid rewriter (")
+    assert parent["tags"]["mlflow.note.content"].startswith("# Leaderboard")
+    assert parent["params"] == {"rewriter": "none, last_n, replay"}
+    assert {"leaderboard.md", "costs.md"} <= set(parent["files"])
+    assert sorted(child["tags"]["mlflow.runName"] for child in children) == [
+        "last_n",
+        "none",
+        "replay",
+    ]
+    assert [[name for name, *_ in run["datasets"]] for run in (parent, *children)] == [
+        ["sample"]
+    ] * 3 + [[]]
+    assert [child["tags"]["mlflow.parentRunId"] for child in children] == [parent["id"]] * 3
+    assert sorted(child["status"] for child in children) == ["FAILED", "FINISHED", "FINISHED"]
+    (failed,) = [child for child in children if child["status"] == "FAILED"]
+    assert "rewriter.path" in failed["tags"]["convrag.error"]
+    assert "error.txt" in failed["files"]
+    assert parent["metrics"]["cells_reused"] == 2
+
+
+@pytest.mark.slow
+def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) -> None:
+    """Also where some cells are the same experiment as others, and have no run."""
+    grid = ("-m", *QUICK, "rewriter=none,last_n", "clusterer=lsa,kmeans")
+    assert convrag(*grid, folder=here).returncode == 0
+    (here / "outputs/mlflow.db").write_bytes(database.read_bytes())
+    assert convrag(*grid, folder=here).returncode == 0
+    children = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "run"]
+    assert [child["status"] for child in children] == ["FINISHED"] * 2
+    assert all(child["metrics"]["nDCG_at_5"] > 0 for child in children)
+    (parent,) = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "sweep"]
+    assert (parent["metrics"]["cells_same"], parent["metrics"]["cells_reused"]) == (2, 2)
+    assert "sweep.json" in parent["files"]
+    assert not [name for name in parent["files"] if name.endswith(".lock")]
+
+
+@pytest.mark.slow
+def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_path: Path) -> None:
+    commands = [
+        ["limit=1", "generator=none", f"top_k={n}", f"store.path=store{n}"] for n in range(3, 6)
+    ]
+    commands.append(["-m", "limit=1", "generator=none", "rewriter=none,last_n"])
+    started = [start(*command, folder=tmp_path) for command in commands]
+    assert [process.wait(timeout=300) for process in started] == [0] * 4
+    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 6
+
+
+@IGNORED
+def test_a_database_that_was_half_made_when_a_process_was_killed_does_no_harm(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs/mlflow.db.unfinished").write_bytes(b"half")
+    done = run_task(QUICK, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"]
+    assert not list(tmp_path.glob("outputs/*.unfinished*"))
+
+
+@IGNORED
+def test_an_address_that_cannot_be_used_is_one_message(tmp_path: Path) -> None:
+    done = run_task(
+        [*QUICK, "tracker=mlflow", "tracker.uri=sqlite:////proc/nowhere/mlflow.db"], tmp_path
+    )
+    assert done.returncode == 2
+    assert "tracker.uri" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def watch(*arguments: str, folder: Path) -> str:
+    """What a command printed, with a line where it imported MLflow."""
+    command = [sys.executable, "-c", WATCH, *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_results_are_shown_before_mlflow_is_imported(here: Path) -> None:
+    printed = watch(*QUICK, folder=here)
+    lines = [
+        printed.index(text)
+        for text in ("Results: ", "MLflow is imported", "Logged to MLflow. To look at it: ")
+    ]
+    assert lines == sorted(lines)
+    assert (
+        "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db, then open http://"
+        in printed.splitlines()[-1]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("task=plugins",), ("--cfg", "job"), ("tracker=none", *QUICK)]
+)
+def test_mlflow_is_not_imported_for_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert "MLflow is imported" not in watch(*arguments, folder=tmp_path)
+
+
+@pytest.mark.slow
+@IGNORED
+def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path) -> None:
+    done = run_here([*QUICK, "tracker=none"], here)
+    assert done.stdout.splitlines()[-1].startswith(
+        "Not logged to MLflow (tracker=none). The same command without"
+    )
+    grid = ("-m", *QUICK, "rewriter=none,last_n")
+    done = run_here([*grid, "tracker=none"], here)
+    assert done.stderr.splitlines()[-1].startswith("convrag: Not logged to MLflow (tracker=none).")
+    assert not list(here.glob("outputs/mlflow/*"))
+    done = run_here(grid, here)
+    assert done.stderr.splitlines()[-1].startswith("convrag: Logged to MLflow.")
+    assert [run["tags"]["convrag.kind"] for run in read_runs(here)] == ["sweep", "run", "run"]
+    assert "reused" in done.stderr
+
+
+@IGNORED
+def test_a_run_that_cannot_be_logged_keeps_its_results(here: Path) -> None:
+    with sqlite3.connect(here / "outputs/mlflow.db") as database:
+        database.execute("UPDATE alembic_version SET version_num = 'of another version'")
+    database.close()
+    done = run_task(QUICK, here)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(
+        "Not logged to MLflow: tracker.uri=sqlite:///outputs/mlflow.db cannot be used:"
+    )
+    assert last.endswith("The same command again logs it.")
+    assert list(here.glob("out/metrics.json"))
+
+
+def test_a_part_of_mlflow_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "is_installed", lambda module: module != "alembic")
+    assert find_problem() == "not installed: alembic (pip install alembic)"
+    assert list(AutoTracker().check()) == [], "it goes on without"
+    (problem,) = AutoTracker(traces=True).check()
+    assert problem == "{place}.traces=true: not installed: alembic (pip install alembic)"
+
+
+def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.distributions", lambda **name: [])
+    monkeypatch.setattr("convrag_mlflow.connection.is_installed", lambda name: False)
+    uri = "sqlite:///outputs/mlflow.db"
+    assert describe_viewing(uri, "x").endswith(
+        f"pip install 'convrag[mlflow]', then mlflow ui --backend-store-uri {uri}"
+    )
+    assert (
+        describe_viewing("http://me:password@host:5000", "x")
+        == "Logged to MLflow at http://host:5000, experiment x."
+    )

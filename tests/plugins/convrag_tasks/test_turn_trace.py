@@ -1,0 +1,78 @@
+"""`task.show=trace`: what happened in a turn, in the terminal."""
+
+from pathlib import Path
+
+from convrag import (
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    Prompt,
+    Query,
+    TurnRecord,
+)
+from convrag_tasks.turn_trace import format_turn_trace
+from tasks import run_task
+
+
+def record() -> TurnRecord:
+    passages = [Passage(name, f"text of {name}") for name in "abc"]
+    items = tuple(
+        EvidenceItem(n, p, p.text, hint=n == 2) for n, p in enumerate(passages[:2], start=1)
+    )
+    prompt = Prompt("answer", (Message("user", "x" * 40),))
+    return TurnRecord(
+        conversation_id="c",
+        turn_id="c<::>2",
+        domain="default",
+        number=2,
+        original_query="and it?",
+        queries=(Query("the moon?"), Query("and it?", 0.5)),
+        hits=tuple(Hit(p, 1.0) for p in passages),
+        evidence=Evidence(items),
+        trace={
+            "rewriter": {
+                "gate": "heuristic",
+                "reasons": ["pronoun", "short"],
+                "prompt": "0af",
+                "units": [{"a": 1}],
+            }
+        },
+        timings={"rewriter": 0.25},
+        fallbacks={"reranker": "tired"},
+        error="generator: down",
+        replies=((prompt, Completion("y", 10, 1)), (prompt, Completion("y", 30, 2))),
+    )
+
+
+def test_a_turn_as_lines() -> None:
+    assert format_turn_trace([record()]).splitlines() == [
+        "  Asked    and it?",
+        "  Query    the moon?",
+        "  Query    and it? (weight 0.5)",
+        "  Units    a 1",
+        "  Trace    reasons pronoun short",
+        "  Fallback reranker: tired",
+        "  Passages 3 found, 2 read, 1 of them as hints at earlier ones, 0 cited",
+        "  Failed   generator: down",
+        "  Seconds  rewriter 0.25",
+        "  Tokens   answer, 2 calls: 40; reply 3",
+    ]
+
+
+def test_a_run_and_a_chat_show_it_on_request(tmp_path: Path) -> None:
+    common = ["+seed=condense", "tracker=none", "limit=1", "task.show=trace"]
+    shown = run_task(common, tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "turn moon-basics<::>2\n  Asked    How far is it from the Earth?" in shown.stdout
+    assert "the question was rewritten: a pronoun in it may refer to what was said" in shown.stdout
+    assert "Tokens" not in shown.stdout  # rules answer
+    talk = ["task=chat", *common, "task.suggestions=0"]
+    talked = run_task(talk, tmp_path, stdin="why has the moon phases\n")
+    assert talked.returncode == 0, talked.stderr
+    assert (
+        "  Gate     the question was searched for as it is: it is the first question"
+        in talked.stdout
+    )
