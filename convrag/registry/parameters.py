@@ -176,9 +176,9 @@ def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     if len(members) == 1:
         return annotation, ()
     bare = [_without_marks(member) for member in members]
-    members = tuple(member for member, _ in bare)
-    marks = tuple(mark for _, marks in bare for mark in marks)
-    return Union[members], marks  # noqa: UP007
+    plain = tuple(member for member, _ in bare)
+    all_marks = tuple(mark for _, marks in bare for mark in marks)
+    return Union[plain], all_marks  # noqa: UP007
 
 
 def _injected_group(stage: type[Stage], name: str) -> str:
