@@ -1,15 +1,16 @@
-"""Writes docs/authors.md from the code: `python docs/build_authors.py`. A test fails where it is
-out of date.
+"""Writes the page authors.md of the site from the code.
+
+`python docs/build_authors.py` prints it; site_hooks.py adds it to the site.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeVar
 
@@ -17,13 +18,11 @@ import page_parts as parts
 
 import convrag
 import convrag_pytest
-from convrag import sdk, testing
+from convrag import testing
 from convrag.api import errors, hookspecs
 from convrag.api.groups import GROUPS
 from convrag.api.stage import Stage
 from convrag.sdk import errors as rare_errors, types as rare_types
-
-PATH = Path(__file__).with_name("authors.md")
 
 TYPES = {
     "Conversations": "Message Passage Turn Conversation Question MemoryView",
@@ -39,13 +38,25 @@ TYPES = {
 MARKS = ("hookimpl", "Register", "use", "operational", "remembered", "Store")
 """What is written into a class's signature or beside it."""
 
-STORE = {
+HELPERS = {
+    "Texts": "text.analysis text.sentences text.citations",
+    "Language models": "llm.prompts llm.rewriter llm.structured_output llm.judges",
+    "Search": "search.corpus search.queries search.fusion search.vectors",
+    "Data": "data.jsonl data.document_passages",
+    "Output": "output.progress output.console",
+    "Calls and results": "parallel lazy identity storage model_files",
+}
+"""Subject -> the modules of convrag.sdk that plugin authors need. The others may change."""
+
+CONCURRENCY = {
     "cancellation": "sleep check_cancelled when_cancelled",
     "streaming": "current_listener",
+}
+STORE = {
     "files": "open_atomically write_atomically",
     "fingerprint": "digest file_hash hash_text",
 }
-"""Module of convrag.store -> what plugins may use of it."""
+"""Module of convrag.concurrency or convrag.store -> what plugins may use of it."""
 
 PROGRAMS = ("Pipeline", "Conversations", "ConversationInfo", "read_run", "read_grid")
 """What programs use rather than plugins; docs/python.md has it."""
@@ -66,7 +77,7 @@ def build_page() -> str:
         "# For plugin authors",
         "Every type that a plugin is given or returns, every method that it implements, every hook, error, helper and "
         "contract. [plugins.md](plugins.md) says how they go together, [reference.md](reference.md) has the options "
-        "that there are. Made from the code by `python docs/build_authors.py`; the examples are run by the tests.",
+        "that there are. This page is made from the code, and the tests run its examples.",
         "Names without a module are imported from `convrag`: `from convrag import Passage, Rewriter, ConfigError`. All "
         "data is immutable; change a copy: `dataclasses.replace(query, weight=0.5)`. Offsets count characters from 0, "
         "the end excluded; times are seconds, costs US dollars. A stage's parameters are given by name.",
@@ -286,18 +297,19 @@ def _document_errors() -> Iterator[str]:
 
 def _document_helpers() -> Iterator[str]:
     yield (
-        "Modules of `convrag.sdk`, imported by name: `from convrag.sdk.text.citations import find_citations`. What stands "
-        "here is public. The rest of `convrag.sdk` is convrag's own, and may change."
+        "Modules of `convrag.sdk`, imported by name: `from convrag.sdk.text.citations import find_citations`. These "
+        "modules are public. The rest of `convrag.sdk` is convrag's own, and may change."
     )
-    for name in _list_modules(sdk):
-        if name in ("errors", "types"):
-            continue  # they have sections of their own
-        module = import_module(f"convrag.sdk.{name}")
-        if public := list_public_names(module):
-            yield from _document_module(module, public)
-    yield "Of `convrag.store`, plugins may use what follows."
-    for name, public in STORE.items():
-        yield from _document_module(import_module(f"convrag.store.{name}"), public.split())
+    for subject, names in HELPERS.items():
+        yield f"**{subject}**"
+        for name in names.split():
+            module = import_module(f"convrag.sdk.{name}")
+            yield from _document_module(module, list_public_names(module))
+    yield "Of `convrag.concurrency` and `convrag.store`, plugins may use these functions."
+    for room, modules in (("concurrency", CONCURRENCY), ("store", STORE)):
+        for name, public in modules.items():
+            module = import_module(f"convrag.{room}.{name}")
+            yield from _document_module(module, public.split())
 
 
 def list_public_names(module: Any) -> list[str]:
@@ -432,4 +444,4 @@ def _list_fixtures() -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    PATH.write_text(build_page(), encoding="utf-8")
+    sys.stdout.write(build_page())

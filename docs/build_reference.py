@@ -1,13 +1,14 @@
-"""Writes docs/reference.md from the code: `python docs/build_reference.py`. A test fails where it
-is out of date.
+"""Writes the page reference.md of the site from the code.
+
+`python docs/build_reference.py` prints it; site_hooks.py adds it to the site.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from docstring_parser import parse
@@ -22,14 +23,12 @@ from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.registry import describe_option, read_argument_texts
 
-PATH = Path(__file__).with_name("reference.md")
-
 
 def reference() -> str:
     """The whole page."""
     parts = [
         "# Reference",
-        "Made from the code by `python docs/build_reference.py`. A parameter is set with `<group>.<parameter>=value`; "
+        "This page is made from the code. A parameter is set with `<group>.<parameter>=value`; "
         "a stage that another one needs is the run's own, or is chosen at its place: `rewriter.embedder=minilm`.",
         "## All options",
         *_overview(),
@@ -144,4 +143,4 @@ def _default(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    PATH.write_text(reference(), encoding="utf-8")
+    sys.stdout.write(reference())

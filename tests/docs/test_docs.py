@@ -1,4 +1,4 @@
-"""The docs are what the code does: the reference is made from it, and README's commands run."""
+"""The docs are what the code does: the reference explains everything, README's commands run."""
 
 import re
 import subprocess
@@ -28,16 +28,11 @@ COMMANDS = [
 ]
 
 
-def test_the_reference_is_up_to_date() -> None:
+def test_every_hook_and_option_has_a_word_of_explanation() -> None:
     sys.path.insert(0, str(ROOT / "docs"))
     from build_reference import reference
 
-    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
-    assert page == reference(), "run: python docs/build_reference.py"
-
-
-def test_every_hook_and_option_has_a_word_of_explanation() -> None:
-    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    page = reference()
     empty = [line for line in page.splitlines() if line.startswith("| `") and line.endswith("|  |")]
     assert not empty, "an `Args:` line is missing"
 

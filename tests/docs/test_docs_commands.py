@@ -26,7 +26,6 @@ from places import ROOT
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
-    if path.name != "reference.md"  # docstrings
 )
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<why>[^\n]+) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$",
@@ -39,7 +38,6 @@ CONVRAG = re.compile(r"^(?:\w+=\S+ |.*\| )*(?:python -m )?convrag (?P<arguments>
 
 OTHER_TESTS = {
     "README.md": "test_docs.py",
-    "docs/authors.md": "test_authors_page.py",
     "docs/plugins.md": "test_docs.py",
     "docs/python.md": "test_python_page.py",
     "docs/systems.md": "plugins/test_dedup_pipeline.py",

@@ -1,6 +1,4 @@
-"""An example of a convrag plugin: `rewriter=acme_topic`, `rewriter=acme_brief` and
-`clusterer=acme_length`.
-"""
+"""An example plugin: `rewriter=acme_topic`, `rewriter=acme_brief`, `clusterer=acme_length`."""
 
 from convrag import Register, hookimpl
 

@@ -1,6 +1,4 @@
-"""`ranker=maxsim` and `ranker=maxsim_words`, both for `reranker=` too: late interaction over any
-embedder.
-"""
+"""Late interaction over any embedder: `ranker=maxsim`, `ranker=maxsim_words`, and as rerankers."""
 
 from convrag import Register, hookimpl
 
