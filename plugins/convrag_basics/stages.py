@@ -75,7 +75,7 @@ class DirectGenerator(DecidingGenerator):
         store: keeps the document frequencies.
         refuse: when the passages count as no answer, if no language model speaks (one decides in
             its reply): never, rarely, balanced, often, or what `confidence` must exceed, 0 to 1
-            (docs/stages.md).
+            (docs/rewriters.md).
         ask: when the user is asked which is meant: "auto" where the question refers to something
             that nothing before names and several documents have, or where the model says so;
             "always" also where by all signals it is unclear.

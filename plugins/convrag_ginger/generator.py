@@ -89,7 +89,7 @@ class GingerGenerator(DecidingGenerator):
             where the new one is too long, is several sentences, or loses its support.
         refuse: when the passages count as no answer, if no language model speaks (with one, no
             nugget is none): never, rarely, balanced, often, or what `confidence` must exceed, 0 to
-            1 (docs/stages.md).
+            1 (docs/rewriters.md).
         ask: when the user is asked which is meant: "auto" where the question refers to something
             that nothing before names and several documents have; "always" also where by all signals
             it is unclear.

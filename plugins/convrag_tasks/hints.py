@@ -16,7 +16,7 @@ working from home, "unwell" for sick, "referral bonus" for a reward). Two comman
   pip install -c constraints.txt -e ".[neural]"
   {command} retriever=hybrid embedder=minilm"""
 CALLS = """generator=ginger asks the model about each passage, then for each sentence. generator=direct answers in one \
-call, and its words appear as they are written: docs/stages.md#which-generator"""
+call, and its words appear as they are written: docs/answers.md#which-generator"""
 
 
 def tell_once(config: Mapping[str, Any]) -> None:

@@ -105,7 +105,7 @@ class Decision:
 
     Args:
         outcome: what was decided.
-        signals: name -> value, 0 to 1; `confidence` is compared with the level. docs/stages.md says
+        signals: name -> value, 0 to 1; `confidence` is compared with the level. docs/rewriters.md says
             what each is.
         level: what the confidence must reach.
         found: the words that matter and that the best passage has, as the user wrote them.

@@ -84,7 +84,7 @@ def test_a_run_asks_for_questions(tmp_path, folder):
     [
         ("retriever=bm25", ["retriever=hybrid embedder=minilm"]),
         ("retriever=hybrid", []),
-        ("retriever=hybrid llm=claude", ["docs/stages.md#which-generator"]),
+        ("retriever=hybrid llm=claude", ["docs/answers.md#which-generator"]),
         ("retriever=hybrid llm=claude generator=direct", []),
     ],
 )
