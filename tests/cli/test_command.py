@@ -8,17 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commands import StartedCommand, drop_progress, run_convrag
+from commands import StartedCommand, convrag, drop_progress, run_folders
 
 pytestmark = pytest.mark.slow
-
-
-def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return run_convrag([*arguments, "tracker=none"], folder)
-
-
-def run_folders(folder: Path) -> list[Path]:
-    return sorted(folder.glob("outputs/2*/*"))
 
 
 @pytest.fixture(scope="module")

@@ -8,21 +8,15 @@ from pathlib import Path
 import pytest
 
 from commands import run_convrag
+from pages import blocks
 from places import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str, text: str = README) -> list[str]:
-    """The blocks in a language, but for those that say why they are not run (see
-    test_docs_commands.py).
-    """
-    return re.findall(rf"(?<!-->\n)^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
 COMMANDS = [
     line
-    for block in blocks("bash")
+    for block in blocks("bash", README)
     for line in block.splitlines()
     if line.startswith("python -m convrag")
 ]
@@ -38,7 +32,7 @@ def test_every_hook_and_option_has_a_word_of_explanation() -> None:
 
 
 def test_the_readme_begins_with_two_commands() -> None:
-    first = blocks("bash")[0].splitlines()
+    first = blocks("bash", README)[0].splitlines()
     assert first == [
         "pip install -e . && python -m convrag",
         'pip install -c constraints.txt -e ".[all,test]" && pytest',
@@ -56,7 +50,7 @@ def test_readme_commands_run(command: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_python_example_runs(tmp_path: Path) -> None:
-    (example,) = blocks("python")
+    (example,) = blocks("python", README)
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -28,7 +28,7 @@ GALLERY = {
 }
 """Package -> the options that it brings."""
 
-MOST_LINES = 120
+MOST_LINES = 150
 
 
 @pytest.fixture(scope="module")

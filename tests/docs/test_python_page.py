@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_docs import ROOT, blocks
 
 from commands import run_convrag
+from pages import blocks
+from places import ROOT
 
 PAGE = (ROOT / "docs/python.md").read_text(encoding="utf-8")
 

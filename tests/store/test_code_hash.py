@@ -31,7 +31,7 @@ class Topic(Base):
             Rewrite,  # the facade's, which is in convrag.api
             PromptTemplate,
         )
-        return Rewrite.of(words.stem_words([question.text])[0])
+        return Rewrite.of(analysis.stem_words([question.text])[0])
 """
 BASE = "from convrag import Rewriter\n\nclass Base(Rewriter):\n    pass\n"
 

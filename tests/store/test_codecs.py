@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as nps
 
-from convrag.api import records
+from convrag.api import passages, records
 from convrag.api.completions import Message
 from convrag.api.conversations import Question, Turn
 from convrag.api.evidence import Evidence
@@ -190,7 +190,7 @@ def test_a_class_under_a_name_of_the_api_is_kept_apart() -> None:
 
     find.__annotations__["return"] = list[Passage]
     codec = MarkedJson(find_classes(find))
-    both = [Passage("x"), Passage("p", "t")]
+    both = [Passage("x"), passages.Passage("p", "t")]
     assert codec.decode(codec.encode(both)) == both
 
 

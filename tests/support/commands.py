@@ -311,3 +311,13 @@ def fork_python(code: str, environment: dict[str, str]) -> StartedCommand:
         stderr=pipe,
         code=code,
     )
+
+
+def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in a folder, without MLflow."""
+    return run_convrag([*arguments, "tracker=none"], folder)
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """The folders of the runs that were made in a folder, oldest first."""
+    return sorted(folder.glob("outputs/2*/*"))

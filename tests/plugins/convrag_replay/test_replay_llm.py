@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_command import convrag, run_folders
 
 import toys
+from commands import convrag, run_folders
 from convrag import (
     Answer,
     Completion,

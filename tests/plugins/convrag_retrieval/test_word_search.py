@@ -11,7 +11,7 @@ from convrag import Pipeline
 from convrag.api.records import TurnRecord
 from places import ROOT
 
-HANDBOOKS = (ROOT / "tests") / "handbook"
+HANDBOOKS = ROOT / "tests/support/handbook"
 
 
 @pytest.fixture
