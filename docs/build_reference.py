@@ -21,7 +21,8 @@ from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants, variants_of
 from convrag.registry import plugins
 from convrag.registry.option import Option
-from convrag.registry.registry import describe_option, read_argument_texts
+from convrag.registry.option_text import describe_option
+from convrag.registry.parameters import read_argument_texts
 
 
 def reference() -> str:

@@ -20,21 +20,32 @@ hookimpl = pluggy.HookimplMarker("convrag")
 
 
 class Register(Protocol):
-    """Makes a class an option of a group: `register("rewriter", "dhrag", "convrag_dhrag.rewriter:DHRagRewriter")`."""
+    """Makes a class an option of a group.
+
+        register("rewriter", "topic", "acme.rewriter:TopicRewriter", "Search for the topic, too.")
+    """
 
     def __call__(
-        self, group: str, name: str, target: type[Stage] | str, /, **defaults: Any
+        self,
+        group: str,
+        name: str,
+        target: type[Stage] | str,
+        summary: str = "",
+        /,
+        **defaults: Any,
     ) -> None:
         """Register one option.
 
         Args:
             group: the group that offers it ("rewriter").
             name: what users type ("dhrag").
-            target: the class, or better its path, "package.module:Class": it is imported when it is
-                chosen, and until then its help is read from the source.
+            target: the class, or better its path, "package.module:Class", which is imported when
+                somebody chooses the option.
+            summary: the option's line in `--help`: the first line of the class's docstring. Without
+                it, `--help` imports the class and reads that line.
             defaults: values of the constructor's parameters, in place of the signature's defaults:
                 a variant of the class, as `register("embedder", "bge", "acme.embedder:Embedder",
-                model="BAAI/bge-small-en-v1.5")`.
+                "BGE's embeddings.", model="BAAI/bge-small-en-v1.5")`.
         """
 
 
@@ -44,12 +55,12 @@ class Register(Protocol):
 
 @hookspec
 def convrag_register(register: Register) -> None:
-    """Register the plugin's options, by calling `register(group, name, "package.module:Class")` for
-    each.
+    """Register the plugin's options, by calling `register` for each.
 
     Args:
-        register: takes the group ("rewriter"), the option's name ("dhrag"), the class or its path,
-            and by keyword defaults that replace the defaults of the class's constructor.
+        register: takes the group ("rewriter"), the option's name ("dhrag"), the class or its path
+            ("package.module:Class"), its line of help, and by keyword defaults that replace the
+            defaults of the class's constructor.
     """
 
 

@@ -219,7 +219,7 @@ def _say_error(error: Exception) -> None:
     plugins were loaded.
     """
     message = _message(error)
-    if not plugins.was_said(message):
+    if not plugins.was_warned(message):
         _say(message)
 
 

@@ -1,5 +1,4 @@
-"""Who brings a plugin, and how its hooks are called: by pluggy, with a guard around each function
-that only watches.
+"""How a plugin's hooks are called: by pluggy, with a guard around each function that observes.
 
 An observer that raises, or returns what its hook cannot, costs one warning, and the run goes on.
 Wrappers are left to pluggy.
@@ -9,15 +8,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, wraps
-from importlib import metadata
+from functools import wraps
 from reprlib import repr as brief
-from typing import Any, NamedTuple
+from typing import Any
 
 import pluggy
 
 from convrag.api import hookspecs
-from convrag.api.errors import PluginError, find_package, locate_error, locate_function
+from convrag.api.errors import find_package, locate_error, locate_function
 from convrag.api.records import Report
 
 _RESULTS: Mapping[str, type] = {
@@ -42,42 +40,84 @@ log = logging.getLogger(__name__)
 
 
 def make_manager() -> pluggy.PluginManager:
-    """Make a manager that knows our hooks. With `CONVRAG_TRACE=1` it writes a line for each call of
-    one.
+    """Make a manager that knows our hooks.
+
+    With `CONVRAG_TRACE=1` it writes a line to standard error for each call of one.
     """
     manager = pluggy.PluginManager("convrag")
     manager.add_hookspecs(hookspecs)
     if os.environ.get("CONVRAG_TRACE", "") not in ("", "0"):
-        manager.add_hookcall_monitoring(lambda hook, implementations, arguments: None, _write_trace)
+        manager.add_hookcall_monitoring(_ignore_call, _write_trace)
     return manager
 
 
-def register_guarded(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
-    """Register a plugin, and put a guard around each of its functions that watch.
+class GuardedPlugin:
+    """A plugin as pluggy gets it: its hooks, with a guard around each one that observes.
+
+    Pluggy has no way to go on after one plugin's hook has raised, so each function catches its own
+    errors.
+
+    Args:
+        plugin: a module or an object with functions marked by `@hookimpl`.
+        hooks: attribute -> the function that pluggy calls.
+    """
+
+    def __init__(self, plugin: object, hooks: Mapping[str, Callable[..., Any]]) -> None:
+        self.plugin = plugin
+        vars(self).update(hooks)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the plugins: pluggy refuses to register one twice."""
+        return isinstance(other, GuardedPlugin) and self.plugin is other.plugin
+
+    def __hash__(self) -> int:
+        return id(self.plugin)
+
+
+def register_guarded(
+    manager: pluggy.PluginManager, plugin: object, name: str
+) -> list[tuple[str, pluggy.HookImpl]]:
+    """Register a plugin with guards around the functions that observe.
 
     Args:
         manager: gets the plugin.
         plugin: a module or an object with functions marked by `@hookimpl`.
         name: how warnings name it ("acme-dist:acme").
 
+    Returns:
+        The hooks that it implements, with the functions; misspelt hooks are among them.
+
     Raises:
         pluggy.PluginValidationError: a function has an argument that its hook does not have, or is
-            no wrapper as its mark says.
+            not a wrapper as its mark says.
+        ValueError: the plugin is registered already.
     """
-    manager.register(plugin, name)
     warned: set[str] = set()
-    for hook in manager.get_hookcallers(plugin) or ():
-        for each in hook.get_hookimpls():
-            if each.plugin is plugin and not (
-                each.wrapper or each.hookwrapper or hook.name in _REGISTERING
-            ):
-                each.function = _guard(each.function, hook.name, name, warned)  # type: ignore[misc]
+    hooks: dict[str, Callable[..., Any]] = {}
+    for attribute in dir(plugin):
+        marks = manager.parse_hookimpl_opts(plugin, attribute)
+        if marks is None:
+            continue
+        function = getattr(plugin, attribute)
+        hook = marks.get("specname") or attribute
+        is_wrapper = marks.get("wrapper") or marks.get("hookwrapper")
+        if not is_wrapper and hook not in _REGISTERING:
+            function = _guard(function, hook, name, warned)
+        hooks[attribute] = function
+    guarded = GuardedPlugin(plugin, hooks)
+    manager.register(guarded, name)
+    return [
+        (caller.name, implementation)
+        for caller in manager.get_hookcallers(guarded) or ()
+        for implementation in caller.get_hookimpls()
+        if implementation.plugin is guarded
+    ]
 
 
 def warn_of_hook(
     plugin: str, hook: str, error: Exception, place: str = "", *, again: bool = False
 ) -> None:
-    """Say that a plugin's hook failed, and where; `again` says it to the log file alone."""
+    """Warn that a plugin's hook failed, and where; with `again`, write it to the log file alone."""
     shown = f" ({place})" if place else ""
     level = logging.DEBUG if again else logging.WARNING
     log.log(
@@ -95,8 +135,9 @@ def warn_of_hook(
 def _guard(
     function: Callable[..., Any], hook: str, plugin: str, warned: set[str]
 ) -> Callable[..., Any]:
-    """Return a function that does the same, but warns where this one raises; only a plugin's first
-    warning is one.
+    """Return a function that does the same, but warns where this one raises.
+
+    Only the first failure of a plugin is a warning; later ones go to the log file alone.
     """
 
     @wraps(function)
@@ -113,7 +154,7 @@ def _guard(
 
 
 def _check_result(hook: str, result: Any) -> Any:
-    """Return the result of a hook. Raises TypeError for what it cannot return."""
+    """Return the result of a hook. Raises TypeError where the hook cannot return that."""
     wanted = _RESULTS.get(hook)
     if wanted is list and not isinstance(result, str | None):
         result = list(result)
@@ -122,59 +163,23 @@ def _check_result(hook: str, result: Any) -> Any:
     return result
 
 
+def _ignore_call(
+    hook: str, implementations: Sequence[pluggy.HookImpl], arguments: Mapping[str, Any]
+) -> None:
+    """Do nothing before the call of a hook: it is traced with its result."""
+
+
 def _write_trace(
     outcome: pluggy.Result[Any], hook: str, called: Sequence[Any], arguments: Mapping[str, Any]
 ) -> None:
-    """Write a call of a hook to standard error. Arguments are named alone, for they may hold whole
-    conversations.
+    """Write a call of a hook to standard error.
+
+    Arguments are shown by name only, because they may hold whole conversations.
     """
-    gave = (
-        f"raised {brief(outcome.exception)}"
-        if outcome.exception
-        else f"-> {brief(outcome.get_result())}"
-    )
-    plugins = ", ".join(each.plugin_name for each in called)
-    sys.stderr.write(
-        f"convrag: trace: {hook}({', '.join(arguments)}) of {plugins or 'nobody'} {gave}\n"
-    )
-
-
-FIRST_PARTY = "convrag"
-
-
-class Origin(NamedTuple):
-    """Who brings a plugin: a distribution, or a file."""
-
-    plugin: str
-    distribution: str
-    version: str = ""
-
-    @property
-    def name(self) -> str:
-        """Names the plugin for pluggy, and in traces and warnings."""
-        return f"{self.distribution}:{self.plugin}"
-
-    def order(self) -> tuple[bool, str, str]:
-        """The order of loading: our own plugins, then others by distribution and name."""
-        return self.distribution != FIRST_PARTY, self.distribution, self.plugin
-
-    def error(self, problem: str, hook: str = "") -> PluginError:
-        """The error that says what is wrong with the plugin, or with one of its hooks."""
-        subject = f"{hook} of plugin" if hook else "plugin"
-        message = f"{subject} {self.plugin!r} of {self.distribution} {problem}"
-        return PluginError(message, plugin=self.plugin, distribution=self.distribution)
-
-
-def read_origin(entry_point: metadata.EntryPoint) -> Origin:
-    """Who brings an entry point."""
-    distribution, version = (
-        _described(entry_point.dist) if entry_point.dist else ("an unknown distribution", "")
-    )
-    return Origin(entry_point.name, distribution, version)
-
-
-@lru_cache
-def _described(distribution: metadata.Distribution) -> tuple[str, str]:
-    """Name and version; the library parses the metadata anew for each of them."""
-    described = distribution.metadata
-    return described["Name"], described["Version"]
+    if outcome.exception:
+        result = f"raised {brief(outcome.exception)}"
+    else:
+        result = f"-> {brief(outcome.get_result())}"
+    plugins = ", ".join(each.plugin_name for each in called) or "nobody"
+    names = ", ".join(arguments)
+    sys.stderr.write(f"convrag: trace: {hook}({names}) of {plugins} {result}\n")

@@ -12,9 +12,7 @@ from convrag.api.stage import Stage
 
 
 class Operational:
-    """The mark of a parameter that concerns operation, not results (workers, batch sizes,
-    timeouts).
-    """
+    """The mark of a parameter that has no bearing on results (workers, batch sizes, timeouts)."""
 
 
 operational = Operational()
@@ -33,8 +31,9 @@ class Use:
 
 
 def use(option: str) -> Any:
-    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer =
-    use("kmeans")`.
+    """Make the default of an injected parameter whose stage is not the run's.
+
+        def __init__(self, *, clusterer: Clusterer = use("kmeans")) -> None: ...
     """
     return Use(option)
 
@@ -46,13 +45,11 @@ class Parameter:
     Args:
         name: the parameter's name.
         type: the annotation without its marks.
-        default: of the signature, or of a variant; `empty` where there is none.
+        default: the default of the signature, or of a variant; `empty` where there is none.
         operational: whether it concerns operation alone.
         group: the group of an injected stage; empty for a value.
-        injects_store: whether it is given the store.
-        limits: of a number, as annotated-types has them: `Annotated[int, Ge(1)]`.
-        known: whether the annotation is known: one that was read in a module's source may have to
-            be imported.
+        injects_store: whether the store is injected.
+        limits: the limits of a number, in annotated-types' words: `Annotated[int, Ge(1)]`.
     """
 
     name: str
@@ -62,7 +59,6 @@ class Parameter:
     group: str = ""
     injects_store: bool = False
     limits: tuple[Any, ...] = ()
-    known: bool = True
 
     @property
     def required(self) -> bool:
@@ -71,9 +67,7 @@ class Parameter:
 
     @property
     def used_option(self) -> str:
-        """The option that an injected stage has by default, as in `use("kmeans")`; empty where it
-        has none.
-        """
+        """The option that an injected stage has by default (`use("kmeans")`); empty without one."""
         return self.default.option if isinstance(self.default, Use) else ""
 
     @property
@@ -83,61 +77,61 @@ class Parameter:
 
 
 def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:
-    """The parameters of a class's constructor by name.
+    """Return the parameters of a class's constructor by name.
 
     Raises ConfigError for an annotation that cannot be resolved, or a default that cannot be one.
     """
     where = f"{cls.__name__}.__init__"
+    # A dataclass may inherit fields from another module, where their annotations are resolved.
+    has_generated_init = is_dataclass(cls) and not locate_function(cls.__init__)
     try:
-        made = is_dataclass(cls) and not locate_function(
-            cls.__init__
-        )  # its fields may be of other modules
-        hints = get_type_hints(cls if made else cls.__init__, include_extras=True)
+        hints = get_type_hints(cls if has_generated_init else cls.__init__, include_extras=True)
     except NameError as error:
         raise ConfigError(f"{where} has an annotation that is not imported: {error}") from error
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    given = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    return {
-        each.name: make_parameter(each.name, hints.get(each.name, Any), each.default, where)
-        for each in given
-        if each.kind not in variadic
-    }
+    _, *signature = inspect.signature(cls.__init__).parameters.values()
+    parameters = {}
+    for each in signature:
+        if each.kind not in variadic:
+            annotation = hints.get(each.name, Any)
+            parameters[each.name] = make_parameter(each.name, annotation, each.default, where)
+    return parameters
 
 
 def read_argument_texts(documented: object) -> Mapping[str, str]:
-    """The `Args:` of a docstring: name -> what is said of it, on one line.
+    """Return the `Args:` of a docstring: name -> its text, on one line.
 
-    A class whose docstring says nothing of a parameter has what its base classes say of it.
+    A parameter that a class does not explain has the text of its base classes.
     """
-    from docstring_parser import parse
+    from docstring_parser import parse  # only help and messages need it
 
-    classes = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else ()
-    docstrings = [inspect.cleandoc(each.__doc__ or "") for each in classes] or [
-        inspect.getdoc(documented) or ""
-    ]
-    parameters = [item for docstring in docstrings for item in parse(docstring).params]
-    return {item.arg_name: " ".join((item.description or "").split()) for item in parameters}
+    if isinstance(documented, type):
+        classes = reversed(documented.__mro__[:-1])
+        docstrings = [inspect.cleandoc(each.__doc__ or "") for each in classes]
+    else:
+        docstrings = [inspect.getdoc(documented) or ""]
+    texts = {}
+    for docstring in docstrings:
+        for item in parse(docstring).params:
+            texts[item.arg_name] = " ".join((item.description or "").split())
+    return texts
 
 
 def union_members(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union; of anything else, itself."""
-    return (
-        get_args(annotation)
-        if get_origin(annotation) in (Union, types.UnionType)
-        else (annotation,)
-    )
+    """Return the members of a union; the annotation itself where it is not one."""
+    is_union = get_origin(annotation) in (Union, types.UnionType)
+    return get_args(annotation) if is_union else (annotation,)
 
 
 def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:
-    """Make a parameter of what stands in a signature; `where` names the constructor in messages.
+    """Make a parameter from a signature; `where` names the constructor in messages.
 
     Raises ConfigError for a default that cannot be one, and for a stage of no group.
     """
     annotation, marks = _without_marks(annotation)
     members = union_members(annotation)
-    stage = next(
-        (each for each in members if inspect.isclass(each) and issubclass(each, Stage)), None
-    )
+    stages = [each for each in members if inspect.isclass(each) and issubclass(each, Stage)]
+    stage = stages[0] if stages else None
     if stage and isinstance(default, str):
         raise ConfigError(
             f"{where}: the default of {name} names an option, and is written "
@@ -150,24 +144,23 @@ def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
         operational=any(isinstance(mark, Operational) or mark is Operational for mark in marks),
         group=_injected_group(stage, name) if stage else "",
         injects_store=any(map(_is_store, members)),
-        limits=tuple(
-            mark for mark in marks if any(hasattr(mark, name) for name in ("ge", "gt", "le", "lt"))
-        ),
+        limits=tuple(mark for mark in marks if _is_limit(mark)),
     )
+
+
+def _is_limit(mark: Any) -> bool:
+    return any(hasattr(mark, name) for name in ("ge", "gt", "le", "lt"))
 
 
 def _is_store(annotation: Any) -> bool:
-    """Whether this is the class of the store, told by its name: to import it takes long."""
-    return inspect.isclass(annotation) and (annotation.__name__, annotation.__module__[:8]) == (
-        "Store",
-        "convrag.",
-    )
+    """Whether an annotation is the class of the store; by its name, as its import takes long."""
+    if not inspect.isclass(annotation):
+        return False
+    return annotation.__name__ == "Store" and annotation.__module__.startswith("convrag.")
 
 
 def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An annotation without `Annotated`, around it or around a member of a union, and what stood in
-    it.
-    """
+    """Return an annotation without `Annotated`, also around members of a union, and the marks."""
     if get_origin(annotation) is Annotated:
         inner, *marks = get_args(annotation)
         inner, more = _without_marks(inner)
@@ -182,14 +175,10 @@ def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _injected_group(stage: type[Stage], name: str) -> str:
-    """The group to inject from: the parameter's own name where that is one of the class's groups,
-    else the first.
-    """
-    groups: Mapping[str, None] = {
-        group: None for group, cls in GROUPS.items() if issubclass(stage, cls)
-    }
+    """Return the group to inject from: the one that the parameter is named after, or the first."""
+    groups = [group for group, cls in GROUPS.items() if issubclass(stage, cls)]
     if not groups:
         raise ConfigError(
             f"parameter {name!r} is annotated with {stage.__name__}, which belongs to no group"
         )
-    return name if name in groups else options_group(next(iter(groups)))
+    return name if name in groups else options_group(groups[0])

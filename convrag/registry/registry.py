@@ -1,23 +1,16 @@
-"""What can be chosen: every option of every group, who brought it, what it is in words, and what
-failed to load.
-"""
+"""The options of every group by name, and the plugins that failed to load."""
 
-import inspect
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
 
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry.option import Option
-from convrag.registry.parameters import Parameter, read_argument_texts, union_members
-from convrag.registry.source import WrongPath, check_path, is_imported
 
 
 class Registry:
-    """The options by group and name. Two distributions that claim one name make it unusable, not
-    the other names.
+    """The options by group and name.
+
+    Where two distributions claim one name, that name is unusable, and the others are not.
     """
 
     def __init__(self) -> None:
@@ -26,12 +19,11 @@ class Registry:
         self._unusable: dict[tuple[str, str], PluginError] = {}
 
     def add(self, option: Option) -> None:
-        """Register an option. The class of a path is looked for in its source, and imported when it
-        is chosen.
+        """Register an option. The class of a path is imported when somebody chooses it.
 
         Raises:
-            PluginError: it is no stage of its group, its path leads nowhere, or its name is taken.
-                Choosing that name is the same error from now on.
+            PluginError: the class is not a stage of the group, the path is not written as one, or
+                the name is taken. Choosing that name is the same error from now on.
         """
         groups = [group for group in GROUPS if group == options_group(group)]
         if option.group not in groups:
@@ -42,7 +34,9 @@ class Registry:
             )
         key = (option.group, option.name)
         try:
-            _check_class(option)
+            option.check_path()
+            if not isinstance(option.target, str):
+                _ = option.cls  # raises where it is not a stage of the group
         except PluginError as error:
             if key not in self._options:
                 self._unusable.setdefault(key, error)
@@ -53,9 +47,7 @@ class Registry:
         self._unusable.pop(key, None)
 
     def add_conflict(self, group: str, name: str, holder: str, distribution: str) -> PluginError:
-        """Note that two distributions claim a name: choosing it is an error from now on, the one
-        returned.
-        """
+        """Note that two distributions claim a name, and return the error of choosing it."""
         cure = f"Uninstall one, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}"
         if distribution.endswith(".py"):
             cure = f"Choose another name in {distribution}."
@@ -67,7 +59,7 @@ class Registry:
         return self._unusable[group, name]
 
     def remove(self, distribution: str) -> None:
-        """Take back what a distribution has registered, and what was wrong with it."""
+        """Remove the options of a distribution, and its errors."""
         self._options = {
             key: each for key, each in self._options.items() if each.distribution != distribution
         }
@@ -91,11 +83,10 @@ class Registry:
         return self._options[key]
 
     def make_unknown(self, group: str, name: str, offered: Iterable[str]) -> UnknownName:
-        """Make the error for a name that none of those offered is; names that cannot be chosen are
-        not offered in it.
+        """Make the error for a name that is not offered; it lists the names that can be chosen.
 
-        It adds which plugins failed, since the name may be one of theirs, but nothing that concerns
-        other names alone.
+        It adds which plugins failed, since the name may be one of theirs. Failures that concern
+        only other names are left out.
         """
         choices = [each for each in offered if (options_group(group), each) not in self._unusable]
         others = {str(error) for error in self._unusable.values()}
@@ -105,106 +96,16 @@ class Registry:
         return UnknownName(group, name, choices, hints=hints)
 
     def check_name(self, group: str, name: str) -> None:
-        """Raise PluginError where the name cannot be chosen: two claim it, or what was registered
-        is no option.
-        """
-        if error := self._unusable.get((options_group(group), name)):
+        """Raise PluginError where two plugins claim the name, or its class cannot be an option."""
+        error = self._unusable.get((options_group(group), name))
+        if error is not None:
             raise error
 
     def options(self, group: str) -> Mapping[str, Option]:
-        """The options of a group by name, in alphabetical order."""
+        """Return the options of a group by name, in alphabetical order."""
         offered = options_group(group)
         return {
-            name: option for (of, name), option in sorted(self._options.items()) if of == offered
+            name: option
+            for (own_group, name), option in sorted(self._options.items())
+            if own_group == offered
         }
-
-    def injected_groups(self, group: str) -> Mapping[str, str]:
-        """The parameters of a group's options that are stages: name -> the group of the stage."""
-        found: dict[str, str] = {}
-        for option in self.options(group).values():
-            found |= option.injected_groups()
-        return found
-
-
-def _check_class(option: Option) -> None:
-    """Raise PluginError for a class that the group cannot offer, or for a path that leads nowhere."""
-    if not isinstance(option.target, str) or is_imported(option.target):
-        _ = option.cls
-        return
-    try:
-        check_path(option.target)
-    except WrongPath as error:
-        raise option.refusal(f"{option.target} leads nowhere: {error}") from error
-
-
-@dataclass(frozen=True)
-class ParameterText:
-    """A parameter in words: its type ("int", "oldest | newest", "llm stage"), its default ("3",
-    "required").
-    """
-
-    name: str
-    type: str
-    default: str
-    help: str
-    operational: bool = False
-
-
-@dataclass(frozen=True)
-class OptionText:
-    """What docstring and signature of an option's class say; parameters that the kernel fills in
-    are left out.
-    """
-
-    summary: str
-    details: str
-    parameters: tuple[ParameterText, ...]
-
-
-def describe_option(option: Option) -> OptionText:
-    """Read an option's class. Raises ConfigError where an annotation cannot be resolved."""
-    from docstring_parser import parse  # tells of options alone; a start does without
-
-    parsed = parse(inspect.getdoc(option.cls) or "")
-    told = read_argument_texts(option.cls)
-    return OptionText(
-        parsed.short_description or "",
-        parsed.long_description or "",
-        tuple(
-            ParameterText(
-                name,
-                _type(parameter),
-                _default(parameter),
-                told.get(name, ""),
-                parameter.operational,
-            )
-            for name, parameter in option.parameters.items()
-            if not parameter.injects_store
-        ),
-    )
-
-
-def _type(parameter: Parameter) -> str:
-    if parameter.group:
-        return f"{parameter.group} stage"
-    if get_origin(parameter.type) is Literal:
-        return " | ".join(str(choice) for choice in get_args(parameter.type))
-    return " | ".join(_type_name(member) for member in union_members(parameter.type))
-
-
-def _type_name(annotation: Any) -> str:
-    """A type without the modules of its names: `list[Path]`."""
-    if annotation is type(None):
-        return "None"
-    name = (
-        annotation.__name__
-        if inspect.isclass(annotation) and not get_args(annotation)
-        else str(annotation)
-    )
-    return re.sub(r"\b(?:\w+\.)+", "", name)
-
-
-def _default(parameter: Parameter) -> str:
-    if parameter.group and not parameter.used_option:
-        return "none" if parameter.default is None else "the run's"
-    return "required" if parameter.default is Parameter.default else str(parameter.default)

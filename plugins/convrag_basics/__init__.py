@@ -8,13 +8,62 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("memory", "all", "convrag_basics.stages:WholeHistory")
-    register("search", "once", "convrag_basics.stages:OnceSearch")
-    register("selector", "top", "convrag_basics.contexts:TopSelector")
-    register("context", "full", "convrag_basics.contexts:FullContext")
-    register("context", "snippets", "convrag_basics.contexts:SnippetContext")
-    register("generator", "direct", "convrag_basics.stages:DirectGenerator")
-    register("generator", "none", "convrag_basics.stages:NoGenerator")
-    register("ranker", "none", "convrag_basics.stages:NoRanker")
-    register("clusterer", "none", "convrag_basics.stages:NoClusterer")
-    register("tracker", "none", "convrag_basics.stages:NoTracker")
+    register(
+        "memory",
+        "all",
+        "convrag_basics.stages:WholeHistory",
+        "Let the other stages see the whole history, as it was said.",
+    )
+    register(
+        "search",
+        "once",
+        "convrag_basics.stages:OnceSearch",
+        "Search once, for what the rewriter says.",
+    )
+    register(
+        "selector",
+        "top",
+        "convrag_basics.contexts:TopSelector",
+        "Choose the first passages of the ranking, as many as top_n says.",
+    )
+    register(
+        "context",
+        "full",
+        "convrag_basics.contexts:FullContext",
+        "Show the model every retrieved passage in full.",
+    )
+    register(
+        "context",
+        "snippets",
+        "convrag_basics.contexts:SnippetContext",
+        "Show the model a snippet of each retrieved passage: consecutive sentences with "
+        "most words of the question.",
+    )
+    register(
+        "generator",
+        "direct",
+        "convrag_basics.stages:DirectGenerator",
+        "Give the LLM the conversation, the numbered passages and the question, and check "
+        "what it cites.",
+    )
+    register(
+        "generator",
+        "none",
+        "convrag_basics.stages:NoGenerator",
+        "Generate no answer: for experiments that end with retrieval.",
+    )
+    register(
+        "ranker", "none", "convrag_basics.stages:NoRanker", "Keep the order: all scores are 0."
+    )
+    register(
+        "clusterer",
+        "none",
+        "convrag_basics.stages:NoClusterer",
+        "Put each text into a cluster of its own.",
+    )
+    register(
+        "tracker",
+        "none",
+        "convrag_basics.stages:NoTracker",
+        "Track no runs: only the files that each run writes are kept.",
+    )

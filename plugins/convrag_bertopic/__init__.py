@@ -13,4 +13,10 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register `clusterer=bertopic`."""
-    register("clusterer", "bertopic", "convrag_bertopic.clusterer:BertopicClusterer")
+    register(
+        "clusterer",
+        "bertopic",
+        "convrag_bertopic.clusterer:BertopicClusterer",
+        "Cluster texts with BERTopic (extra `bertopic`): embeddings projected by UMAP, "
+        "dense regions by HDBSCAN, words.",
+    )

@@ -11,8 +11,35 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the chunkers."""
-    register("chunker", "markdown", "convrag_chunkers.section_chunker:SectionChunker")
-    register("chunker", "sentences", "convrag_chunkers.sentences:SentenceChunker")
-    register("chunker", "tokens", "convrag_chunkers.tokens:TokenChunker")
-    register("chunker", "pages", "convrag_chunkers.sentences:PageChunker")
-    register("chunker", "none", "convrag_chunkers.sentences:NoChunker")
+    register(
+        "chunker",
+        "markdown",
+        "convrag_chunkers.section_chunker:SectionChunker",
+        "Make a passage of each section, with the path of its headings as title.",
+    )
+    register(
+        "chunker",
+        "sentences",
+        "convrag_chunkers.sentences:SentenceChunker",
+        "Fill each passage with whole sentences, wherever headings and pages begin.",
+    )
+    register(
+        "chunker",
+        "tokens",
+        "convrag_chunkers.tokens:TokenChunker",
+        "Cut at every so many tokens, between two words: the baseline that papers compare with.",
+    )
+    register(
+        "chunker",
+        "pages",
+        "convrag_chunkers.sentences:PageChunker",
+        "Make a passage of each page or slide, so that a citation is a page; a blank one "
+        "is left out.",
+    )
+    register(
+        "chunker",
+        "none",
+        "convrag_chunkers.sentences:NoChunker",
+        "Keep each document whole, as one passage: for short ones, such as questions with "
+        "their answers.",
+    )

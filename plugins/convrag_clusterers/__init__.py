@@ -6,6 +6,24 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the clusterers."""
-    register("clusterer", "kmeans", "convrag_clusterers.embeddings:KMeansClusterer")
-    register("clusterer", "agglomerative", "convrag_clusterers.embeddings:AgglomerativeClusterer")
-    register("clusterer", "lsa", "convrag_clusterers.topics:LsaClusterer")
+    register(
+        "clusterer",
+        "kmeans",
+        "convrag_clusterers.embeddings:KMeansClusterer",
+        "Cluster embeddings with k-means; the number of clusters grows with the root of "
+        "the number of texts.",
+    )
+    register(
+        "clusterer",
+        "agglomerative",
+        "convrag_clusterers.embeddings:AgglomerativeClusterer",
+        "Cluster embeddings bottom-up (average cosine linkage), down to a number of "
+        "clusters or up to a similarity.",
+    )
+    register(
+        "clusterer",
+        "lsa",
+        "convrag_clusterers.topics:LsaClusterer",
+        "Cluster texts by latent semantic analysis: TF-IDF, truncated SVD, and the "
+        "component that is strongest.",
+    )

@@ -9,7 +9,13 @@ from convrag.sdk.types import Sweep
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the task."""
-    register("task", "compare", "convrag_compare.task:CompareTask")
+    register(
+        "task",
+        "compare",
+        "convrag_compare.task:CompareTask",
+        "Compare finished runs: leaderboard, significance, effects, costs and plots, as "
+        "after a grid.",
+    )
 
 
 @hookimpl

@@ -10,5 +10,17 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register `rewriter=condense` and `generator=chat`."""
-    register("rewriter", "condense", "convrag_condense.rewriter:CondenseRewriter")
-    register("generator", "chat", "convrag_condense.chat:ChatGenerator")
+    register(
+        "rewriter",
+        "condense",
+        "convrag_condense.rewriter:CondenseRewriter",
+        "Let a gate decide which follow-ups need the LLM, condense those, and guard "
+        "against invented rewrites.",
+    )
+    register(
+        "generator",
+        "chat",
+        "convrag_condense.chat:ChatGenerator",
+        "Answer as a chat: the system prompt once, plain questions, each with its "
+        "evidence as a note behind it.",
+    )

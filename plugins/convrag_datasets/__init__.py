@@ -17,14 +17,75 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("dataset", "sample", "convrag_datasets.jsonl:SampleDataset")
-    register("dataset", "jsonl", "convrag_datasets.jsonl:JsonlDataset")
-    register("dataset", "beir", "convrag_datasets.beir:BeirDataset")
-    register("dataset", "huggingface", "convrag_datasets.huggingface:HuggingfaceDataset")
-    register("dataset", "questions", "convrag_datasets.questions:QuestionsDataset")
-    register("dataset", "simulated", "convrag_datasets.simulated:SimulatedDataset")
-    register("dataset", "mtrag", "convrag_datasets.mtrag:MtragDataset")
-    register("dataset", "cast", "convrag_datasets.cast:CastDataset")
-    register("dataset", "chatrag", "convrag_datasets.chatrag:ChatragDataset")
-    register("dataset", "ikat", "convrag_datasets.ikat:IkatDataset")
-    register("dataset", "topiocqa", "convrag_datasets.topiocqa:TopiocqaDataset")
+    register(
+        "dataset",
+        "sample",
+        "convrag_datasets.jsonl:SampleDataset",
+        "A small bundled data set about the Moon and spaceflight: for a first run, with "
+        "no download.",
+    )
+    register(
+        "dataset",
+        "jsonl",
+        "convrag_datasets.jsonl:JsonlDataset",
+        "Your own files: conversations, or queries and qrels as BEIR has them, and a corpus.",
+    )
+    register(
+        "dataset",
+        "beir",
+        "convrag_datasets.beir:BeirDataset",
+        "A folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv.",
+    )
+    register(
+        "dataset",
+        "huggingface",
+        "convrag_datasets.huggingface:HuggingfaceDataset",
+        "A copy of a data set of the Hugging Face hub: a folder of Parquet, JSONL or CSV files.",
+    )
+    register(
+        "dataset",
+        "questions",
+        "convrag_datasets.questions:QuestionsDataset",
+        "Questions that `task=questions` wrote, with judgements and reference answers, "
+        "over your own data set's passages.",
+    )
+    register(
+        "dataset",
+        "simulated",
+        "convrag_datasets.simulated:SimulatedDataset",
+        "Users with a goal who talk with the pipeline until it is reached: each question "
+        "depends on the answers before.",
+    )
+    register(
+        "dataset",
+        "mtrag",
+        "convrag_datasets.mtrag:MtragDataset",
+        "The MTRAG benchmarks, from a clone of github.com/IBM/mt-rag-benchmark.",
+    )
+    register(
+        "dataset",
+        "cast",
+        "convrag_datasets.cast:CastDataset",
+        "TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb or from "
+        "its folders 2019 to 2022.",
+    )
+    register(
+        "dataset",
+        "chatrag",
+        "convrag_datasets.chatrag:ChatragDataset",
+        "ChatRAG-Bench: ten sets of questions in conversations, in one form, each "
+        "question with its contexts.",
+    )
+    register(
+        "dataset",
+        "ikat",
+        "convrag_datasets.ikat:IkatDataset",
+        "TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT or from "
+        "its folders 2023 to 2025.",
+    )
+    register(
+        "dataset",
+        "topiocqa",
+        "convrag_datasets.topiocqa:TopiocqaDataset",
+        "TopiOCQA: conversations that go from one Wikipedia page to another.",
+    )

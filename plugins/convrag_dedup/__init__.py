@@ -25,9 +25,26 @@ __all__ = ["ConversationState", "InferenceConfig", "MultiTurnManager", "RAGPipel
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("context", "dedup", "convrag_dedup.context:DedupContext")
-    register("metrics", "dedup", "convrag_dedup.stats:DedupMetrics")
-    register("metrics", "prefix_reuse", "convrag_dedup.stats:PrefixReuse")
+    register(
+        "context",
+        "dedup",
+        "convrag_dedup.context:DedupContext",
+        "Show new passages in full, and replace those that already stand in the messages "
+        "with hints (RAGBoost).",
+    )
+    register(
+        "metrics",
+        "dedup",
+        "convrag_dedup.stats:DedupMetrics",
+        "How many passages a turn shows as hints, and how many tokens that saved.",
+    )
+    register(
+        "metrics",
+        "prefix_reuse",
+        "convrag_dedup.stats:PrefixReuse",
+        "The share of prompt tokens that a prefix cache could serve, measured on the "
+        "requests that were really sent.",
+    )
 
 
 def __getattr__(name: str) -> Any:

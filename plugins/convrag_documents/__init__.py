@@ -11,4 +11,10 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's option."""
-    register("dataset", "documents", "convrag_documents.dataset:DocumentsDataset")
+    register(
+        "dataset",
+        "documents",
+        "convrag_documents.dataset:DocumentsDataset",
+        "Your documents: Markdown, text, code, HTML, PDF, Office, RTF, mails, CSV, EPUB, "
+        "JSON and notebooks in a folder.",
+    )

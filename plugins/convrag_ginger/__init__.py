@@ -6,9 +6,43 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("generator", "ginger", "convrag_ginger.generator:GingerGenerator")
-    register("detector", "auto", "convrag_ginger.sentences_detector:AutoDetector")
-    register("detector", "llm", "convrag_ginger.llm_detector:LlmDetector")
-    register("detector", "sentences", "convrag_ginger.sentences_detector:SentencesDetector")
-    register("summarizer", "llm", "convrag_ginger.summarizer:LlmSummarizer")
-    register("ranker", "size", "convrag_ginger.clusters:SizeRanker")
+    register(
+        "generator",
+        "ginger",
+        "convrag_ginger.generator:GingerGenerator",
+        "Answer from information nuggets: detect, cluster and rank them, and say each of "
+        "the best clusters in a sentence.",
+    )
+    register(
+        "detector",
+        "auto",
+        "convrag_ginger.sentences_detector:AutoDetector",
+        "Detect nuggets with detector=llm if the run's llm is a language model, else with "
+        "detector=sentences.",
+    )
+    register(
+        "detector",
+        "llm",
+        "convrag_ginger.llm_detector:LlmDetector",
+        "Ask the LLM to copy the passage with tags around the parts that answer the query "
+        "(GINGER).",
+    )
+    register(
+        "detector",
+        "sentences",
+        "convrag_ginger.sentences_detector:SentencesDetector",
+        "Take the sentences that match the query best: no LLM, no model, no cost.",
+    )
+    register(
+        "summarizer",
+        "llm",
+        "convrag_ginger.summarizer:LlmSummarizer",
+        "Ask the LLM to say in one sentence what the nuggets contribute to answering the "
+        "query (GINGER).",
+    )
+    register(
+        "ranker",
+        "size",
+        "convrag_ginger.clusters:SizeRanker",
+        "Rank clusters by the number of their nuggets, whatever the query: a baseline.",
+    )

@@ -18,16 +18,47 @@ __all__ = ["scores"]
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("metrics", "nuggets", "convrag_judging.nuggets:NuggetMetrics")
-    register("metrics", "judge", "convrag_judging.judge:JudgeMetrics")
+    register(
+        "metrics",
+        "nuggets",
+        "convrag_judging.nuggets:NuggetMetrics",
+        "Nugget scores as TREC RAG and GINGER define them: strict_vital (V_strict), "
+        "vital, strict_all, all, weighted.",
+    )
+    register(
+        "metrics",
+        "judge",
+        "convrag_judging.judge:JudgeMetrics",
+        "Faithfulness, appropriateness and completeness of answers, from 1 to 5, as "
+        "language models judge them.",
+    )
     for name in (
         "answer_relevancy",
         "context_precision",
         "context_recall",
     ):  # as other tools call them
-        register("metrics", name, "convrag_judging.judge:JudgeMetrics", rubric=name)
-    register("task", "agreement", "convrag_judging.agreement:AgreementTask")
-    register("task", "score_nuggets", "convrag_judging.nugget_scores:ScoreNuggetsTask")
+        register(
+            "metrics",
+            name,
+            "convrag_judging.judge:JudgeMetrics",
+            "Faithfulness, appropriateness and completeness of answers, from 1 to 5, as "
+            "language models judge them.",
+            rubric=name,
+        )
+    register(
+        "task",
+        "agreement",
+        "convrag_judging.agreement:AgreementTask",
+        "Compare scores of answers with scores by people: Spearman's and Kendall's "
+        "correlation, Krippendorff's alpha.",
+    )
+    register(
+        "task",
+        "score_nuggets",
+        "convrag_judging.nugget_scores:ScoreNuggetsTask",
+        "Compute nugget scores from files of importance and assignment labels, such as "
+        "published ones.",
+    )
 
 
 def __getattr__(name: str) -> Any:

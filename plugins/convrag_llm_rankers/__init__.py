@@ -8,5 +8,17 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the rankers."""
-    register("ranker", "llm", "convrag_llm_rankers.pointwise:LLMRanker")
-    register("ranker", "llm_listwise", "convrag_llm_rankers.listwise:ListwiseRanker")
+    register(
+        "ranker",
+        "llm",
+        "convrag_llm_rankers.pointwise:LLMRanker",
+        "Ask a language model about each passage: does it help to answer the last "
+        "question of the conversation?",
+    )
+    register(
+        "ranker",
+        "llm_listwise",
+        "convrag_llm_rankers.listwise:ListwiseRanker",
+        "Let a language model put passages in order, a window at a time: it sees them "
+        "side by side, with the conversation.",
+    )

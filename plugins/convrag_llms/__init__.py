@@ -22,11 +22,19 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register `llm=litellm` and `llm=openai_compatible`."""
-    register("llm", "litellm", "convrag_llms.litellm_llm:LiteLLM")
+    register(
+        "llm",
+        "litellm",
+        "convrag_llms.litellm_llm:LiteLLM",
+        "Ask a language model through litellm: a hosted one, or any server that speaks "
+        "the OpenAI protocol.",
+    )
     register(
         "llm",
         "openai_compatible",
         "convrag_llms.openai_compatible:OpenAICompatible",
+        "Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, "
+        "transformers serve, a gateway.",
         model="default",
         api_base="http://localhost:8000/v1",
     )

@@ -16,7 +16,13 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the task."""
-    register("task", "mcp", "convrag_mcp.task:McpTask")
+    register(
+        "task",
+        "mcp",
+        "convrag_mcp.task:McpTask",
+        "Offer search, ask and rewrite to an assistant or an editor, by the Model Context "
+        "Protocol over standard input.",
+    )
 
 
 @hookimpl

@@ -8,7 +8,31 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options; memory=all, the default, stands in convrag_basics."""
-    register("memory", "recent", "convrag_memory.recent:RecentMemory")
-    register("memory", "relevant", "convrag_memory.recent:RelevantMemory")
-    register("memory", "summary", "convrag_memory.summary:SummaryMemory")
-    register("memory", "forgetting", "convrag_memory.forgetting:ForgettingMemory")
+    register(
+        "memory",
+        "recent",
+        "convrag_memory.recent:RecentMemory",
+        "Show the later stages the newest turns only: `memory.turns=5`, or as many as fit "
+        "into `memory.tokens=1500`.",
+    )
+    register(
+        "memory",
+        "relevant",
+        "convrag_memory.recent:RelevantMemory",
+        "Show the later stages the turns that resemble the question, and the last ones, "
+        "in the order of the conversation.",
+    )
+    register(
+        "memory",
+        "summary",
+        "convrag_memory.summary:SummaryMemory",
+        "Show the later stages a running summary of the older turns as one turn, and the "
+        "newest turns as they are.",
+    )
+    register(
+        "memory",
+        "forgetting",
+        "convrag_memory.forgetting:ForgettingMemory",
+        "Show the later stages the turns of the greatest weights, as many as fit into a "
+        "budget of tokens.",
+    )

@@ -23,5 +23,16 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the trackers."""
-    register("tracker", "auto", "convrag_mlflow.tracker:AutoTracker")
-    register("tracker", "mlflow", "convrag_mlflow.tracker:MlflowTracker")
+    register(
+        "tracker",
+        "auto",
+        "convrag_mlflow.tracker:AutoTracker",
+        "Log to MLflow as `tracker=mlflow` does where it is installed; without it keep "
+        "nothing beside the run's files.",
+    )
+    register(
+        "tracker",
+        "mlflow",
+        "convrag_mlflow.tracker:MlflowTracker",
+        "Log every run, and every grid as a parent run with a run for each cell, to MLflow.",
+    )

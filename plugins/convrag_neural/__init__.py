@@ -7,9 +7,37 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register(
-        "embedder", "sentence_transformers", "convrag_neural.embedder:SentenceTransformersEmbedder"
+        "embedder",
+        "sentence_transformers",
+        "convrag_neural.embedder:SentenceTransformersEmbedder",
+        "Embed texts with a sentence-transformers model, from a folder or from the "
+        "Hugging Face hub.",
     )
-    register("ranker", "cross_encoder", "convrag_neural.cross_encoder:CrossEncoderRanker")
-    register("ranker", "duot5", "convrag_neural.duot5:DuoT5Ranker")
-    register("ranker", "monot5", "convrag_neural.monot5:MonoT5Ranker")
-    register("retriever", "sparse", "convrag_neural.sparse:SparseRetriever")
+    register(
+        "ranker",
+        "cross_encoder",
+        "convrag_neural.cross_encoder:CrossEncoderRanker",
+        "Score each text with a cross-encoder, which reads it together with the query: "
+        "precise, small models, fast.",
+    )
+    register(
+        "ranker",
+        "duot5",
+        "convrag_neural.duot5:DuoT5Ranker",
+        "Compare all pairs of texts with duoT5, a T5 that says which is more relevant: "
+        "precise, and slow for many texts.",
+    )
+    register(
+        "ranker",
+        "monot5",
+        "convrag_neural.monot5:MonoT5Ranker",
+        "Score each text with monoT5, a T5 that says whether it is relevant: strong on "
+        "new subjects, slow on a CPU.",
+    )
+    register(
+        "retriever",
+        "sparse",
+        "convrag_neural.sparse:SparseRetriever",
+        "Search with a learned sparse model (SPLADE and its like): texts become weighted "
+        "tokens, related ones included.",
+    )

@@ -6,6 +6,24 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("llm", "extractive", "convrag_offline.extractive:ExtractiveLLM")
-    register("embedder", "lsa", "convrag_offline.embedders:LsaEmbedder")
-    register("embedder", "words", "convrag_offline.embedders:WordsEmbedder")
+    register(
+        "llm",
+        "extractive",
+        "convrag_offline.extractive:ExtractiveLLM",
+        "Rewrite and answer with rules that copy words and sentences: no language model, "
+        "no key, no network, no cost.",
+    )
+    register(
+        "embedder",
+        "lsa",
+        "convrag_offline.embedders:LsaEmbedder",
+        "Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the "
+        "run's corpus: no model to download.",
+    )
+    register(
+        "embedder",
+        "words",
+        "convrag_offline.embedders:WordsEmbedder",
+        "Embed texts by their content words: texts are as near to each other as they "
+        "share words. It learns nothing.",
+    )

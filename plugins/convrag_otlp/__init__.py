@@ -6,4 +6,10 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the tracker."""
-    register("tracker", "otlp", "convrag_otlp.tracker:OtlpTracker")
+    register(
+        "tracker",
+        "otlp",
+        "convrag_otlp.tracker:OtlpTracker",
+        "Send each turn of runs, chats and servers to a collector of OpenTelemetry, by "
+        "OTLP over HTTP.",
+    )

@@ -12,4 +12,10 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the task."""
-    register("task", "questions", "convrag_questions.task:QuestionsTask")
+    register(
+        "task",
+        "questions",
+        "convrag_questions.task:QuestionsTask",
+        "Write an evaluation set from your documents: conversations, the passages that "
+        "answer, and reference answers.",
+    )

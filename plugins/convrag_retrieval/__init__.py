@@ -15,10 +15,53 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the retrievers and the rankers."""
-    register("retriever", "bm25", "convrag_retrieval.bm25:BM25Retriever")
-    register("retriever", "bm25_plain", "convrag_retrieval.bm25:BM25Retriever", words="plain")
-    register("retriever", "dense", "convrag_retrieval.dense:DenseRetriever")
-    register("retriever", "hybrid", "convrag_retrieval.hybrid:HybridRetriever")
-    register("retriever", "sparse_files", "convrag_retrieval.sparse_files:SparseFilesRetriever")
-    register("ranker", "bm25", "convrag_retrieval.rankers:BM25Ranker")
-    register("ranker", "embedding", "convrag_retrieval.rankers:EmbeddingRanker")
+    register(
+        "retriever",
+        "bm25",
+        "convrag_retrieval.bm25:BM25Retriever",
+        "Lexical search with BM25: fast, exact, without any model; the baseline of every "
+        "retrieval paper.",
+    )
+    register(
+        "retriever",
+        "bm25_plain",
+        "convrag_retrieval.bm25:BM25Retriever",
+        "Lexical search with BM25: fast, exact, without any model; the baseline of every "
+        "retrieval paper.",
+        words="plain",
+    )
+    register(
+        "retriever",
+        "dense",
+        "convrag_retrieval.dense:DenseRetriever",
+        "Search by meaning: the passages whose vectors are closest to the query's, with "
+        "any embedder.",
+    )
+    register(
+        "retriever",
+        "hybrid",
+        "convrag_retrieval.hybrid:HybridRetriever",
+        "Search by words and by meaning at once, and fuse the two rankings: finds names "
+        "that vectors blur.",
+    )
+    register(
+        "retriever",
+        "sparse_files",
+        "convrag_retrieval.sparse_files:SparseFilesRetriever",
+        "Search with weighted tokens from two files, as a learned sparse model (SPLADE "
+        "and its like) gave them elsewhere.",
+    )
+    register(
+        "ranker",
+        "bm25",
+        "convrag_retrieval.rankers:BM25Ranker",
+        "Score each text by the words that it shares with the query (rank-bm25): no "
+        "model, no download.",
+    )
+    register(
+        "ranker",
+        "embedding",
+        "convrag_retrieval.rankers:EmbeddingRanker",
+        "Score each text by its similarity to the query, with any embedder; the score is "
+        "the cosine.",
+    )

@@ -6,6 +6,22 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the selectors."""
-    register("selector", "mmr", "convrag_selectors.selectors:MMRSelector")
-    register("selector", "dynamic", "convrag_selectors.selectors:DynamicSelector")
-    register("selector", "budget", "convrag_selectors.selectors:BudgetSelector")
+    register(
+        "selector",
+        "mmr",
+        "convrag_selectors.selectors:MMRSelector",
+        "Select passages that are relevant and not alike, by maximal marginal relevance (MMR).",
+    )
+    register(
+        "selector",
+        "dynamic",
+        "convrag_selectors.selectors:DynamicSelector",
+        "Select as many passages as the question needs: down to the first that neither "
+        "scores well nor adds a facet.",
+    )
+    register(
+        "selector",
+        "budget",
+        "convrag_selectors.selectors:BudgetSelector",
+        "Select the set of passages with the greatest sum of scores within a number of tokens.",
+    )

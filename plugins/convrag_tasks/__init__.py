@@ -9,12 +9,45 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the tasks."""
-    register("task", "run", "convrag_tasks.run:RunTask")
-    register("task", "record", "convrag_tasks.run:RecordTask")
-    register("task", "evaluate", "convrag_tasks.evaluate:EvaluateTask")
-    register("task", "export", "convrag_tasks.export:ExportTask")
-    register("task", "chat", "convrag_tasks.chat.task:ChatTask")
-    register("task", "index", "convrag_tasks.run:IndexTask")
+    register(
+        "task",
+        "run",
+        "convrag_tasks.run:RunTask",
+        "Answer every question of the data set, measure, and write the results (the default).",
+    )
+    register(
+        "task",
+        "record",
+        "convrag_tasks.run:RecordTask",
+        "Run as task=run does, and write all replies of language models into a file for "
+        "llm=replay.",
+    )
+    register(
+        "task",
+        "evaluate",
+        "convrag_tasks.evaluate:EvaluateTask",
+        "Score given files with the chosen metrics, running no pipeline: a TREC run, "
+        "answers, or a finished run.",
+    )
+    register(
+        "task",
+        "export",
+        "convrag_tasks.export:ExportTask",
+        "Write a finished run for others to read: MTRAG, InspectorRAGet, BEIR, TREC or CSV.",
+    )
+    register(
+        "task",
+        "chat",
+        "convrag_tasks.chat.task:ChatTask",
+        "Talk at the terminal: see what is searched for, the sources, and what to ask next.",
+    )
+    register(
+        "task",
+        "index",
+        "convrag_tasks.run:IndexTask",
+        "Build what the chosen retriever searches, over the data set's corpora; no "
+        "question is asked.",
+    )
 
 
 @hookimpl

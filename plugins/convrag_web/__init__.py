@@ -17,7 +17,13 @@ from convrag.sdk.types import Sweep
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the task."""
-    register("task", "serve", "convrag_web.server.task:ServeTask")
+    register(
+        "task",
+        "serve",
+        "convrag_web.server.task:ServeTask",
+        "Serve conversations over HTTP: a chat page in the browser, OpenAI's protocol "
+        "below /v1, and an API below /api.",
+    )
 
 
 @hookimpl

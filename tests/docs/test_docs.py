@@ -83,7 +83,7 @@ SYSTEMS = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
 )
 def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
     from convrag.registry import plugins
-    from convrag.registry.registry import describe_option
+    from convrag.registry.option_text import describe_option
 
     group, name = table.split("=")
     text = re.search(rf"^\| `{table}` \|.*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL)
@@ -122,7 +122,7 @@ def test_the_systems_have_the_values_that_their_page_says(
     """
     from convrag.config.compose import compose
     from convrag.registry import plugins
-    from convrag.registry.registry import describe_option
+    from convrag.registry.option_text import describe_option
 
     columns: list[dict[str, str]] = [{}, {}]
     for row in table.splitlines()[1:]:
