@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from convrag.run.run_result import read_run as read_run
     from convrag.sdk.llm.prompts import PromptTemplate as PromptTemplate
     from convrag.store.store import Store as Store
-    from convrag.sweep.sweep_file import read_grid as read_grid
+    from convrag.sweep.grid_result import read_grid as read_grid
     from convrag.turn.conversations import Conversations as Conversations
     from convrag.turn.pipeline import Pipeline as Pipeline
 
@@ -78,7 +78,7 @@ _LAZY = {
     "PromptTemplate": "convrag.sdk.llm.prompts",
     "Store": "convrag.store.store",
     "Pipeline": "convrag.turn.pipeline",
-    "read_grid": "convrag.sweep.sweep_file",
+    "read_grid": "convrag.sweep.grid_result",
     "read_run": "convrag.run.run_result",
     "Conversations": "convrag.turn.conversations",
 }

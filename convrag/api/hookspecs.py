@@ -22,7 +22,7 @@ hookimpl = pluggy.HookimplMarker("convrag")
 class Register(Protocol):
     """Makes a class an option of a group.
 
-        register("rewriter", "topic", "acme.rewriter:TopicRewriter", "Search for the topic, too.")
+    register("rewriter", "topic", "acme.rewriter:TopicRewriter", "Search for the topic, too.")
     """
 
     def __call__(

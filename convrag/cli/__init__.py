@@ -1,6 +1,10 @@
 """The command.
 
 * `main`: from the command line to an exit status.
-* `launch`: a run, a grid or a text, by Hydra: its configuration is composed once, and checked.
+* `arguments`: flags and overrides.
+* `help`: the text of --help.
+* `launch`: a run, a grid or a text, by Hydra.
+* `jobs`: the jobs that Hydra starts.
+* `report`: what the command writes about an error.
 * `signals`: how a signal ends the command.
 """

@@ -1,26 +1,144 @@
-"""The bridge to Hydra: registered options become config groups, and overrides become a
-configuration.
+"""The one way from overrides to a checked configuration.
+
+The command, Python (`Pipeline.compose`), the server and each cell of a grid go through
+`compose_checked`; before it, `prepare_overrides` turns what a user typed into Hydra's words.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hydra.types import RunMode
-from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from convrag.api.errors import ConfigError
-from convrag.config.choices import Command, quote_value, read_running, translate_overrides
-from convrag.config.loader import configure as configure, make_loader
-from convrag.config.messages import check_choices, check_keys, explained
+from convrag.config.advice import check_choices, refuse_grid
+from convrag.config.checks import check_config, read_settings as read_settings
+from convrag.config.choices import quote_value, translate_overrides
+from convrag.config.command import Command, find_running_hydra
+from convrag.config.loader import Place, make_loader
+from convrag.config.messages import explained
+from convrag.config.option_source import load_options
 from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
-from convrag.config.settings import Settings
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE, variants as variants
-from convrag.config.yaml_files import cite, read_yaml, user_folder
+from convrag.config.yaml_files import read_yaml, user_folder
 from convrag.registry import plugins
 
 CONFIG_NAME = "config"
+"""The configuration from which a command starts: conf/config.yaml."""
+
+
+class Composed(NamedTuple):
+    """A checked configuration, with Hydra's part in it, and the command that composed it."""
+
+    full: DictConfig
+    command: Command
+
+    @property
+    def config(self) -> DictConfig:
+        """The configuration without Hydra's part."""
+        return leave_out_hydra(self.full)
+
+
+def compose(*overrides: str) -> DictConfig:
+    """Return the configuration that the command would run with these overrides.
+
+        compose("rewriter=dhrag", "top_k=20")
+
+    Raises ConfigError for what cannot be chosen or set. Callable from any thread.
+    """
+    return compose_command(*overrides)[0]
+
+
+def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
+    """Return the same as `compose`, with the command, by which messages name the choices."""
+    return _compose(overrides, CONFIG_NAME, ())
+
+
+def compose_from_command(*overrides: str) -> tuple[DictConfig, Command]:
+    """Return the configuration of the running command with more overrides; the later of two wins.
+
+    Files are looked for where that command looks for them (--config-dir, --config-name). Outside of
+    a command, this is the same as `compose_command`, which raises the same errors.
+    """
+    hydra = find_running_hydra()
+    if hydra is None:
+        return compose_command(*overrides)
+    sources = hydra.runtime.config_sources
+    places = [(each.provider, f"{each.schema}://{each.path}") for each in sources]
+    name = hydra.job.config_name or CONFIG_NAME
+    return _compose([*hydra.overrides.task, *overrides], name, places)
+
+
+def _compose(
+    overrides: Iterable[str], name: str, places: Sequence[Place]
+) -> tuple[DictConfig, Command]:
+    """Compose a single run from the configurations at these places; by default, at ours."""
+    prepared = prepare_overrides(overrides)
+    refuse_grid(prepared, plugins.load().registry)
+
+    def load() -> DictConfig:
+        return make_loader(places).load_configuration(name, prepared, RunMode.RUN)
+
+    composed = compose_checked(load, prepared)
+    return composed.config, composed.command
+
+
+def prepare_overrides(overrides: Iterable[str], *, multirun: bool = False) -> list[str]:
+    """Load the plugin files that overrides name, and return the overrides in Hydra's words.
+
+    Args:
+        overrides: as a user types them; prepared ones stay as they are.
+        multirun: whether they are a grid's.
+
+    Raises:
+        ConfigError: one of them holds a secret, or does not choose an option.
+    """
+    overrides = list(overrides)
+    refuse_secrets_in_command(overrides)
+    quoted = [quote_value(override) for override in overrides]
+    load_options(find_plugin_files(quoted))
+    registry = plugins.load().registry
+    translated = translate_overrides(quoted, registry, multirun=multirun)
+    check_choices(translated, registry)
+    return translated
+
+
+def prepare_help(overrides: Iterable[str]) -> list[str]:
+    """Load the plugin files that overrides name, and return the overrides as they are.
+
+    Nothing is translated or composed, so that no class is imported. Raises ConfigError.
+    """
+    overrides = list(overrides)
+    refuse_secrets_in_command(overrides)
+    load_options(find_plugin_files(overrides))
+    return overrides
+
+
+def compose_checked(
+    load: Callable[[], DictConfig], overrides: Sequence[str], *, in_grid: bool = False
+) -> Composed:
+    """Compose a configuration and check it: names, keys, values, settings and secrets.
+
+    Args:
+        load: lets Hydra compose, from prepared overrides.
+        overrides: those of the command, for messages.
+        in_grid: whether it is a cell of a grid.
+
+    Raises:
+        ConvragError: whatever is wrong with the configuration.
+    """
+    with explained(plugins.load().registry, overrides):
+        config = load()
+        command = Command(overrides, {**config.hydra.runtime.choices}, in_grid)
+        refuse_secrets(config)
+        check_config(config, command)
+    return Composed(config, command)
+
+
+def leave_out_hydra(config: DictConfig) -> DictConfig:
+    """Return a configuration without Hydra's own part."""
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 def use_folder(folder: str | None, config_name: str | None) -> None:
@@ -36,115 +154,31 @@ def use_folder(folder: str | None, config_name: str | None) -> None:
 
 
 def find_plugin_files(overrides: Iterable[str]) -> list[Path]:
-    """The plugin files that a command names, which are loaded before Hydra composes.
+    """Return the plugin files that a command names, which are loaded before Hydra composes.
 
     Those of the file of --config-name are relative to it, those of overrides
-    (`plugins=[my_plugin.py]`) to the current folder. Raises ConfigError for what is no list.
+    (`plugins=[my_plugin.py]`) to the current folder. Raises ConfigError for a value that is not a
+    list.
     """
-    file = (
-        user_folder.path
-        and user_folder.path / f"{user_folder.config_name.removesuffix('.yaml')}.yaml"
-    )
-    found: list[tuple[Path, Any, str]] = []
-    if file and user_folder.config_name and file.is_file():
-        found += [(file.parent, OmegaConf.select(read_yaml(file), "plugins"), f"{file}: ")]
+    found: list[Path] = []
+    file = user_folder.find_config_file()
+    if file:
+        names = OmegaConf.select(read_yaml(file), "plugins")
+        found += _list_files(names, file.parent, f"{file}: ")
     for override in overrides:
         key, equals, value = override.lstrip("+").partition("=")
         if key == "plugins" and equals:
-            names = [name.strip().strip("'\"") for name in value.strip("[]").split(",")]
-            found += [(Path(), [*filter(None, names)] if value.startswith("[") else value, "")]
-    for _, names, where in found:
-        if not isinstance(names, list | ListConfig | None) or not all(
-            isinstance(name, str) for name in names or ()
-        ):
-            raise ConfigError(
-                f"{where}plugins={names}: this is a list of Python files, as in plugins=[my_plugin.py]"
-            )
-    return [(folder / name).absolute() for folder, names, _ in found for name in names or ()]
+            items = [name.strip().strip("'\"") for name in value.strip("[]").split(",")]
+            names = list(filter(None, items)) if value.startswith("[") else value
+            found += _list_files(names, Path(), "")
+    return found
 
 
-def compose(*overrides: str) -> DictConfig:
-    """The configuration that the command would run with these overrides ("rewriter=dhrag",
-    "top_k=20").
-
-    Raises ConfigError for what cannot be chosen or set. Callable from any thread.
-    """
-    return compose_command(*overrides)[0]
-
-
-def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
-    """Like `compose`, with what messages need to speak of the choices as they were typed."""
-    return _compose(_prepare(overrides), CONFIG_NAME, ())
-
-
-def compose_with(*overrides: str) -> tuple[DictConfig, Command]:
-    """The configuration of the command that is being carried out, with more overrides; the later of
-    two wins.
-
-    Files are looked for where that command looks for them (--config-dir, --config-name). Outside of
-    a command, the same as `compose_command`, which raises what this does.
-    """
-    hydra = read_running()
-    if hydra is None:
-        return compose_command(*overrides)
-    places = [
-        (each.provider, f"{each.schema}://{each.path}") for each in hydra.runtime.config_sources
-    ]
-    return _compose(
-        _prepare([*hydra.overrides.task, *overrides]), hydra.job.config_name or CONFIG_NAME, places
-    )
-
-
-def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
-    """Load the plugin files that overrides name, and return the overrides as Hydra reads them.
-    Raises ConfigError.
-    """
-    refuse_secrets_in_command(overrides)
-    overrides = [quote_value(override) for override in overrides]
-    configure(find_plugin_files(overrides))
-    translated = tuple(translate_overrides(overrides, plugins.load().registry))
-    check_choices(translated, plugins.load().registry)
-    return translated
-
-
-def _compose(
-    overrides: tuple[str, ...], name: str, places: Sequence[tuple[str, str]]
-) -> tuple[DictConfig, Command]:
-    """Compose from the configurations at these places; by default, at ours."""
-    with explained(plugins.load().registry, overrides):
-        loader = make_loader(places)
-        config = loader.load_configuration(name, list(overrides), RunMode.RUN, from_shell=False)
-        command = Command(overrides, {**config.hydra.runtime.choices})
-        refuse_secrets(config)
-        with open_dict(config):
-            del config["hydra"]
-        check_config(config, command)
-        return config, command
-
-
-def check_config(config: DictConfig, command: Command) -> None:
-    """Check what Hydra has composed: keys that nothing reads, and names that two distributions
-    claim.
-
-    Args:
-        config: composed, with or without Hydra's own part.
-        command: by which it was.
-
-    Raises:
-        PluginError: a chosen name is claimed by two distributions.
-        ConfigError: nothing reads a key; the message names the file where a file set it.
-    """
-    for key, name in command.chosen.items():
-        if isinstance(name, str):
-            plugins.load().registry.check_name(key.partition("@")[0], name)
-    try:
-        check_keys(config, plugins.load().registry, command.names)
-    except ConfigError as error:
-        raise cite(error, command, getattr(error, "key", "")) from None
-
-
-def settings_of(config: DictConfig) -> Settings:
-    """The checked top-level settings of a configuration. Raises ConfigError."""
-    return Settings(
-        **{each.name: config[each.name] for each in fields(Settings) if each.name in config}
-    )
+def _list_files(names: Any, folder: Path, where: str) -> list[Path]:
+    """Return the files of the setting `plugins`. Raises ConfigError where it is not a list."""
+    is_list = isinstance(names, list | ListConfig | None)
+    if not is_list or not all(isinstance(name, str) for name in names or ()):
+        raise ConfigError(
+            f"{where}plugins={names}: this is a list of Python files, as in plugins=[my_plugin.py]"
+        )
+    return [(folder / name).absolute() for name in names or ()]

@@ -2,39 +2,40 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, get_type_hints
+
+from annotated_types import Ge
 
 from convrag.api.errors import ConfigError, UnknownName
+from convrag.registry.parameters import Parameter, make_parameter
+from convrag.registry.values import check_value
 
 DEFAULT_METRICS = ("ranking", "answers", "reference_free", "evidence")
-"""The metrics of conf/config.yaml. One that finds nothing to measure is no news while a metric of
-truth measures.
+"""The metrics of conf/config.yaml. One that finds nothing to measure is not mentioned while a metric
+with a reference measures.
 """
 
 STAND_IN = "reference_free"
-"""Of these, the one that measures where the data set has neither relevance judgements nor reference
-answers.
-"""
+"""The default metric that needs neither relevance judgements nor reference answers."""
 
-_COMMA = re.compile(r",(?![^()]*\))")  # none within parentheses: SetF(beta=0.5, rel=2)
+_COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses: SetF(beta=0.5, rel=2)
 
 TOP_N = 5
-"""The default of top_n; with a smaller top_k, all that was retrieved is shown."""
-
-HISTORIES = ("generated", "gold", "none")
+"""The default of top_n; with a smaller top_k, all retrieved passages are shown."""
 
 PRESETS = {
     "system": "what a published system chose",
     "seed": "the five systems' stages, with the llm and the retriever that the run has",
     "sweep": "ready grids",
 }
-"""Groups of YAML files that choose options of several groups (`+system=mmr`), and what they are."""
+"""The groups of YAML files that choose options of several groups (`+system=mmr`) -> their texts."""
 
 
 def _setting(default: Any, text: str) -> Any:
-    """A setting with its default, and what --help says of it."""
+    """Return a field with its default, and its text for --help."""
     return field(default=default, metadata={"help": text})
 
 
@@ -45,9 +46,15 @@ class StoreSettings:
     path: str = _setting("outputs/store", "folder of what is remembered, indexes beside it")
     url: str | None = _setting(
         None,
-        "a PostgreSQL database that remembers for many machines, postgresql+psycopg://user@host/database; "
-        "indexes stay in store.path. A password is in PGPASSWORD",
+        "a PostgreSQL database that remembers for many machines, "
+        "postgresql+psycopg://user@host/database; indexes stay in store.path. A password is in "
+        "PGPASSWORD",
     )
+
+    def __post_init__(self) -> None:
+        _check_fields(self, "store.")
+        if not self.path.strip():
+            raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
 
 
 @dataclass
@@ -56,9 +63,9 @@ class SweepSettings:
 
     metric: Any = _setting(
         None,
-        "the measure, or a list of measures, by which a grid's cells are compared; the first decides the "
-        "order; unless given, one for each metric: nDCG@5, ROUGE-L and evidence_nDCG, or grounded_sentences for "
-        "a data set without judgements and reference answers",
+        "the measure, or a list of measures, by which a grid's cells are compared; the first "
+        "decides the order; unless given, one for each metric: nDCG@5, ROUGE-L and evidence_nDCG, "
+        "or grounded_sentences for a data set without judgements and reference answers",
     )
     baseline: str | None = _setting(
         None, "overrides of the cell to compare with: rewriter=none+ranker=bm25"
@@ -66,19 +73,26 @@ class SweepSettings:
     sample: int | None = _setting(None, "only so many cells of a grid, drawn at random")
     seed: int = _setting(0, "of that draw")
 
+    def __post_init__(self) -> None:
+        _check_fields(self, "sweep.")
+
 
 @dataclass
 class Settings:
-    """The top-level keys of the configuration; each field's `help` stands in --help and docs/."""
+    """The top-level keys of the configuration; each field's `help` stands in --help and docs/.
 
-    top_k: int = _setting(10, "passages to retrieve per turn")
-    top_n: int = _setting(TOP_N, "of these, passages that the generator may see")
-    history: str = _setting(
+    Raises:
+        ConfigError: a value has the wrong type or is outside of its limits.
+    """
+
+    top_k: Annotated[int, Ge(1)] = _setting(10, "passages to retrieve per turn")
+    top_n: Annotated[int, Ge(0)] = _setting(TOP_N, "of these, passages that the generator may see")
+    history: Literal["generated", "gold", "none"] = _setting(
         "generated",
         "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or none",
     )
-    workers: int = _setting(4, "conversations side by side")
-    limit: int | None = _setting(None, "only the first so many conversations")
+    workers: Annotated[int, Ge(1)] = _setting(4, "conversations side by side")
+    limit: Annotated[int, Ge(1)] | None = _setting(None, "only the first so many conversations")
     report: bool = _setting(
         True, "write report.html, which shows every turn of a run, or a grid, in a browser"
     )
@@ -90,35 +104,81 @@ class Settings:
     sweep: SweepSettings = field(default_factory=SweepSettings)
 
     def __post_init__(self) -> None:
-        if self.history not in HISTORIES:
-            raise UnknownName("history: value", str(self.history), HISTORIES)
-        for name, least in (("top_k", 1), ("top_n", 0), ("workers", 1), ("limit", 1)):
-            value: Any = getattr(self, name)
-            if isinstance(value, int) and value < least:
-                raise ConfigError(f"{name}={value}: it must be at least {least}")
-            if isinstance(value, int) and value > sys.maxsize:
+        _check_fields(self)
+        for name in ("top_k", "top_n", "workers", "limit"):
+            value = getattr(self, name)
+            if value is not None and value > sys.maxsize:
                 raise ConfigError(f"{name}={value}: it must be at most {sys.maxsize}")
-        if isinstance(self.top_n, int) and self.top_n > max(self.top_k, TOP_N):
+        if self.top_n > max(self.top_k, TOP_N):
             raise ConfigError(
                 f"top_n={self.top_n}: no more passages can be shown than top_k={self.top_k} retrieves"
             )
-        if not self.store.path.strip():
-            raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
 
 
-def list_settings(settings: Any = Settings, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """List the settings: name ("store.path"), default, and what --help says."""
-    for each in fields(settings):
-        if is_dataclass(each.default_factory):
-            yield from list_settings(each.default_factory, f"{prefix}{each.name}.")
+def _check_fields(settings: Any, prefix: str = "") -> None:
+    """Put the checked value of each field into its place. Raises ConfigError."""
+    for name, parameter in _read_fields(type(settings)).items():
+        value = getattr(settings, name)
+        if not is_dataclass(parameter.type):
+            setattr(settings, name, check_value(value, parameter, f"{prefix}{name}"))
+        elif not isinstance(value, parameter.type):
+            setattr(settings, name, _make_section(name, parameter.type, value))
+
+
+def _make_section(name: str, section: Any, value: Any) -> Any:
+    """Return a section of the settings for a dictionary. Raises ConfigError."""
+    keys = [f"{name}.{each.name}" for each in fields(section)]
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name}={value}: it has settings of its own: {', '.join(keys)}")
+    unknown = [f"{name}.{key}" for key in value if f"{name}.{key}" not in keys]
+    if unknown:
+        raise UnknownName("setting", unknown[0], keys)
+    return section(**value)
+
+
+@cache
+def _read_fields(section: Any) -> Mapping[str, Parameter]:
+    """Return the fields of a dataclass as parameters."""
+    hints = get_type_hints(section, include_extras=True)
+    return {
+        each.name: make_parameter(each.name, hints[each.name], None, section.__name__)
+        for each in fields(section)
+    }
+
+
+def list_parameters(section: Any = Settings, prefix: str = "") -> dict[str, Parameter]:
+    """Return the settings as parameters: "store.path" -> its type and its limits."""
+    found = {}
+    for name, parameter in _read_fields(section).items():
+        if is_dataclass(parameter.type):
+            found |= list_parameters(parameter.type, f"{prefix}{name}.")
         else:
-            default = each.default if each.default_factory is MISSING else each.default_factory()
+            found[f"{prefix}{name}"] = parameter
+    return found
+
+
+def list_sections() -> dict[str, list[str]]:
+    """Return the settings that have settings of their own: "store" -> ["path", "url"]."""
+    return {
+        name: [each.name for each in fields(parameter.type)]
+        for name, parameter in _read_fields(Settings).items()
+        if is_dataclass(parameter.type)
+    }
+
+
+def list_settings(section: Any = Settings, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Yield the settings: name ("store.path"), default, and the text of --help."""
+    defaults = section()
+    for each in fields(section):
+        default = getattr(defaults, each.name)
+        if is_dataclass(default):
+            yield from list_settings(type(default), f"{prefix}{each.name}.")
+        else:
             yield f"{prefix}{each.name}", default, each.metadata["help"]
 
 
 def read_metric_names(value: Any) -> tuple[str, ...]:
-    """The measures in a value of `sweep.metric`: a list, or a text with commas between names; empty
-    for None.
+    """Return the measures in a value of `sweep.metric`: a list, or names with commas between.
 
     Raises:
         ConfigError: the value is neither, or names a measure twice.

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL, options_group
-from convrag.config.choices import Command, is_sweep, place_of
+from convrag.config.choices import is_sweep
+from convrag.config.command import Command, read_place
 from convrag.registry.option import Option
 from convrag.registry.registry import Registry
 
@@ -101,14 +102,14 @@ def _list_typed(overrides: Sequence[str]) -> dict[str, list[str]]:
     """
     typed: dict[str, list[str]] = {}
     for override in overrides:
-        group, value = place_of(override).partition(".")[0], override.partition("=")[2]
+        group, value = read_place(override).partition(".")[0], override.partition("=")[2]
         if (
             group in GROUPS
             and group != "task"
             and value not in ("", "none", "[]")
             and not override.startswith("~")
         ):
-            typed.setdefault(group, []).append(f"{place_of(override)}={value}")
+            typed.setdefault(group, []).append(f"{read_place(override)}={value}")
     return typed
 
 

@@ -37,6 +37,20 @@ class Variant:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
+@cache
+def default_options() -> Mapping[str, str]:
+    """Group -> the option that conf/config.yaml chooses."""
+    file = resources.files(CONFIG_MODULE).joinpath("config.yaml")
+    config = OmegaConf.create(file.read_text(encoding="utf-8"))
+    chosen = {}
+    for entry in config.defaults:
+        if not isinstance(entry, str):
+            ((key, name),) = entry.items()
+            if key in GROUPS and isinstance(name, str):
+                chosen[key] = name
+    return chosen
+
+
 def variants(group: str) -> dict[str, str]:
     """The YAML variants of a group's options, ours and the plugins': name -> the comment at the
     head of the file.

@@ -1,6 +1,4 @@
-"""The YAML files of users and of plugins: an error that one of them makes names it, and the line if
-that is known.
-"""
+"""The YAML files of users and of plugins: errors that they cause name the file, and the line."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
-from convrag.config.choices import Command
+from convrag.config.command import Command
 from convrag.registry import plugins
 
 Error = TypeVar("Error", bound=ConvragError)
@@ -23,27 +21,34 @@ _BEGINNING = re.compile(r"([A-Za-z_][\w.]*)(?:[=:]| must be )")
 
 
 _UNREADABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, RecursionError)
-"""What reading a file raises that is no configuration."""
+"""The errors of reading a file that is not a configuration."""
 
 
 class UserFolder:
-    """Where the command looks for a user's own YAML, beside packages: --config-dir, and the file of
-    --config-name.
+    """The folder with a user's own YAML (--config-dir), and the name of the first file in it
+    (--config-name).
     """
 
     path: Path | None = None
     config_name = ""
+
+    def find_config_file(self) -> Path | None:
+        """Return the file of --config-name; None where none is given, or there is none."""
+        if self.path is None or not self.config_name:
+            return None
+        file = self.path / f"{self.config_name.removesuffix('.yaml')}.yaml"
+        return file if file.is_file() else None
 
 
 user_folder = UserFolder()
 
 
 def read_yaml(file: Traversable) -> DictConfig:
-    """The configuration in a YAML file.
+    """Return the configuration in a YAML file.
 
     Raises:
-        ConfigError: it cannot be read, is no YAML, or holds something else than keys and values.
-            The message begins with the file, and the line where that is known.
+        ConfigError: the file cannot be read, is not YAML, or holds something other than keys and
+            values. The message begins with the file, and the line where that is known.
     """
     try:
         config = OmegaConf.create(file.read_bytes().decode("utf-8-sig"))
@@ -61,73 +66,78 @@ def read_yaml(file: Traversable) -> DictConfig:
 
 
 def explain_yaml_error(error: yaml.MarkedYAMLError, file: str = "") -> ConfigError:
-    """The error for a text that is no YAML, with file, line and column."""
+    """Return the error for a text that is not YAML, with file, line and column."""
     mark = error.problem_mark or error.context_mark
-    place = f"{file or mark.name}, line {mark.line + 1}, column {mark.column + 1}" if mark else file
+    place = file
+    if mark:
+        place = f"{file or mark.name}, line {mark.line + 1}, column {mark.column + 1}"
     what = ", ".join(filter(None, [error.context, error.problem]))
     return ConfigError(f"{place}: this is no YAML: {' '.join(what.split())}")
 
 
 def list_chosen_files(overrides: Sequence[str]) -> Iterator[Traversable]:
-    """The files of users and plugins that a command names: `+seed=mine` is seed/mine.yaml in
-    --config-dir.
+    """Yield the files of users and plugins that a command names.
 
-    A folder may also stand in hydra.searchpath, as a server's folders of models do.
+    `+seed=mine` is seed/mine.yaml in --config-dir. A folder may also stand in hydra.searchpath, as
+    a server's folders of models do.
     """
-    pairs = [override.lstrip("+").partition("=") for override in overrides]
-    searched = [
-        value.strip("[]").split(",") for key, _, value in pairs if key == "hydra.searchpath"
-    ]
-    names = [
-        f"{key.partition('@')[0]}/{name}.yaml"
-        for key, _, value in pairs
-        for name in value.strip("[]").split(",")
-    ]
-    names += (
-        [f"{user_folder.config_name.removesuffix('.yaml')}.yaml"] if user_folder.config_name else []
-    )
+    names = []
     roots: list[Traversable] = [user_folder.path] if user_folder.path else []
-    roots += [
-        Path(place.strip("'\" ").removeprefix("file://")) for places in searched for place in places
-    ]
-    for root in [*roots, *map(resources.files, plugins.load().config_packages)]:
-        yield from (file for name in names if (file := root.joinpath(name)).is_file())
+    for override in overrides:
+        key, _, value = override.lstrip("+").partition("=")
+        items = value.strip("[]").split(",")
+        if key == "hydra.searchpath":
+            roots += [Path(item.strip("'\" ").removeprefix("file://")) for item in items]
+        group = key.partition("@")[0]
+        names += [f"{group}/{item}.yaml" for item in items]
+    if user_folder.config_name:
+        names.append(f"{user_folder.config_name.removesuffix('.yaml')}.yaml")
+    roots += map(resources.files, plugins.load().config_packages)
+    for root in roots:
+        for name in names:
+            file = root.joinpath(name)
+            if file.is_file():
+                yield file
 
 
 def cite(error: Error, command: Command, key: str = "") -> Error:
-    """Put before a message the file and the line that it is about; an error about no chosen file
-    stays as it is.
+    """Put the file and the line that caused an error before its message, where a file did.
 
     Args:
         error: its message begins with a key ("rewriter.n=x: ..."), or it is about a name that does
             not exist.
-        command: what it sets itself is in no file.
-        key: that the error is about, if another than that in its message.
+        command: keys that it sets itself are in no file.
+        key: the key that the error is about, if another than the one in its message.
     """
     match = _BEGINNING.match(str(error))
-    key = key or (match[1] if match else "")
+    if not key and match:
+        key = match[1]
     word = key.rpartition(".")[2]
     if isinstance(error, UnknownName) and not key:
         word = error.name
-    typed = command.sets(key) or any(
-        word == override.rpartition("=")[2] for override in command.overrides
-    )
-    if not isinstance(error, ConfigError) or not word or typed:
+    if not isinstance(error, ConfigError) or not word:
+        return error
+    values = [override.rpartition("=")[2] for override in command.overrides]
+    if command.sets(key) or word in values:
         return error
     for file in list_chosen_files(command.overrides):
-        lines = file.read_text("utf-8").splitlines()
-        place = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
-        if number := next(
-            (number for number, line in enumerate(lines, 1) if place.search(line)), 0
-        ):
+        number = _find_line(file, word)
+        if number:
             return _begin(error, f"{file}, line {number}", str(file))
     return error
 
 
+def _find_line(file: Traversable, word: str) -> int:
+    """Return the number of the first line with a word; 0 where there is none."""
+    place = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        if place.search(line):
+            return number
+    return 0
+
+
 def cite_only_file(error: Error, command: Command) -> Error:
-    """Put before a message the one file that the command names; where there are several, none is to
-    blame for sure.
-    """
+    """Put the one file that the command names before a message; with several, none is to blame."""
     files = list(map(str, list_chosen_files(command.overrides)))
     return _begin(error, files[0], files[0]) if len(files) == 1 else error
 

@@ -20,7 +20,8 @@ from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.stage import Stage
 from convrag.registry.importing import describe_cause, redirect_prints
 from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
-from convrag.registry.schema import check_value, make_schema, plain_value
+from convrag.registry.schema import make_schema, plain_value
+from convrag.registry.values import check_value
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Use:
 def use(option: str) -> Any:
     """Make the default of an injected parameter whose stage is not the run's.
 
-        def __init__(self, *, clusterer: Clusterer = use("kmeans")) -> None: ...
+    def __init__(self, *, clusterer: Clusterer = use("kmeans")) -> None: ...
     """
     return Use(option)
 

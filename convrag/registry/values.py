@@ -79,7 +79,16 @@ def _convert(value: Any, annotation: Any, place: str) -> Any:
         takes_other_values = bool(set(members) & {int, float, bool})
         if isinstance(value, str) and names and not takes_other_values:
             raise UnknownName(f"{place}: value", value, map(str, names)) from error
-        raise ConfigError(f"{place}={str(value)[:80]}: {_describe_problems(error)}") from error
+        raise ConfigError(f"{place}={format_value(value)}: {_describe_problems(error)}") from error
+
+
+def format_value(value: Any) -> str:
+    """Return a value as a user types it, cut off where it is long."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)[:80]
 
 
 @cache

@@ -20,7 +20,7 @@ from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
 from convrag.concurrency.cancellation import if_abandoned
-from convrag.config.compose import settings_of
+from convrag.config.compose import read_settings
 from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
 from convrag.run.records import RunFolder, TurnRecords, Writers, open_run_folder
@@ -76,7 +76,7 @@ def run_experiment(
     Raises:
         ConvragError: the configuration or the data are not valid; raised before the first turn.
     """
-    settings = settings_of(config)
+    settings = read_settings(config)
     wiring = Wiring(config)
     dataset: Dataset = wiring.get("dataset")
     pipeline = Pipeline.from_wiring(wiring, settings)

@@ -1,12 +1,14 @@
 """A grid: every combination of what is given with commas is a cell, and each experiment among them
 is run once.
 
-* `sweeper`: a grid is run, from its plan to its reports. Hydra's plugin
+* `sweeper`: runs a grid, from its plan to its reports; Hydra's plugin
   (hydra_plugins.convrag_sweeper) calls it.
-* `plan`: the cells of a grid, composed once, checked before anything is written, and which are the
-  same experiment.
-* `cells`: the cells of a grid are enumerated, drawn and named, and their folders.
-* `cell`: one cell is run, and how it ended is noted in its folder.
-* `sweep_file`: what the processes of a grid must know of it stands in its folder; a grid read from
-  there.
+* `grid`: a grid as Hydra knows it, and the configurations of its cells.
+* `plan`: the cells of a grid, composed and checked before anything is written.
+* `cells`: the cells are enumerated, drawn and named.
+* `experiments`: which cells are the same experiment, and what each can be measured by.
+* `folders`: the folders of grids and cells, and the ids that name them.
+* `cell`: runs one cell, and notes how it ended in its folder.
+* `sweep_file`: the files of a grid's folder.
+* `grid_result`: a grid read from its folder.
 """

@@ -1,4 +1,4 @@
-"""A grid is run, from its plan to its reports: its cells are launched, and told of."""
+"""Runs a grid, from its plan to its reports."""
 
 import logging
 import platform
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 
-from hydra.core.utils import JobReturn, JobStatus
+from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 
@@ -16,7 +16,8 @@ from convrag.api.errors import ConvragError, JobLost, LauncherFailed
 from convrag.api.records import EXIT_STATUS, Cell, Report, Sweep
 from convrag.concurrency.cancellation import if_abandoned
 from convrag.concurrency.locks import hold_folder
-from convrag.config.compose import settings_of
+from convrag.config.compose import leave_out_hydra, read_settings
+from convrag.config.hydra import read_result
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings
 from convrag.run.records import discard_unfinished
@@ -24,7 +25,8 @@ from convrag.sdk.output.printable import count
 from convrag.store.files import write_atomically
 from convrag.sweep.cell import note_lost
 from convrag.sweep.cells import CellsFailed, order_for_host
-from convrag.sweep.plan import Grid, plan_sweep, without_hydra
+from convrag.sweep.grid import Grid
+from convrag.sweep.plan import plan_sweep
 from convrag.sweep.sweep_file import read_ending, write_sweep
 from convrag.turn.observers import Observers
 
@@ -52,7 +54,7 @@ def run_grid(grid: Grid) -> list[float]:
         write_sweep(sweep, started)
         OmegaConf.save(grid.config, sweep.folder / HYDRA_FILE)
         for note in sweep.notes:
-            _say(note)
+            _write(note)
 
         def close_interrupted() -> None:
             finish_sweep(replace(sweep, interrupted=True), started, observers)
@@ -60,9 +62,8 @@ def run_grid(grid: Grid) -> list[float]:
         with if_abandoned(close_interrupted, slow=True):
             try:
                 observers.notify("convrag_sweep_started", sweep=sweep)
-                values = launch_cells(
-                    grid, _order_cells(sweep, settings_of(without_hydra(grid.config))), started
-                )
+                settings = read_settings(leave_out_hydra(grid.config))
+                values = launch_cells(grid, _order_cells(sweep, settings), started)
             except BaseException:
                 try:
                     close_interrupted()
@@ -76,21 +77,17 @@ def run_grid(grid: Grid) -> list[float]:
 
 def _raise_what_went_wrong(sweep: Sweep, launched: int) -> None:
     states = [cell.state for cell in sweep.cells]
-    if wrong := [state for state in ("failed", "partial") if state in states]:
-        said = ", ".join(
-            f"{states.count(state)} of {count(launched, 'cell')} {state}" for state in wrong
-        )
-        again = "The same command runs them again, and asks only for what is missing."
-        raise CellsFailed(
-            f"{said}: see {sweep.folder}. {again}",
-            EXIT_STATUS["failed" if "failed" in wrong else "partial"],
-        )
+    wrong = [state for state in ("failed", "partial") if state in states]
+    if not wrong:
+        return
+    cells = count(launched, "cell")
+    numbers = ", ".join(f"{states.count(state)} of {cells} {state}" for state in wrong)
+    again = "The same command runs them again, and asks only for what is missing."
+    raise CellsFailed(f"{numbers}: see {sweep.folder}. {again}", EXIT_STATUS[wrong[0]])
 
 
 def _order_cells(sweep: Sweep, settings: Settings) -> list[Cell]:
-    """The cells to run: as they were given, or with a store for many hosts, in an order of this
-    host's own.
-    """
+    """Return the cells to run; with a store for many hosts, each host has an order of its own."""
     cells = [cell for cell in sweep.cells if not cell.same_as]
     return order_for_host(cells, platform.node()) if settings.store.url else cells
 
@@ -127,24 +124,24 @@ def _launch(launcher: Launcher, overrides: Sequence[list[str]], first: int) -> S
         raise
     except Exception as error:
         raise LauncherFailed(
-            f"{type(launcher).__name__} has given up: {error}\nCells that have ended are kept, and jobs on a cluster "
-            "may go on. The same command waits for those that still run, and runs what is missing."
+            f"{type(launcher).__name__} has given up: {error}\n"
+            "Cells that have ended are kept, and jobs on a cluster may go on. The same command "
+            "waits for those that still run, and runs what is missing."
         ) from error
 
 
 def _read_value(job: JobReturn, cell: Cell, started: float) -> float:
-    if job.status is JobStatus.FAILED and isinstance(job._return_value, JobLost):
-        note_lost(cell, started, job._return_value)
+    result = read_result(job)
+    if isinstance(result, JobLost):
+        note_lost(cell, started, result)
         return nan
-    if job.status is JobStatus.FAILED and isinstance(job._return_value, ConvragError):
-        raise job._return_value  # Hydra's own property would print a line before its message
-    return float(job.return_value)
+    if isinstance(result, Exception):
+        raise result
+    return float(result)
 
 
 def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
-    """Gather how the cells ended, report on them unless the grid was interrupted, and tell the
-    observers.
-    """
+    """Read how the cells ended, report on them unless the grid was interrupted, and tell observers."""
     sweep = replace(sweep, cells=tuple(read_ending(cell, started) for cell in sweep.cells))
     for cell in sweep.cells:
         if sweep.interrupted and not cell.state:
@@ -154,14 +151,16 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     try:
         if not sweep.interrupted:
             reports = observers.collect("convrag_sweep_report", sweep=sweep)
-            for name, text in (file for report in reports for file in report.files.items()):
-                write_atomically(sweep.folder / name, text)
+            for report in reports:
+                for name, text in report.files.items():
+                    write_atomically(sweep.folder / name, text)
     finally:
         ends = observers.collect("convrag_sweep_finished", sweep=sweep, reports=reports)
-    for line in [*(line for report in reports for line in report.lines), *ends]:
-        _say(line)
+    lines = [line for report in reports for line in report.lines]
+    for line in [*lines, *ends]:
+        _write(line)
     return sweep
 
 
-def _say(line: str) -> None:
+def _write(line: str) -> None:
     sys.stderr.write(f"convrag: {line}\n")

@@ -26,7 +26,7 @@ from convrag.api.stages import (
 )
 from convrag.concurrency.cancellation import check_cancelled, hold
 from convrag.concurrency.streaming import Stream
-from convrag.config.compose import compose_command, settings_of
+from convrag.config.compose import compose_command, read_settings
 from convrag.config.settings import Settings
 from convrag.turn.conversations import RESULT_SETTINGS, SETTINGS, Conversations, check_configuration
 from convrag.turn.logs import FailureLog
@@ -169,7 +169,7 @@ class Pipeline:
         wiring = Wiring(config, command)
         if dataset:
             wiring.provide_dataset(dataset)
-        pipeline = cls.for_conversations(wiring, settings_of(config), conversations)
+        pipeline = cls.for_conversations(wiring, read_settings(config), conversations)
         wiring.check()
         wiring.prepare()
         return pipeline

@@ -14,7 +14,7 @@ from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
 from convrag.api.stages import Dataset
-from convrag.config.choices import Command
+from convrag.config.command import Command
 from convrag.config.messages import explained
 from convrag.config.secret_checks import keep_references
 from convrag.config.unused import find_unused

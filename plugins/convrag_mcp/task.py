@@ -38,7 +38,7 @@ class McpTask(Task):
         """
         from convrag import Conversations, Pipeline
         from convrag.sdk.output.console import make_console
-        from convrag.sdk.tasks.configuration import settings_of
+        from convrag.sdk.tasks.configuration import read_settings
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_mcp.tools import make_server
 
@@ -50,7 +50,7 @@ class McpTask(Task):
         with closing(
             Conversations(self.conversations or wiring.store.path / "conversations.db")
         ) as kept:
-            pipeline = Pipeline.for_conversations(wiring, settings_of(config), kept, "convrag")
+            pipeline = Pipeline.for_conversations(wiring, read_settings(config), kept, "convrag")
             wiring.check()
             wiring.prepare(for_new_questions=True)
             sys.stdout.flush()

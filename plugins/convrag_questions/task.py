@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 from convrag import ConfigError, PromptTemplate, Task
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.output.printable import count
-from convrag.sdk.tasks.configuration import place_of, settings_of
+from convrag.sdk.tasks.configuration import read_place, read_settings
 from convrag.sdk.types import Usage
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class QuestionsTask(Task):
         try:
             with meter.measure_stage("questions"):
                 for each in self._write_conversations(
-                    writer, outlines, settings_of(config).workers
+                    writer, outlines, read_settings(config).workers
                 ):
                     counts.add(each.counts)
                     made += [each] if each.turns else []
@@ -273,7 +273,7 @@ def format_command(overrides: Sequence[str], path: Path, dataset: str) -> str:
     chosen = [
         each.lstrip("+")
         for each in overrides
-        if place_of(each).partition(".")[0] in ("dataset", "chunker")
+        if read_place(each).partition(".")[0] in ("dataset", "chunker")
     ]
     data = [
         f"dataset.corpus{each.removeprefix('dataset')}" if each.startswith("dataset") else each

@@ -63,7 +63,7 @@ class EvaluateTask(Task):
         """Score them and print the summary; 3 where a metric or turns of the finished run failed, 1
         where all did.
         """
-        from convrag.sdk.tasks.configuration import settings_of
+        from convrag.sdk.tasks.configuration import read_settings
         from convrag.sdk.tasks.runs import evaluate_records
         from convrag.sdk.tasks.scores import print_summary
         from convrag.sdk.tasks.turns import Wiring
@@ -73,7 +73,7 @@ class EvaluateTask(Task):
             raise ConfigError(
                 "task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER"
             )
-        settings = settings_of(config)
+        settings = read_settings(config)
         wiring = Wiring(config)
         dataset: Dataset = wiring.get("dataset")
         if self.records is not None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from convrag import Run, RunSummary, TurnRecord, hookimpl
 from convrag.sdk.data.transcript import list_sources, name_passage
 from convrag.sdk.output.console import make_console
-from convrag.sdk.tasks.configuration import Command, place_of
+from convrag.sdk.tasks.configuration import Command, read_place
 from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.scores import ADVICE, make_table, print_summary
 from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
@@ -46,7 +46,7 @@ def is_first_run(command: Command) -> bool:
     where the store is.
     """
     chosen = [
-        override for override in command.overrides if not place_of(override).startswith("store.")
+        override for override in command.overrides if not read_place(override).startswith("store.")
     ]
     return not chosen and not command.in_grid and command.names.get("dataset") == "sample"
 

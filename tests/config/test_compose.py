@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.config.compose import compose, compose_with, settings_of
+from convrag.config.compose import compose, compose_from_command, read_settings
 from convrag.config.settings import DEFAULT_METRICS
 from tasks import run_here
 
@@ -12,7 +12,7 @@ def test_defaults_compose() -> None:
     config = compose()
     assert config.rewriter._option_ == "auto"
     assert tuple(config.metrics) == DEFAULT_METRICS
-    assert settings_of(config).top_k == 10
+    assert read_settings(config).top_k == 10
     assert "hydra" not in config
 
 
@@ -38,7 +38,7 @@ def test_a_stage_can_have_a_stage_of_its_own() -> None:
 def test_paths_are_read_as_the_command_reads_them(path: str) -> None:
     chosen = ("dataset=documents", f"dataset.path={path}")
     assert compose(*chosen).dataset.path == path
-    assert compose_with(*chosen)[0].dataset.path == path
+    assert compose_from_command(*chosen)[0].dataset.path == path
     assert compose("dataset=documents", f"dataset.path=[{path}, notes.txt]").dataset.path == [
         path,
         "notes.txt",
@@ -92,7 +92,7 @@ def test_a_grids_settings_are_read_as_the_command_reads_them(override: str) -> N
 )
 def test_mistakes_are_answered_in_our_words(override: str, parts: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
-        settings_of(compose(override))
+        read_settings(compose(override))
     for part in parts:
         assert part in str(caught.value)
     assert "Traceback" not in str(caught.value)
@@ -110,8 +110,8 @@ from convrag import Task, hookimpl
 class Shown(Task):
     "Shows a configuration."
     def execute(self, config, folder):
-        from convrag.config.compose import compose_with
-        more, command = compose_with("rewriter=last_n", "+seed=short")
+        from convrag.config.compose import compose_from_command
+        more, command = compose_from_command("rewriter=last_n", "+seed=short")
         print(more.top_k, more.rewriter._option_, more.history, command.names["rewriter"])
         return 0
 
@@ -138,5 +138,5 @@ def test_more_overrides_come_behind_those_of_the_command(tmp_path: Path) -> None
 
 
 def test_outside_of_a_command_the_overrides_are_all() -> None:
-    config, command = compose_with("top_k=7", "rewriter=last_n")
+    config, command = compose_from_command("top_k=7", "rewriter=last_n")
     assert (config.top_k, command.names["rewriter"]) == (7, "last_n")

@@ -24,8 +24,8 @@ from hydra.types import HydraContext
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError
-from convrag.config.choices import Command
-from convrag.config.compose import compose, compose_with
+from convrag.config.command import Command
+from convrag.config.compose import compose, compose_from_command
 from convrag.config.loader import make_loader
 from places import ROOT
 
@@ -115,7 +115,9 @@ def test_nothing_of_a_hosts_hydra_changes_when_convrag_composes(host: Any) -> No
     before = state()
     config = compose("llm=claude", "top_k=3")
     assert (config.llm._option_, config.top_k, "of" in config.llm) == ("litellm", 3, False)
-    assert compose_with("top_k=4")[0].top_k == 4, "what the host was told is no override of ours"
+    assert compose_from_command("top_k=4")[0].top_k == 4, (
+        "what the host was told is no override of ours"
+    )
     assert Command.read() == Command()
     assert state() == before
     assert host.store.load("settings.yaml").node == {"colour": "blue"}

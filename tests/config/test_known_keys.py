@@ -3,7 +3,7 @@
 import pytest
 
 from convrag import ConfigError, Pipeline
-from convrag.config.compose import compose, settings_of
+from convrag.config.compose import compose, read_settings
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from convrag.config.compose import compose, settings_of
 )
 def test_a_key_that_nothing_reads_is_refused(override: str, parts: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
-        settings_of(compose(override))
+        read_settings(compose(override))
     assert "\n" not in str(caught.value)
     for part in parts:
         assert part in str(caught.value)
@@ -56,7 +56,7 @@ def test_a_key_that_nothing_reads_is_refused(override: str, parts: list[str]) ->
 )
 def test_what_something_reads_is_accepted(overrides: list[str]) -> None:
     config = compose(*overrides)
-    assert settings_of(config).top_k == (3 if "depth" in overrides[0] else 10)
+    assert read_settings(config).top_k == (3 if "depth" in overrides[0] else 10)
 
 
 def test_only_the_chosen_options_parameters_are_offered() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError, PluginError
-from convrag.config.choices import Command
-from convrag.config.compose import compose_command, settings_of
+from convrag.config.command import Command
+from convrag.config.compose import compose_command, read_settings
 from convrag.config.messages import explained
 from convrag.config.yaml_files import cite, user_folder
 from convrag.registry import plugins
@@ -113,7 +113,7 @@ def mine(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def wire(override: str) -> None:
     config, command = compose_command(override, "limit=1", "tracker=none")
     with explained(plugins.load().registry, [override]):
-        settings_of(config)
+        read_settings(config)
         Wiring(config, command).get("rewriter")
 
 

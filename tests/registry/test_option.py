@@ -23,8 +23,8 @@ from convrag import (
 from convrag.api.errors import PluginError
 from convrag.api.groups import OPTION_KEY
 from convrag.registry.option import Option
-from convrag.registry.parameters import Use
 from convrag.registry.option_text import describe_option
+from convrag.registry.parameters import Use
 
 
 class Tone(Enum):

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from annotated_types import Ge, Gt, Interval, Le
+from convrag.registry.source import find_class
 from omegaconf import OmegaConf
 
 from convrag import LLM, ConfigError, Rewriter, operational
 from convrag.api.errors import PluginError
 from convrag.registry.option import Option
-from convrag.registry.source import find_class
 from written_modules import make_modules
 
 

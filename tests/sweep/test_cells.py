@@ -9,14 +9,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell
 from convrag.sweep.cells import (
-    cell_id,
     draw_cells,
     make_cells,
     name_cells,
     order_for_host,
-    params_as_overrides,
-    sweep_id,
 )
+from convrag.sweep.folders import make_cell_id, make_sweep_id, params_as_overrides
 
 PARSER = OverridesParser.create()
 FOLDER = Path("grid")
@@ -63,11 +61,11 @@ def test_an_interval_is_no_list_of_values() -> None:
 def test_ids_are_those_of_folders_that_are_there() -> None:
     """Folders that earlier releases wrote are found again."""
     cell = ("rewriter=dhrag", "clusterer=kmeans", "ranker=size", "store.path=/tmp/sw/old/store")
-    assert cell_id(cell) == cell_id(reversed(cell)) == "3ee14ec77d26"
+    assert make_cell_id(cell) == make_cell_id(reversed(cell)) == "3ee14ec77d26"
     grid = ("rewriter=none,mmr,dhrag", "clusterer=lsa,kmeans", "ranker=bm25,size")
     assert (
-        sweep_id(None, grid)
-        == sweep_id({}, [*reversed(grid), "workers=3", "hydra.sweep.dir=x"])
+        make_sweep_id(None, grid)
+        == make_sweep_id({}, [*reversed(grid), "workers=3", "hydra.sweep.dir=x"])
         == "660ab2e94c10"
     )
 
@@ -76,9 +74,9 @@ def test_what_brings_the_configuration_counts_for_the_id_of_a_grid() -> None:
     assert (
         len(
             {
-                sweep_id({}, ["a=1,2"]),
-                sweep_id({"b": "1,2"}, ["a=1,2"]),
-                sweep_id({}, ["a=1,2"], ["mine"]),
+                make_sweep_id({}, ["a=1,2"]),
+                make_sweep_id({"b": "1,2"}, ["a=1,2"]),
+                make_sweep_id({}, ["a=1,2"], ["mine"]),
             }
         )
         == 3

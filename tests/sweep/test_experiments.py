@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from convrag.config.compose import compose
 from convrag.sweep.cells import make_cells
-from convrag.sweep.plan import Experiment, explain_same, mark_same, read_experiment
+from convrag.sweep.experiments import Experiment, explain_same, mark_same, read_experiment
 
 DIRECT = ("generator=none", "limit=1", "tracker=none")
 

@@ -27,8 +27,10 @@ from convrag.registry import plugins
 from convrag.sdk.errors import NotReady
 from convrag.sdk.types import Sweep
 from convrag.sweep.cell import run_cell
-from convrag.sweep.cells import CellsFailed, cell_id, register_folder_names
-from convrag.sweep.plan import ComposedCells, Grid, plan_sweep
+from convrag.sweep.cells import CellsFailed
+from convrag.sweep.folders import make_cell_id, register_folder_names
+from convrag.sweep.grid import ComposedCells, Grid
+from convrag.sweep.plan import plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring
 from convrag_rewriters.baselines import LastNRewriter
@@ -65,7 +67,7 @@ class InProcess:
         self.before()
         self.batches[-1].append(rewriter_of(overrides))
         config = self.loader.load_sweep_config(self.config, overrides)
-        folder = Path(config.hydra.sweep.dir, cell_id(overrides)).absolute()
+        folder = Path(config.hydra.sweep.dir, make_cell_id(overrides)).absolute()
         folder.mkdir(exist_ok=True)
         with open_dict(config):
             del config["hydra"]
@@ -158,7 +160,7 @@ def test_a_grid_gives_the_values_of_its_metric(
     grid = make_grid("rewriter=none,last_n")
     values = run_grid(grid)
     for value, cell in zip(values, ("none", "last_n"), strict=True):
-        folder = folder_of(grid) / cell_id([*PLAIN, f"rewriter={cell}"])
+        folder = folder_of(grid) / make_cell_id([*PLAIN, f"rewriter={cell}"])
         assert value == json.loads((folder / "metrics.json").read_text())["overall"]["nDCG@5"]
     assert watcher.heard == ["started 2", "report", "finished ['ok', 'ok'] True False"]
     assert watcher.sweep is not None

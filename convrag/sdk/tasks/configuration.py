@@ -1,7 +1,10 @@
 """The configuration of a command, and of a conversation."""
 
-from convrag.config.choices import Command as Command, place_of as place_of
-from convrag.config.compose import compose_with as compose_with, settings_of as settings_of
+from convrag.config.command import Command as Command, read_place as read_place
+from convrag.config.compose import (
+    compose_from_command as compose_from_command,
+    read_settings as read_settings,
+)
 from convrag.config.settings import (
     PRESETS as PRESETS,
     Settings as Settings,

@@ -1,7 +1,7 @@
 """Grids, and the files that they leave."""
 
-from convrag.sweep.cells import OPERATIONAL as OPERATIONAL
-from convrag.sweep.plan import ComposedCells as ComposedCells, Grid as Grid
+from convrag.sweep.folders import OPERATIONAL as OPERATIONAL
+from convrag.sweep.grid import ComposedCells as ComposedCells, Grid as Grid
 from convrag.sweep.sweep_file import (
     CELL_FILE as CELL_FILE,
     METRICS_FILE as METRICS_FILE,

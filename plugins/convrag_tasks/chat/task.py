@@ -65,7 +65,7 @@ class ChatTask(Task):
 
         from convrag import Conversations, Pipeline
         from convrag.sdk.llm.rewriter import suggest_follow_ups
-        from convrag.sdk.tasks.configuration import check_configuration, settings_of
+        from convrag.sdk.tasks.configuration import check_configuration, read_settings
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat.line_input import make_reader
@@ -74,7 +74,7 @@ class ChatTask(Task):
 
         wiring = Wiring(config)
         conversations = Conversations(self.conversations or wiring.store.path / "conversations.db")
-        pipeline = Pipeline.for_conversations(wiring, settings_of(config), conversations)
+        pipeline = Pipeline.for_conversations(wiring, read_settings(config), conversations)
         llm = wiring.get("llm") if self.suggestions else None
         wiring.check()
         conversation_id = self.conversation or make_conversation_id()

@@ -42,7 +42,7 @@ from convrag.sdk.llm.streaming import Stream, listen_with
 from convrag.sdk.search.corpus import Corpus
 from convrag.sdk.secrets import redact
 from convrag.sdk.storage import UsageMeter
-from convrag.sdk.tasks.configuration import compose_with, find_differences, settings_of
+from convrag.sdk.tasks.configuration import compose_from_command, find_differences, read_settings
 from convrag.sdk.tasks.options import variants
 from convrag.sdk.tasks.turns import ConversationInfo, Session, TurnOptions, Wiring
 from convrag_web.server.errors import RequestError
@@ -266,9 +266,11 @@ def build_models(
     built, wirings = [], []
     for name, overrides in named.items():
         try:
-            config, command = compose_with(*overrides)
+            config, command = compose_from_command(*overrides)
             wiring = Wiring(config, command)
-            pipeline = Pipeline.for_conversations(wiring, settings_of(config), conversations, name)
+            pipeline = Pipeline.for_conversations(
+                wiring, read_settings(config), conversations, name
+            )
             built.append(ServedModel(name, overrides, wiring, pipeline, options))
             wiring.check()
         except ConvragError as error:

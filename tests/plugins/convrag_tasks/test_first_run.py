@@ -9,7 +9,7 @@ import pytest
 
 from commands import run_convrag
 from convrag import Answer, Evidence, EvidenceItem, Passage, Query, Run, RunSummary, TurnRecord
-from convrag.config.choices import Command
+from convrag.config.command import Command
 from convrag_tasks.first_run import MEANINGS, NEXT_STEPS, SHOWN, FirstRunDisplay, is_first_run
 from places import ROOT
 
