@@ -26,12 +26,12 @@ def check_choices(overrides: Iterable[str], registry: Registry) -> None:
     Such are `rewriter=[mmr,dhrag]`, which chooses two, and `rewriter=3`, which chooses none.
     """
     for override in overrides:
-        key, _, value = override.lstrip("+").partition("=")
+        key, equals, value = override.lstrip("+").partition("=")
         if not key:
             raise ConfigError(f"{override}: {advise(override, registry)}")
         if override.startswith("+") and key in GROUPS:
             raise ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
-        if key in PRESETS and not override.startswith("+"):
+        if equals and key in PRESETS and not override.startswith("+"):
             raise ConfigError(explain_preset(key))
         group = key.partition("@")[0]
         if group in GROUPS:
@@ -63,7 +63,8 @@ def refuse_grid(overrides: Iterable[str], registry: Registry) -> None:
     overrides = list(overrides)
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
-        if key.startswith("hydra.") or not is_sweep(value):
+        is_cut_off = value.endswith(",")
+        if key.startswith("hydra.") or is_cut_off or not is_sweep(value):
             continue
         advice = f"several values make a grid, which needs -m (--multirun): -m {override}"
         if _takes_list(key, value, overrides, registry):

@@ -14,9 +14,13 @@ import hydra
 from hydra import version
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.core_plugins.structured_config_source import (
+    StructuredConfigSource as HydraStructuredConfigSource,
+)
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
+from hydra.plugins.config_source import ConfigLoadError, ConfigResult
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
@@ -24,6 +28,35 @@ VERSION_BASE = "1.3"
 """The behaviour that we ask Hydra 1.3 for. Hydra 1.4 has no other, and warns where one is asked for."""
 
 _preparing = threading.RLock()
+
+
+class StructuredConfigSource(HydraStructuredConfigSource):
+    """Gives a loader Hydra's own part of the process-wide store, and nothing of a host's.
+
+    Hydra merges a configuration with one of the same name in that store, where a host may have its
+    own `llm/claude`. It knows the source that it asks for them by the name of this class.
+    """
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Return a configuration of Hydra's. Raises ConfigLoadError for others, as Hydra wants."""
+        if not self.is_config(config_path):
+            raise ConfigLoadError(f"{config_path} is not Hydra's")
+        return super().load_config(config_path)
+
+    def is_config(self, config_path: str) -> bool:
+        """Whether this is a configuration of Hydra's."""
+        return _is_hydras(config_path) and super().is_config(config_path)
+
+    def is_group(self, config_path: str) -> bool:
+        """Whether this is a group of Hydra's."""
+        return _is_hydras(config_path) and super().is_group(config_path)
+
+
+def _is_hydras(config_path: str) -> bool:
+    return config_path.partition("/")[0].removesuffix(".yaml") in (
+        "hydra",
+        "_dummy_empty_config_",
+    )
 
 
 class OwnLoader(ConfigLoaderImpl):
@@ -46,9 +79,23 @@ class OwnLoader(ConfigLoaderImpl):
         prepare_process()
         super().__init__(search_path)
         self._rebuild = rebuild
+        _hide_host(self.repository)
+
+    def _parse_overrides_and_create_caching_repo(self, *arguments: Any) -> Any:
+        """Called by Hydra, which makes new sources for hydra.searchpath; 1.4 gives more arguments
+        than 1.3.
+        """
+        parsed, repository = super()._parse_overrides_and_create_caching_repo(*arguments)
+        _hide_host(repository)
+        return parsed, repository
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._rebuild
+
+
+def _hide_host(repository: Any) -> None:
+    """Replace the last source of a loader, which reads the process-wide store."""
+    repository.get_sources()[-1] = StructuredConfigSource("schema", "structured://")
 
 
 def prepare_process() -> None:

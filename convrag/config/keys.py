@@ -5,7 +5,7 @@ Hydra accepts a typing error after a plus, or in a YAML file.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +18,6 @@ from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
 from convrag.config.settings import PRESETS, Settings, list_sections
 from convrag.config.variants import option_node
 from convrag.registry.option import Option
-from convrag.registry.parameters import Parameter, union_members
 from convrag.registry.registry import Registry
 
 _REFERENCE = re.compile(r"\$\{\s*(?:oc\.select:\s*)?([\w.@]+)")
@@ -116,8 +115,6 @@ def _check_stage(
         if inner_group:
             _check_injected(inner_place, inner_group, value)
             _check_stage(inner_place, inner_group, value, registry, choices)
-        else:
-            _check_dataclass(inner_place, parameters[key], value)
 
 
 def _check_injected(place: str, group: str, value: Any) -> None:
@@ -129,17 +126,6 @@ def _check_injected(place: str, group: str, value: Any) -> None:
             option_node(group, value)
         except UnknownName as error:
             raise UnknownKey(place, f"{place}: {group}", error.name, error.choices) from None
-
-
-def _check_dataclass(place: str, parameter: Parameter, value: Any) -> None:
-    """Check the keys of a parameter that is a dataclass of the plugin's own."""
-    classes = [each for each in union_members(parameter.type) if is_dataclass(each)]
-    if not classes or not isinstance(value, Mapping):
-        return
-    names = [each.name for each in fields(classes[0])]
-    unknown = [str(name) for name in value if name not in names]
-    if unknown:
-        raise UnknownKey(f"{place}.{unknown[0]}", f"{place}: key", unknown[0], names)
 
 
 def explain_unknown_setting(key: str) -> ConfigError:

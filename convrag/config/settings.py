@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -120,7 +120,8 @@ def _check_fields(settings: Any, prefix: str = "") -> None:
     for name, parameter in _read_fields(type(settings)).items():
         value = getattr(settings, name)
         if not is_dataclass(parameter.type):
-            setattr(settings, name, check_value(value, parameter, f"{prefix}{name}"))
+            if type(value) is not type(parameter.default) or value != parameter.default:
+                setattr(settings, name, check_value(value, parameter, f"{prefix}{name}"))
         elif not isinstance(value, parameter.type):
             setattr(settings, name, _make_section(name, parameter.type, value))
 
@@ -140,10 +141,15 @@ def _make_section(name: str, section: Any, value: Any) -> Any:
 def _read_fields(section: Any) -> Mapping[str, Parameter]:
     """Return the fields of a dataclass as parameters."""
     hints = get_type_hints(section, include_extras=True)
-    return {
-        each.name: make_parameter(each.name, hints[each.name], None, section.__name__)
-        for each in fields(section)
-    }
+    parameters = {}
+    for each in fields(section):
+        default = each.default
+        if default is MISSING:
+            default = None if is_dataclass(hints[each.name]) else each.default_factory()  # type: ignore[misc]
+        parameters[each.name] = make_parameter(
+            each.name, hints[each.name], default, section.__name__
+        )
+    return parameters
 
 
 def list_parameters(section: Any = Settings, prefix: str = "") -> dict[str, Parameter]:

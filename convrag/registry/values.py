@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import operator
 from collections import abc
-from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -71,6 +71,7 @@ def _convert(value: Any, annotation: Any, place: str) -> Any:
     choices = [choice for member in literals for choice in get_args(member)]
     if any(value == choice and type(value) is type(choice) for choice in choices):
         return value
+    _refuse_unknown_fields(value, members, place)
     try:
         return _adapter(annotation).validate_python(value)
     except ValueError as error:
@@ -80,6 +81,17 @@ def _convert(value: Any, annotation: Any, place: str) -> Any:
         if isinstance(value, str) and names and not takes_other_values:
             raise UnknownName(f"{place}: value", value, map(str, names)) from error
         raise ConfigError(f"{place}={format_value(value)}: {_describe_problems(error)}") from error
+
+
+def _refuse_unknown_fields(value: Any, members: Sequence[Any], place: str) -> None:
+    """Raise UnknownName for a key of a dictionary that a plugin's dataclass does not have."""
+    classes = [member for member in members if is_dataclass(member)]
+    if not classes or not isinstance(value, Mapping):
+        return
+    names = [each.name for each in fields(classes[0])]
+    unknown = [str(key) for key in value if key not in names]
+    if unknown:
+        raise UnknownName(f"{place}: key", unknown[0], names)
 
 
 def format_value(value: Any) -> str:

@@ -1,6 +1,4 @@
-"""The two of Hydra's internals that remain, what breaks without each, and what a host's Hydra hears
-of us: nothing.
-"""
+"""Hydra's private parts, what breaks without each, and what a host's Hydra hears of us: nothing."""
 
 import pickle
 import re
@@ -11,61 +9,82 @@ from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
+import hydra
 import pytest
 from hydra import compose as hydra_compose, initialize, version
-from hydra._internal.core_plugins.structured_config_source import StructuredConfigSource
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
-from hydra.core.utils import JobRuntime
-from hydra.types import HydraContext
+from hydra.core.utils import JobReturn, JobRuntime, JobStatus
+from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConfigError
 from convrag.config.command import Command
 from convrag.config.compose import compose, compose_from_command
+from convrag.config.hydra import make_context, read_result, register_resolver
 from convrag.config.loader import make_loader
 from places import ROOT
 
 
-def test_there_are_two() -> None:
+def test_one_file_has_them_all() -> None:
     files = [*ROOT.glob("convrag/**/*.py"), *ROOT.glob("plugins/**/*.py")]
-    imports = [
-        f"{file.name}: {line}"
-        for file in files
-        for line in re.findall(r"hydra\._internal\S*", file.read_text())
+    private = re.compile(r"hydra\._internal|_UNSPECIFIED_|\._return_value")
+    found = [
+        file.relative_to(ROOT).as_posix() for file in files if private.search(file.read_text())
     ]
-    assert sorted(imports) == [
-        "launch.py: hydra._internal.callbacks",
-        "loader.py: hydra._internal.config_loader_impl",
-    ]
+    assert found == ["convrag/config/hydra.py"]
 
 
 def test_without_its_callbacks_hydra_runs_no_job() -> None:
     with pytest.raises(TypeError, match="callbacks"):
         HydraContext(config_loader=None)  # type: ignore[call-arg, arg-type]
+    context = make_context(make_loader(), compose_full())
+    assert context.callbacks is not None
 
 
-def test_what_stands_in_the_way_of_python_3_14_and_hydra_1_4() -> None:
-    """Fails when one of the two is gone: CONTRIBUTING.md, "Newer Pythons and Hydras", says what to
-    do then.
-    """
+def test_the_public_result_of_a_failed_job_writes_before_it_raises(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    job = JobReturn(overrides=["top_k=3"], status=JobStatus.FAILED)
+    job.return_value = ValueError("too much")
+    assert str(read_result(job)) == "too much"
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ValueError, match="too much"):
+        _ = job.return_value
+    assert "Error executing job" in capsys.readouterr().err
+
+
+def test_the_result_of_a_job_that_ended_is_its_value() -> None:
+    job = JobReturn(status=JobStatus.COMPLETED)
+    job.return_value = 0.5
+    assert read_result(job) == 0.5
+
+
+def test_a_process_without_an_application_composes_as_1_3_does() -> None:
+    """Hydra 1.4 has no other behaviour."""
+    make_loader()
+    assert str(version.getbase()) in ("1.3", "1.4")
+
+
+def test_resolvers_are_registered_under_the_name_of_the_version() -> None:
+    register_resolver("convrag_test.twice", lambda value: 2 * value)
+    assert OmegaConf.create({"x": "${convrag_test.twice:4}"}).x == 8
+
+
+@pytest.mark.skipif(not hydra.__version__.startswith("1.3"), reason="Hydra 1.4 knows Python 3.14")
+def test_what_stands_in_the_way_of_python_3_14() -> None:
+    """Fails when it is gone: CONTRIBUTING.md, "Newer Pythons and Hydras", says what to do then."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11,<3.14"
-    assert "hydra-core>=1.3.2,<1.4" in project["dependencies"]
-    # 3.14's argparse reads the help of each option when it is added, and this one of Hydra 1.3 is
-    # no text.
+    # 3.14's argparse reads the help of each option when it is added; this one is not a text.
     odd = [
         action.option_strings
         for action in get_args_parser()._actions
         if not isinstance(action.help, str | None)
     ]
     assert odd == [["--shell-completion", "-sc"]]
-    # Hydra 1.4.0rc3 asks no store for options (OwnLoader.take_store gives it ours): "tracker 'auto'
-    # does not exist".
-    assert "store" in vars(StructuredConfigSource("schema", "structured://"))
 
 
 @pytest.fixture
@@ -86,7 +105,8 @@ def host() -> Iterator[Any]:
     )
     store.store(name="settings", node={"colour": "blue"})
     store.store(group="llm", name="claude", node={"of": "the host"})
-    with initialize(version_base="1.2", config_path=None, job_name="its"):
+    own = {"version_base": "1.2"} if hydra.__version__.startswith("1.3") else {}
+    with initialize(config_path=None, job_name="its", **own):
         config = hydra_compose("config", ["+x=1"], return_hydra_config=True)
         HydraConfig.instance().set_config(config)
         yield SimpleNamespace(store=store, config=config)
@@ -133,19 +153,21 @@ def test_threads_compose_beside_a_host(host: Any) -> None:
         assert list(pool.map(work, range(1, 9))) == [(n, "red") for n in range(1, 9)]
 
 
-def test_without_our_store_hydras_loader_finds_no_option(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_path_of_the_users_keeps_the_options() -> None:
     assert compose("hydra.searchpath=[pkg://hydra.conf]").top_k, "Hydra makes new sources for this"
-    monkeypatch.setattr("convrag.config.loader.OwnLoader.take_store", lambda self, repository: None)
-    with pytest.raises(ConfigError, match="does not exist"):
-        compose()
+
+
+def test_the_options_are_in_no_store_of_the_process() -> None:
+    compose("llm=claude")
+    assert not {"llm", "rewriter", "settings.yaml"} & set(ConfigStore.instance().repo)
 
 
 def test_a_loader_comes_whole_to_another_process() -> None:
-    loader = make_loader()
-    twin = pickle.loads(pickle.dumps(loader))
-    config = twin.load_configuration("config", ["rewriter=last_n"], run_mode=None)
+    twin = pickle.loads(pickle.dumps(make_loader()))
+    config = twin.load_configuration("config", ["rewriter=last_n"], run_mode=RunMode.RUN)
     assert OmegaConf.select(config, "rewriter._option_") == "last_n"
-    assert twin.store is loader.store
-    assert deepcopy(loader.store) is loader.store, (
-        "seconds, where it is copied for each list of defaults"
-    )
+
+
+def compose_full() -> Any:
+    """The configuration of a run, with Hydra's part in it."""
+    return make_loader().load_configuration("config", [], RunMode.RUN)

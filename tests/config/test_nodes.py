@@ -1,6 +1,4 @@
-"""Options and variants in Hydra's store: typed when they are chosen, read from their source for a
-help text.
-"""
+"""Options and variants as configurations of Hydra's, made when they are chosen."""
 
 import sys
 from collections.abc import Iterator
@@ -8,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
 import toys
 from convrag.api.errors import ConfigError, PluginError
 from convrag.api.hookspecs import hookimpl
-from convrag.config import loader as loading, variants as reading
+from convrag.config import option_source as loading, variants as reading
+from convrag.config.choices import StageParameters
 from convrag.config.compose import compose
-from convrag.config.loader import configure, make_option_node
 from convrag.config.variants import variants, variants_of
 from convrag.registry import plugins
-from convrag.registry.option import Option
 from convrag.registry.plugins import Plugins
 from written_modules import make_modules
 
@@ -117,7 +113,7 @@ def test_ours_are_rerankers_without_a_copy() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nodes_wrong", "rewriter=nodes_wrong: nodes_acme.stages:Nothing leads nowhere"),
+        ("nodes_wrong", "rewriter=nodes_wrong: nodes_acme.stages:Nothing cannot be imported"),
         ("nodes_no_rewriter", "no subclass of convrag.Rewriter"),
     ],
 )
@@ -135,61 +131,29 @@ def test_a_wrong_parameter_is_explained_whatever_other_options_are(acme: Plugins
         match=r"rewriter.words belongs to rewriter=dhrag, rewriter=nodes_rewrite, rewriter=themes\.",
     ):
         compose("rewriter=none", "rewriter.words=3")
-    assert STAGES not in sys.modules
-
-
-def test_a_stage_for_a_stage_is_known_without_importing(acme: Plugins) -> None:
-    assert acme.registry.injected_groups("rewriter")["clusterer"] == "clusterer"
-    assert acme.registry.get("rewriter", "nodes_rewrite").injected_groups() == {
-        "llm": "llm",
-        "clusterer": "clusterer",
-    }
-    assert STAGES not in sys.modules
-    assert (
-        compose("rewriter=nodes_rewrite", "rewriter.clusterer=kmeans").rewriter.clusterer._option_
-        == "kmeans"
-    )
-
-
-def test_a_help_text_imports_nothing(acme: Plugins) -> None:
-    store = configure(for_help=True)
-    assert store.load("rewriter/nodes_rewrite.yaml").node == {
-        "_option_": "nodes_rewrite",
-        "llm": None,
-        "clusterer": None,
-        "words": "???",
-        "n": 0.5,
-        "order": "a",
-        "names": ["x"],
-        "defaults": ["_self_", {"/llm@llm": None}, {"/clusterer@clusterer": "lsa"}],
-    }
-    assert store.load("reranker/nodes_big.yaml").node.model == "large"
-    assert STAGES not in sys.modules
-    store = configure()
-    assert OmegaConf.get_type(store.load("reranker/nodes_big.yaml").node) is not dict
 
 
 @pytest.mark.parametrize(
-    "group", ["task", "llm", "rewriter", "retriever", "context", "generator", "metrics", "ranker"]
+    "overrides",
+    [
+        ["rewriter=nodes_rewrite", "rewriter.words=3", "rewriter.clusterer=kmeans"],
+        ["rewriter=nodes_rewrite", "rewriter.words=3", "+clusterer@rewriter.clusterer=kmeans"],
+    ],
 )
-def test_the_source_says_what_the_signature_says(group: str) -> None:
-    """Of all our options: the same parameters with the same defaults."""
-    for name, option in plugins.load().registry.options(group).items():
-        if option.distribution == plugins.FIRST_PARTY:
-            path = f"{option.cls.__module__}:{option.cls.__qualname__}"
-            read = Option(group, name, path, "x", "x", defaults=option.defaults)
-            nodes = (make_option_node(each, from_source=True) for each in (unseen(read), option))
-            from_source, typed = (OmegaConf.to_container(node) for node in nodes)
-            assert isinstance(from_source, dict)
-            assert isinstance(typed, dict)
-            assert list(from_source) == list(typed), name
-            for key, value in typed.items():
-                assert from_source[key] == value, f"{group}={name}: {key}"
+def test_a_stage_for_a_stage_is_known_from_the_chosen_class(
+    overrides: list[str], acme: Plugins
+) -> None:
+    assert compose(*overrides).rewriter.clusterer._option_ == "kmeans"
 
 
-def unseen(option: Option) -> Option:
-    """The option as if its class were not imported."""
-    from convrag.registry.source import find_class
+def test_a_plain_parameter_of_another_option_imports_no_class(acme: Plugins) -> None:
+    assert compose("rewriter=last_n", "rewriter.n=3").rewriter.n == 3
+    assert STAGES not in sys.modules
 
-    vars(option)["_source"] = find_class(str(option.target))
-    return option
+
+def test_without_a_choice_every_class_of_the_group_is_asked(acme: Plugins) -> None:
+    """A preset, say, chooses the option, and the command line does not name it."""
+    parameters = StageParameters(acme.registry)
+    assert parameters.find_group("rewriter", "clusterer") == "clusterer"
+    assert parameters.follow("rewriter.clusterer.n") == ("clusterer", ["n"])
+    assert parameters.find_group("rewriter", "nothing_has_this") == ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from convrag.config import compose as composing, loader as loading
+from convrag.config import compose as composing, option_source as loading
 from convrag.registry import plugins
 
 

@@ -32,6 +32,11 @@ class Half(Rewriter):
 class NoStage:
     """Is no stage."""
 
+class Summed(Ranker):
+    """Take a summary."""
+    def __init__(self, *, summary: str = "long") -> None: ...
+    def score(self, query, texts): ...
+
 class Untold(Ranker):
     requires = {"torch": 3}
     def score(self, query, texts): ...
@@ -59,42 +64,66 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return f"{name}.stages"
 
 
-def registered(*options: tuple[str, str, Any], **defaults: Any) -> Registry:
+def registered(*options: tuple[Any, ...], **defaults: Any) -> Registry:
     @hookimpl
     def convrag_register(register: Any) -> None:
-        for group, name, target in options:
-            register(group, name, target, **defaults)
+        for option in options:
+            register(*option, **defaults)
 
     return Plugins([toys.plugin("toy_path", convrag_register=convrag_register)]).registry
 
 
 def test_a_class_is_imported_when_it_is_used(stages: str) -> None:
     option = registered(("ranker", "somehow", f"{stages}:Rank")).get("ranker", "somehow")
-    assert option.help == "Rank somehow."
-    assert isinstance(option.missing_extra(), MissingExtra)
-    assert option.source_parameters is not None
     assert option.path == f"{stages}:Rank"
     assert stages not in sys.modules
     assert option.cls.__name__ == "Rank"
     assert stages in sys.modules
     assert list(option.parameters) == ["model", "embedder", "n"]
+    assert isinstance(option.missing_extra(), MissingExtra)
 
 
-@pytest.mark.parametrize("wrong", ["stages:Nothing", "nowhere:Rank", "stages"])
-def test_a_wrong_path_is_one_warning_and_an_error_when_chosen(
+def test_a_summary_is_the_help_and_saves_the_import(stages: str) -> None:
+    option = registered(("ranker", "somehow", f"{stages}:Rank", "Rank by a model.")).get(
+        "ranker", "somehow"
+    )
+    assert option.help == "Rank by a model."
+    assert stages not in sys.modules
+
+
+def test_without_a_summary_the_class_is_imported_for_its_docstring(stages: str) -> None:
+    option = registered(("ranker", "somehow", f"{stages}:Rank")).get("ranker", "somehow")
+    assert option.help == "Rank somehow."
+    assert stages in sys.modules
+
+
+def test_a_summary_does_not_take_the_name_of_a_parameter(stages: str) -> None:
+    target = (f"{stages}:Summed", "Take a summary.")
+    option = registered(("ranker", "summed", *target), summary="short").get("ranker", "summed")
+    assert (option.help, option.values({}, "ranker")) == (
+        "Take a summary. (summary=short)",
+        {"summary": "short"},
+    )
+
+
+def test_a_summary_is_text(stages: str, caplog: pytest.LogCaptureFixture) -> None:
+    registry = registered(("ranker", "odd", f"{stages}:Rank", {"n": 3}))
+    assert "gives ranker=odd a summary that is not text" in caplog.text
+    assert "odd" not in registry.options("ranker")
+
+
+@pytest.mark.parametrize("wrong", ["stages", ":Rank", "stages:", "a b:Rank"])
+def test_what_is_written_as_no_path_is_one_warning_and_an_error_when_chosen(
     stages: str, wrong: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    package = stages.partition(".")[0]
     with caplog.at_level(logging.WARNING):
-        registry = registered(
-            ("ranker", "wrong", f"{package}.{wrong}"), ("ranker", "right", f"{stages}:Rank")
-        )
+        registry = registered(("ranker", "wrong", wrong), ("ranker", "right", f"{stages}:Rank"))
     (record,) = caplog.records
     assert (
         "plugin 'toy_path' of an unknown distribution cannot register ranker=wrong"
         in record.getMessage()
     )
-    with pytest.raises(PluginError, match="leads nowhere"):
+    with pytest.raises(PluginError, match='a path is written "package.module:Class"'):
         registry.get("reranker", "wrong")
     assert registry.get("ranker", "right")
     assert list(registry.options("ranker")) == ["right"]
@@ -107,6 +136,8 @@ def test_a_wrong_path_is_one_warning_and_an_error_when_chosen(
         ("rewriter", "stages:NoStage", "no subclass of convrag.Rewriter"),
         ("rewriter", "stages:Rank", "no subclass of convrag.Rewriter"),
         ("rewriter", "fails:Half", r"fails:Half cannot be imported \(ModuleNotFoundError"),
+        ("rewriter", "nowhere:Half", r"nowhere:Half cannot be imported \(ModuleNotFoundError"),
+        ("rewriter", "stages:Nothing", r"cannot be imported \(AttributeError: .* 'Nothing'"),
     ],
 )
 def test_a_class_that_cannot_be_an_option_is_an_error_when_it_is_used(
@@ -118,13 +149,6 @@ def test_a_class_that_cannot_be_an_option_is_an_error_when_it_is_used(
     with pytest.raises(PluginError, match=message) as caught:
         _ = option.cls
     assert caught.value.plugin == "toy_path"
-
-
-def test_an_extra_that_is_missing_is_named_before_the_import_that_fails(stages: str) -> None:
-    package = stages.partition(".")[0]
-    option = registered(("ranker", "gpu", f"{package}.fails:Rank")).get("ranker", "gpu")
-    with pytest.raises(MissingExtra, match=r"pip install 'acme\[all\]'"):
-        _ = option.cls
 
 
 @pytest.mark.parametrize("by_path", [True, False])
@@ -161,9 +185,7 @@ def test_defaults_that_cannot_be_name_the_plugin(
 
 
 def test_a_broken_path_does_not_take_a_name_that_is_there(stages: str) -> None:
-    registry = registered(
-        ("ranker", "even", toys.EvenRanker), ("ranker", "even", f"{stages}:Nothing")
-    )
+    registry = registered(("ranker", "even", toys.EvenRanker), ("ranker", "even", "Nothing"))
     assert registry.get("ranker", "even").cls is toys.EvenRanker
 
 
@@ -177,5 +199,5 @@ def test_help_of_what_cannot_be_imported_says_so(stages: str) -> None:
     package = stages.partition(".")[0]
     option = registered(("ranker", "gone", f"{package}.fails:Untold")).get("ranker", "gone")
     assert "cannot be imported (ModuleNotFoundError: No module named 'no_such_one'; " in option.help
-    assert option.file.endswith("fails.py")
+    assert option.file == ""
     assert option.list_parameters() == []

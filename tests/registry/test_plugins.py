@@ -150,7 +150,7 @@ def test_yaml_packages_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyP
     make_modules(tmp_path, monkeypatch, {"acme_a/__init__.py": "", "acme_a/conf/__init__.py": ""})
     loaded = Plugins([toys.plugin("toy_yaml", convrag_config_packages=naming(["acme_a.conf"]))])
     assert list(loaded.config_packages) == ["acme_a.conf"]
-    assert not {"acme_a", "acme_a.conf"} & set(sys.modules)
+    assert "acme_a.conf" not in sys.modules
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from annotated_types import Ge, Gt, Interval, Le
-from convrag.registry.source import find_class
 from omegaconf import OmegaConf
 
 from convrag import LLM, ConfigError, Rewriter, operational
 from convrag.api.errors import PluginError
 from convrag.registry.option import Option
-from written_modules import make_modules
 
 
 @dataclass(frozen=True)
@@ -166,15 +164,10 @@ def test_a_number_outside_of_its_limits_is_refused(name: str, given: float, mess
     assert ranged.values({"most": None, "words": "auto", "turns": 2}, "rewriter")["turns"] == 2
 
 
-def test_limits_are_read_without_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (
-        "class R(Rewriter):\n    def __init__(self, *, n: Annotated[int, Ge(1)] = 1) -> None: ...\n"
-    )
-    make_modules(tmp_path, monkeypatch, {"limited.py": f"from convrag import Rewriter\n\n{text}"})
-    source = find_class("limited:R")
-    assert source
-    assert source.parameters
-    assert source.parameters["n"].known
+def test_true_is_no_number() -> None:
+    ranged = Option("rewriter", "ranged", Ranged, "toys", "toys")
+    with pytest.raises(ConfigError, match="turns=true: input should be a valid number"):
+        ranged.values({"turns": True}, "rewriter")
 
 
 def test_a_default_outside_of_its_limits_is_its_authors_mistake() -> None:

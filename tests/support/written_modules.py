@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from convrag.registry import source
-
 
 def make_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> None:
     """Write files into a folder from which modules can be imported.
@@ -20,6 +18,4 @@ def make_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str,
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
-    for cached in (source.read_module, source.read_names, source.find_class):
-        cached.cache_clear()
     invalidate_caches()
