@@ -6,7 +6,8 @@ import pytest
 
 from convrag import __version__
 from convrag.api.errors import ConfigError
-from convrag.cli.main import read_arguments
+from convrag.cli.arguments import read_arguments
+from convrag.config.choices import quote_value
 from tasks import run_here
 
 
@@ -19,16 +20,6 @@ from tasks import run_here
             ["--config-dir", "mine", "--cfg", "job"],
             ["a=1", "+seed=x", "b=2"],
         ),
-        (["sweep.baseline=rewriter=none+top_k=3"], [], ["sweep.baseline='rewriter=none+top_k=3'"]),
-        (["sweep.baseline='rewriter=none'"], [], ["sweep.baseline='rewriter=none'"]),
-        (["a.path=~/handbook", "b=~/x/*.md"], [], ["a.path='~/handbook'", "b='~/x/*.md'"]),
-        (["a.path=[~/handbook, notes.txt,/é]"], [], ["a.path=['~/handbook', notes.txt,'/é']"]),
-        (["-m", "a.path=~/one,/tmp/two"], ["-m"], ["a.path='~/one',/tmp/two"]),
-        (
-            ["a='~/x'", 'b="é"', "~d", "e=range(1,3)"],
-            [],
-            ["a='~/x'", 'b="é"', "~d", "e=range(1,3)"],
-        ),
         ([], [], []),
     ],
 )
@@ -37,6 +28,22 @@ def test_flags_are_told_from_overrides(
 ) -> None:
     command = read_arguments(arguments)
     assert (command.flags, command.overrides) == (flags, overrides)
+
+
+@pytest.mark.parametrize(
+    ("typed", "quoted"),
+    [
+        ("sweep.baseline=rewriter=none+top_k=3", "sweep.baseline='rewriter=none+top_k=3'"),
+        ("sweep.baseline='rewriter=none'", "sweep.baseline='rewriter=none'"),
+        ("a.path=~/handbook", "a.path='~/handbook'"),
+        ("b=~/x/*.md", "b='~/x/*.md'"),
+        ("a.path=[~/handbook, notes.txt,/é]", "a.path=['~/handbook', notes.txt,'/é']"),
+        ("a.path=~/one,/tmp/two", "a.path='~/one',/tmp/two"),
+        *((same, same) for same in ("a='~/x'", 'b="é"', "~d", "e=range(1,3)")),
+    ],
+)
+def test_what_hydra_cannot_read_is_quoted(typed: str, quoted: str) -> None:
+    assert quote_value(typed) == quoted
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ def test_the_version_is_convrags(tmp_path: Path) -> None:
         (["+sysem=mmr"], "Did you mean '+system'?"),
         (["--config-dir", "nowhere", "+seed=x"], "nowhere"),
         (["-m", "top_n=1,2", "+sysem=mmr"], "Did you mean '+system'?"),
-        (["top_k=${nowhere}"], "top_k=${nowhere}: Interpolation key 'nowhere' not found"),
+        (["top_k=${nowhere}"], "top_k: it refers to 'nowhere', which is not"),
         (["store.path=/proc/nowhere"], "store.path"),
         (["hydra.run.dir=/proc/nowhere"], "/proc/nowhere"),
     ],
