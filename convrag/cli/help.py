@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from convrag.api.groups import GROUPS
-from convrag.config.command import read_place
 from convrag.config.settings import PRESETS, list_settings
 from convrag.config.variants import default_options, variants, variants_of
 from convrag.registry import plugins
@@ -29,11 +28,15 @@ are chosen.
 
 {options}
 
-Exit status: 0; 3 partial (some turns failed, say); 1 failed; 2 a mistake in the command or its data; 130 interrupted.
+Exit status: 0; 3 partial (some turns failed, say); 1 failed; 2 a mistake in the command or its
+data; 130 interrupted.
 """
 
 _DESCRIPTIONS = {
-    "ranker": "ranks the clusters of nuggets from which generator=ginger answers; passages are ranked by reranker",
+    "ranker": (
+        "ranks the clusters of nuggets from which generator=ginger answers; passages are ranked by "
+        "reranker"
+    ),
     "reranker": "ranks the retrieved passages again, with the options of ranker",
 }
 """Group -> what its stages do, where two groups share a class."""
@@ -57,13 +60,11 @@ def make_help(overrides: Iterable[str]) -> str:
 def _find_chosen(overrides: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the group and the name of each option that the overrides choose."""
     for override in overrides:
-        place, _, value = read_place(override), *override.partition("=")[1:]
-        group = override.partition("=")[0].lstrip("+~").partition("@")[0]
-        if group not in GROUPS or place.startswith("hydra"):
-            continue
-        for name in value.strip("[]").split(","):
-            if name.strip():
-                yield group, name.strip()
+        key, _, value = override.lstrip("+~").partition("=")
+        group = key.partition("@")[0]
+        if group in GROUPS:
+            names = [name.strip() for name in value.strip("[]").split(",")]
+            yield from ((group, name) for name in names if name)
 
 
 def list_options() -> str:

@@ -107,7 +107,8 @@ def leave(number: int) -> NoReturn:
     place = f" in {_state.kept}" if _state.kept else ""
     with suppress(Exception):
         sys.stderr.write(
-            f"convrag: {ending}. What was computed is kept{place}: the same command goes on from there.\n"
+            f"convrag: {ending}. What was computed is kept{place}: "
+            "the same command goes on from there.\n"
         )
     clean_up_abandoned()
     atexit._run_exitfuncs()  # logging's and the libraries', but not the one that waits for threads

@@ -53,7 +53,7 @@ def read_settings(config: DictConfig) -> Settings:
 
 
 def _resolve(config: DictConfig, name: str, plain: Any) -> Any:
-    """Return a setting with its references resolved, which may be to any part of the configuration."""
+    """Return a setting with its references resolved; they may be to any part of it all."""
     if not _has_references(plain):
         return plain
     value = config[name]

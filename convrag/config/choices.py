@@ -204,7 +204,7 @@ def _sweep_of_one(overrides: Sequence[str]) -> list[str]:
 
 
 def _belongs_to(override: Override, swept: set[str]) -> bool:
-    """Whether an override sets something of a stage that is swept over, and is not itself a sweep."""
+    """Whether an override sets a single value of a stage that is swept over."""
     if override.sign or not override.value or is_sweep(override.value) or "${" in override.value:
         return False
     place = override.key.partition("@")[2] or override.key
@@ -213,7 +213,7 @@ def _belongs_to(override: Override, swept: set[str]) -> bool:
 
 
 def is_sweep(value: str) -> bool:
-    """Whether Hydra reads several values in one: `a,b`, `choice(...)`, `range(...)`, `glob(...)`."""
+    """Whether Hydra reads several values in one: `a,b`, `choice(...)`, `range(...)`."""
     if re.match(r"(choice|range|interval|glob|shuffle|sort|tag)\(", value):
         return True
     bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", value)

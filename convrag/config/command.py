@@ -51,7 +51,7 @@ class Command:
 
     @classmethod
     def of(cls, overrides: Sequence[str]) -> Command:
-        """Return the command with these overrides before it is composed: they say what is chosen."""
+        """Return the command with these overrides before it is composed, when they say it all."""
         chosen = {}
         for override in overrides:
             key, _, name = override.lstrip("+").partition("=")

@@ -25,7 +25,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 VERSION_BASE = "1.3"
-"""The behaviour that we ask Hydra 1.3 for. Hydra 1.4 has no other, and warns where one is asked for."""
+"""The behaviour that we ask Hydra 1.3 for. Hydra 1.4 has no other, and warns when asked."""
 
 _preparing = threading.RLock()
 

@@ -183,7 +183,8 @@ def explain_unknown_parameter(
 def explain_unchosen(place: str, group: str, name: str) -> ConfigError:
     """Make the error for a parameter of a stage's own stage where the stage has the run's."""
     return ConfigError(
-        f"{place}.{name}=...: no {group} is chosen for {place}, which has the run's: {group}.{name}=..."
+        f"{place}.{name}=...: no {group} is chosen for {place}, which has the run's: "
+        f"{group}.{name}=..."
     )
 
 

@@ -26,8 +26,8 @@ def _make_error(key: str, what: str) -> ConfigError:
     name = MASK if describe_secret(key) else key.lstrip("+~")
     way = f"{name}=MY_VARIABLE" if name.endswith("_env") else f"{name}='${{oc.env:MY_VARIABLE}}'"
     return ConfigError(
-        f"{name} {what}, and a run writes its configuration into files: put it into an environment variable, and "
-        f"refer to it: {way}"
+        f"{name} {what}, and a run writes its configuration into files: put it into an environment "
+        f"variable, and refer to it: {way}"
     )
 
 

@@ -14,8 +14,8 @@ from convrag.registry.parameters import Parameter, make_parameter
 from convrag.registry.values import check_value
 
 DEFAULT_METRICS = ("ranking", "answers", "reference_free", "evidence")
-"""The metrics of conf/config.yaml. One that finds nothing to measure is not mentioned while a metric
-with a reference measures.
+"""The metrics of conf/config.yaml. One that finds nothing to measure is not mentioned while another
+one measures by references.
 """
 
 STAND_IN = "reference_free"
@@ -89,7 +89,8 @@ class Settings:
     top_n: Annotated[int, Ge(0)] = _setting(TOP_N, "of these, passages that the generator may see")
     history: Literal["generated", "gold", "none"] = _setting(
         "generated",
-        "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or none",
+        "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or "
+        "none",
     )
     workers: Annotated[int, Ge(1)] = _setting(4, "conversations side by side")
     limit: Annotated[int, Ge(1)] | None = _setting(None, "only the first so many conversations")
@@ -111,7 +112,8 @@ class Settings:
                 raise ConfigError(f"{name}={value}: it must be at most {sys.maxsize}")
         if self.top_n > max(self.top_k, TOP_N):
             raise ConfigError(
-                f"top_n={self.top_n}: no more passages can be shown than top_k={self.top_k} retrieves"
+                f"top_n={self.top_n}: no more passages can be shown than "
+                f"top_k={self.top_k} retrieves"
             )
 
 

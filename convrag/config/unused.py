@@ -154,7 +154,7 @@ def _advise(
 def asks_for(
     option: Option, group: str, registry: Registry, above: Collection[Option] = ()
 ) -> bool:
-    """Whether an option is given the run's stage of a group: it, or a stage that it has by default."""
+    """Whether an option, or a stage that it has by default, is given the run's stage of a group."""
     if group in option.list_groups_of_run():
         return True
     own = [registry.options(of).get(name) for of, name in option.list_used_options()]

@@ -25,7 +25,7 @@ CONFIG_MODULE = "convrag.conf"
 
 @dataclass(frozen=True)
 class Variant:
-    """One file: what it extends (empty where it extends nothing), what it sets, and who brought it."""
+    """One file: the option that it extends, or "", its values, and who brought it."""
 
     group: str
     name: str

@@ -128,21 +128,21 @@ class Option:
 
     @property
     def configurable(self) -> list[str]:
-        """The names of the parameters that can be given in a configuration. Raises as `parameters`."""
+        """The names of the parameters that a configuration can have. Raises as `parameters`."""
         return [name for name, parameter in self.parameters.items() if not parameter.injects_store]
 
     def list_parameters(self) -> list[str]:
-        """Return the names of the configurable parameters; none where the class is unusable."""
+        """Return the names of the configurable parameters; none of an unusable class."""
         parameters = self._parameters_if_usable().values()
         return [each.name for each in parameters if not each.injects_store]
 
     def injected_groups(self) -> dict[str, str]:
-        """Return the parameters that are stages, name -> group; none where the class is unusable."""
+        """Return the parameters that are stages, name -> group; none of an unusable class."""
         parameters = self._parameters_if_usable().values()
         return {each.name: each.group for each in parameters if each.group}
 
     def list_groups_of_run(self) -> list[str]:
-        """Return the groups whose stage this option gets from the run; none where it is unusable."""
+        """Return the groups whose stage this option gets from the run; none of an unusable class."""
         groups = []
         for parameter in self._parameters_if_usable().values():
             has_default = parameter.used_option or parameter.default is None
@@ -234,7 +234,7 @@ class Option:
             raise self.refusal(f"{target} cannot be imported ({cause})") from error
 
     def _check_default(self, parameter: Parameter) -> None:
-        """Raise PluginError for a default in the signature that is not of the parameter's own type."""
+        """Raise PluginError for a default in the signature that does not have the annotated type."""
         if parameter.required or parameter.group or parameter.injects_store:
             return
         try:

@@ -188,7 +188,7 @@ class Plugins:
 
     @contextmanager
     def _isolated(self, origin: Origin, module: str) -> Iterator[None]:
-        """Turn an error of a plugin's code into a failure of that plugin, and redirect its prints."""
+        """Turn an error of a plugin's code into a failure of that plugin; redirect its prints."""
         try:
             with redirect_prints():
                 yield

@@ -30,7 +30,8 @@ class Registry:
             raise option.refusal(f"there is no such group; choose from {', '.join(groups)}")
         if not option.name.replace("-", "_").isidentifier():
             raise option.refusal(
-                "a name has letters, digits, underscores and hyphens, and does not begin with a digit"
+                "a name has letters, digits, underscores and hyphens, and does not begin with a "
+                "digit"
             )
         key = (option.group, option.name)
         try:

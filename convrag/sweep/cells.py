@@ -16,7 +16,7 @@ from convrag.sweep.folders import make_cell_id
 
 
 class CellsFailed(ConvragError):
-    """Cells failed or are partial; the command ends with `exit_status` after the others have run."""
+    """Cells failed or are partial; the others have run. The command ends with `exit_status`."""
 
     def __init__(self, message: str, exit_status: int = EXIT_STATUS["failed"]) -> None:
         self.exit_status = exit_status
@@ -49,7 +49,8 @@ def _list_values(override: Override) -> list[str]:
         return [override.get_value_element_as_str()]
     if not override.is_discrete_sweep():
         raise ConfigError(
-            f"{override.input_line}: a grid needs a list of values; hydra/sweeper=optuna takes intervals"
+            f"{override.input_line}: a grid needs a list of values; hydra/sweeper=optuna takes "
+            "intervals"
         )
     return list(override.sweep_string_iterator())
 

@@ -15,7 +15,7 @@ OPERATIONAL = ("hydra", "store.", "workers=", "report=", "tracker", "sweep.")
 """Beginnings of overrides that have no bearing on results, nor on the ids of grids and cells."""
 
 SWEEPER = "hydra_plugins.convrag_sweeper.ConvragSweeper"
-"""The `_target_` of our own sweeper. The jobs of another one are runs by themselves, in new folders."""
+"""The `_target_` of our own sweeper. The jobs of others are runs by themselves, in new folders."""
 
 
 def register_folder_names() -> None:

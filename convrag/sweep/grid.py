@@ -24,7 +24,7 @@ class ComposedCells:
         self._composed: dict[tuple[str, ...], DictConfig] = {}
 
     def keep(self, overrides: Sequence[str], config: DictConfig) -> None:
-        """Keep the configuration of a cell for the next `load_sweep_config` with these overrides."""
+        """Keep a cell's configuration for the next `load_sweep_config` with these overrides."""
         self._composed[tuple(overrides)] = config
 
     def load_sweep_config(

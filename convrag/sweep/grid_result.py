@@ -1,4 +1,4 @@
-"""A grid, read from its folder: its cells with their scores, as a table for pandas and notebooks."""
+"""A grid read from its folder: cells with their scores, as a table for pandas and notebooks."""
 
 from __future__ import annotations
 

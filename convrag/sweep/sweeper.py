@@ -141,7 +141,7 @@ def _read_value(job: JobReturn, cell: Cell, started: float) -> float:
 
 
 def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
-    """Read how the cells ended, report on them unless the grid was interrupted, and tell observers."""
+    """Read how the cells ended, report on them unless interrupted, and tell the observers."""
     sweep = replace(sweep, cells=tuple(read_ending(cell, started) for cell in sweep.cells))
     for cell in sweep.cells:
         if sweep.interrupted and not cell.state:

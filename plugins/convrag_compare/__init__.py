@@ -1,4 +1,4 @@
-"""Compares runs: leaderboard, significance, effects, costs and plots of grids and of finished runs."""
+"""Compares runs and grids: leaderboard, significance, effects, costs and plots."""
 
 from collections.abc import Iterable
 

@@ -12,8 +12,7 @@ def convrag_register(register: Register) -> None:
         "task",
         "plugins",
         "convrag_kit.list_plugins:ListPluginsTask",
-        "List the options of every stage: who brought them, their parameters, and what "
-        "each of them still needs.",
+        "List all options: who brought them, their parameters, and what each still needs.",
     )
     register(
         "task",
@@ -26,6 +25,5 @@ def convrag_register(register: Register) -> None:
         "task",
         "new_plugin",
         "convrag_kit.new_plugin:NewPluginTask",
-        "Write a plugin to begin with: a distribution with one option that works, its "
-        "variant, and its tests.",
+        "Write a plugin to begin with: one option that works, a variant of it, and tests.",
     )

@@ -39,7 +39,11 @@ _LATER = {"type": "string", "pattern": r"^\?\?\?$|\$\{"}
 
 
 class _Values(GenerateJsonSchema):
-    """What YAML holds: also a number for a text (a path may be called 2024), the name of a member for an enum, and anything for a class that has no JSON."""
+    """Describes the values of YAML.
+
+    A number may stand for a text (a path may be called 2024), an enum goes by the names of its
+    members, and a class that has no JSON may be anything.
+    """
 
     def generate_inner(self, schema: Any) -> Schema:
         made = super().generate_inner(schema)
@@ -65,8 +69,11 @@ def write_schema(file: Path) -> None:
     except OSError as error:
         raise ConfigError(f"task.schema={file}: it cannot be written: {error.strerror}") from error
     line = f"# yaml-language-server: $schema={file.absolute()}"
-    told = f"Wrote {file}. The line of a preset: {line}\nOf a variant of a rewriter: {line}#/definitions/rewriter"
-    make_console().print(told, soft_wrap=True)
+    text = (
+        f"Wrote {file}. The line of a preset: {line}\n"
+        f"Of a variant of a rewriter: {line}#/definitions/rewriter"
+    )
+    make_console().print(text, soft_wrap=True)
 
 
 def build_schema() -> Schema:

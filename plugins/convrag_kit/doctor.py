@@ -45,7 +45,7 @@ def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
 
 
 def _check_plugins() -> list[Finding]:
-    """The plugins that failed to load; where all are loaded, the distributions that they come from."""
+    """Return the plugins that failed to load, or the distributions of those that are loaded."""
     registry = plugins.load().registry
     if failures := registry.failures:
         return [Finding("warn", failure.plugin, str(failure)) for failure in failures]

@@ -1,6 +1,4 @@
-"""The installed options and variants as data: where each comes from, its parameters, and whether it
-is ready to run.
-"""
+"""The installed options and variants as data: origin, parameters, and whether each is ready."""
 
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -22,9 +20,9 @@ class Entry:
     Args:
         group: the stage, such as rewriter.
         name: what a user types: `rewriter=NAME`.
-        help: the first line of the docstring.
+        help: its line of help.
         distribution: the distribution that brings it.
-        version: of the distribution.
+        version: the distribution's version.
         module: `package.module:Class` of an option, the package of a variant.
         file: where it is defined.
         state: "ready", "faulty" (it is ready, and something else of its plugin failed), "needs" (a
@@ -52,21 +50,16 @@ class Entry:
 
 
 def list_entries(group: str) -> list[Entry]:
-    """The options of a group and their variants, in alphabetical order."""
-    offered = options_group(group)
-    options = {
-        name: _make_option_entry(option)
-        for name, option in plugins.load().registry.options(offered).items()
-    }
-    found = {
-        **options,
-        **{each.name: _make_variant_entry(each, options) for each in variants_of(group)},
-    }
-    return [found[name] for name in sorted(found)]
+    """Return the options of a group and their variants, in alphabetical order."""
+    registered = plugins.load().registry.options(options_group(group))
+    options = {name: _make_option_entry(option) for name, option in registered.items()}
+    variants = {each.name: _make_variant_entry(each, options) for each in variants_of(group)}
+    entries = {**options, **variants}
+    return [entries[name] for name in sorted(entries)]
 
 
 def build_inventory(groups: list[str]) -> dict[str, Any]:
-    """The options of these groups, and the plugins that failed to load, as data for JSON."""
+    """Return the options of these groups, and the plugins that failed to load, as data for JSON."""
     failures = plugins.load().registry.failures
     return {
         "convrag": __version__,
@@ -79,7 +72,7 @@ def build_inventory(groups: list[str]) -> dict[str, Any]:
 
 
 def list_groups() -> list[str]:
-    """The groups that have options of their own."""
+    """Return the groups that have options of their own."""
     return [group for group in GROUPS if group == options_group(group)]
 
 
@@ -107,30 +100,35 @@ def _make_option_entry(option: Option) -> Entry:
             state="broken",
             message=f"its signature cannot be read: {type(error).__name__}: {error}",
         )
-    missing, fault = option.missing_extra(), _find_fault(option)
-    return replace(
+    entry = replace(
         entry,
         details=description.details,
         parameters=tuple(asdict(parameter) for parameter in description.parameters),
-        state="needs" if missing else "faulty" if fault else "ready",
-        message=str(missing or fault),
     )
+    missing = option.missing_extra()
+    if missing:
+        return replace(entry, state="needs", message=str(missing))
+    fault = _find_fault(option)
+    if fault:
+        return replace(entry, state="faulty", message=fault)
+    return entry
 
 
 def _find_fault(option: Option) -> str:
-    """What else of an option's plugin failed, a hook of it, say; empty where nothing did."""
-    failures = plugins.load().registry.failures
-    origin = (option.plugin, option.distribution)
-    return next((str(each) for each in failures if (each.plugin, each.distribution) == origin), "")
+    """Return another failure of an option's plugin, of one of its hooks, say; empty without one."""
+    for failure in plugins.load().registry.failures:
+        if (failure.plugin, failure.distribution) == (option.plugin, option.distribution):
+            return str(failure)
+    return ""
 
 
 def find_variants(group: str) -> dict[str, str]:
-    """The variants of a group's options -> what each extends."""
+    """Return the variants of a group's options -> the option or variant that each extends."""
     return {each.name: each.extends for each in variants_of(options_group(group))}
 
 
 def find_base(name: str, variants: Mapping[str, str], options: Container[str]) -> str:
-    """The option that a variant extends in the end; another name where that leads to none."""
+    """Return the option that a variant extends in the end; another name where there is none."""
     seen = set[str]()
     while name not in options and name in variants and name not in seen:
         seen.add(name)
@@ -139,9 +137,7 @@ def find_base(name: str, variants: Mapping[str, str], options: Container[str]) -
 
 
 def _make_variant_entry(variant: Variant, options: Mapping[str, Entry]) -> Entry:
-    """A variant may extend another variant; the option that the last one extends has its parameters
-    and state.
-    """
+    """Return a variant, with the parameters and the state of the option that it extends."""
     base = find_base(variant.name, find_variants(variant.group), options)
     entry = Entry(
         group=variant.group,
@@ -167,7 +163,7 @@ def _make_variant_entry(variant: Variant, options: Mapping[str, Entry]) -> Entry
 
 
 def find_version(distribution: str) -> str:
-    """The version of a distribution; empty where it is not installed."""
+    """Return the version of a distribution; empty where it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -13,7 +13,7 @@ from convrag.sdk.groups import GROUPS
 
 @dataclass(kw_only=True, eq=False)
 class ListPluginsTask(Task):
-    """List the options of every stage: who brought them, their parameters, and what each of them still needs.
+    """List all options: who brought them, their parameters, and what each still needs.
 
     Args:
         stage: only this group, with every parameter explained.

@@ -2,6 +2,7 @@
 works.
 """
 
+import ast
 import keyword
 import re
 import sys
@@ -98,7 +99,7 @@ ASKING_TEMPLATES = {
 
 
 class NewPluginTask(Task):
-    """Write a plugin to begin with: a distribution with one option that works, its variant, and its tests.
+    """Write a plugin to begin with: one option that works, a variant of it, and tests.
 
     Args:
         package: the name of its package, such as acme_rewriter.
@@ -134,8 +135,9 @@ class NewPluginTask(Task):
         check_option(self.stage, self.option)
         if self.path.name == self.package:
             raise ConfigError(
-                f"task.path={self.path}: a folder that has the name of the package in it hides the package from Python "
-                f"when that is started beside it. Choose another one, such as {make_distribution_name(self.package)}"
+                f"task.path={self.path}: a folder that has the name of the package in it hides the "
+                "package from Python when that is started beside it. Choose another one, such as "
+                f"{make_distribution_name(self.package)}"
             )
         files = render_files(self.package, self.stage, self.option, template)
         with write_folder(self.path) as new:
@@ -167,7 +169,8 @@ def choose_template(stage: str, *, llm: bool) -> StageTemplate:
     if llm and stage not in ASKING_TEMPLATES:
         others = ", ".join(sorted(ASKING_TEMPLATES))
         raise ConfigError(
-            f"task.llm=true: there is no {stage} that asks an LLM, but of {others}; leave task.llm out"
+            f"task.llm=true: there is no {stage} that asks an LLM, but of {others}; leave task.llm "
+            "out"
         )
     return (ASKING_TEMPLATES if llm else STAGE_TEMPLATES)[stage]
 
@@ -204,27 +207,38 @@ def render_files(package: str, stage: str, option: str, template: StageTemplate)
         autoescape=False,
     )
     templates = resources.files("convrag_kit").joinpath("templates")
+    stage_file = f"{package}/{stage}.py"
+    stage_source = f"{'llm' if template.task else 'stages'}/{stage}.py.jinja"
+
+    def render(source: str) -> str:
+        return environment.from_string(templates.joinpath(source).read_text("utf-8")).render(values)
+
+    stage_text = render(stage_source)
+    values["summary"] = read_summary(stage_text, str(values["cls"]))
     sources = {
         "pyproject.toml": "pyproject.toml.jinja",
         "README.md": "README.md.jinja",
         "LICENSE": "LICENSE.jinja",
         f"{package}/__init__.py": "__init__.py.jinja",
-        f"{package}/{stage}.py": f"{'llm' if template.task else 'stages'}/{stage}.py.jinja",
         f"{package}/conf/{stage}/{variant}.yaml": "variant.yaml.jinja",
         f"tests/test_{package}.py": f"llm/{stage}_test.py.jinja"
         if template.task
         else "test.py.jinja",
     }
-    files = {
-        path: environment.from_string(
-            templates.joinpath(source).read_text(encoding="utf-8")
-        ).render(values)
-        for path, source in sources.items()
-    }
+    files = {path: render(source) for path, source in sources.items()}
+    files[stage_file] = stage_text
     if template.task:  # a template itself, so it is copied as it is
         prompt = templates.joinpath(f"llm/{stage}.prompt.jinja").read_text(encoding="utf-8")
         files[f"{package}/{template.task}.jinja"] = prompt
     return {**files, f"{package}/conf/__init__.py": "", f"{package}/py.typed": ""}
+
+
+def read_summary(source: str, cls: str) -> str:
+    """Return the first line of the docstring of a class, which is its line in `--help`."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name == cls:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    raise ValueError(f"there is no class {cls}")
 
 
 def format_command(stage: str, option: str, template: StageTemplate) -> str:
@@ -233,7 +247,10 @@ def format_command(stage: str, option: str, template: StageTemplate) -> str:
 
 
 def format_compatible_versions(version: str) -> str:
-    """The versions of convrag that a plugin made with this one can count on: ">=0.2,<0.3" of 0.2.1."""
+    """Return the versions of convrag that a plugin made with this one can use.
+
+    It is ">=0.2,<0.3" for 0.2.1.
+    """
     major, minor, *_ = version.split(".")
     return f">={major}.{minor},<{major}.{int(minor) + 1}"
 
@@ -243,8 +260,8 @@ def check_package(package: str) -> None:
     place = f"task.package={package}"
     if not re.fullmatch("[a-z][a-z0-9_]*", package) or keyword.iskeyword(package):
         raise ConfigError(
-            f"{place} cannot be imported: a package's name has lower-case letters, digits and underscores, begins with "
-            f"a letter and is no word of Python's"
+            f"{place} cannot be imported: a package's name has lower-case letters, digits and "
+            "underscores, begins with a letter and is no word of Python's"
         )
     spec, distribution = find_spec(package), make_distribution_name(package)
     if package == FIRST_PARTY or package in sys.stdlib_module_names or (spec and spec.origin):
@@ -260,7 +277,8 @@ def check_option(stage: str, option: str) -> None:
     place = f"{stage}={option}"
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_-]*", option):
         raise ConfigError(
-            f"task.option: {place} will not do: a name begins with a letter, and has letters, digits, _ and - alone"
+            f"task.option: {place} will not do: a name begins with a letter, and has letters, "
+            "digits, _ and - alone"
         )
     groups = ("ranker", "reranker") if stage == "ranker" else (stage,)
     for group in groups:
@@ -268,7 +286,8 @@ def check_option(stage: str, option: str) -> None:
         if option in taken or option in variants(group) or option in GROUPS:
             holder = f" by {taken[option].distribution}" if option in taken else ""
             raise ConfigError(
-                f"{place} is taken{holder}: choose a name with a prefix of your own, task.option=..."
+                f"{place} is taken{holder}: choose a name with a prefix of your own, "
+                "task.option=..."
             )
 
 
