@@ -129,7 +129,8 @@ def register_resolver(name: str, function: Callable[..., Any], *, use_cache: boo
     if _is_1_3():
         OmegaConf.register_new_resolver(name, function, use_cache=use_cache, replace=True)
     else:
-        OmegaConf.register_resolver(name, function, use_cache=use_cache, replace=True)
+        register: Any = OmegaConf.register_resolver
+        register(name, function, use_cache=use_cache, replace=True)
 
 
 def read_result(job: JobReturn) -> Any:

@@ -119,12 +119,13 @@ class Settings:
 
 def _check_fields(settings: Any, prefix: str = "") -> None:
     """Put the checked value of each field into its place. Raises ConfigError."""
-    for name, parameter in _read_fields(type(settings)).items():
+    section: Any = type(settings)
+    for name, parameter in _read_fields(section).items():
         value = getattr(settings, name)
         if not is_dataclass(parameter.type):
             if type(value) is not type(parameter.default) or value != parameter.default:
                 setattr(settings, name, check_value(value, parameter, f"{prefix}{name}"))
-        elif not isinstance(value, parameter.type):
+        elif type(value) is not parameter.type:
             setattr(settings, name, _make_section(name, parameter.type, value))
 
 
@@ -145,9 +146,9 @@ def _read_fields(section: Any) -> Mapping[str, Parameter]:
     hints = get_type_hints(section, include_extras=True)
     parameters = {}
     for each in fields(section):
-        default = each.default
-        if default is MISSING:
-            default = None if is_dataclass(hints[each.name]) else each.default_factory()  # type: ignore[misc]
+        default: Any = each.default
+        if each.default_factory is not MISSING and not is_dataclass(hints[each.name]):
+            default = each.default_factory()
         parameters[each.name] = make_parameter(
             each.name, hints[each.name], default, section.__name__
         )
@@ -156,7 +157,7 @@ def _read_fields(section: Any) -> Mapping[str, Parameter]:
 
 def list_parameters(section: Any = Settings, prefix: str = "") -> dict[str, Parameter]:
     """Return the settings as parameters: "store.path" -> its type and its limits."""
-    found = {}
+    found: dict[str, Parameter] = {}
     for name, parameter in _read_fields(section).items():
         if is_dataclass(parameter.type):
             found |= list_parameters(parameter.type, f"{prefix}{name}.")

@@ -142,7 +142,7 @@ class Option:
         return {each.name: each.group for each in parameters if each.group}
 
     def list_groups_of_run(self) -> list[str]:
-        """Return the groups whose stage this option gets from the run; none of an unusable class."""
+        """Return the groups whose stage this option gets from the run; none if unusable."""
         groups = []
         for parameter in self._parameters_if_usable().values():
             has_default = parameter.used_option or parameter.default is None
@@ -234,7 +234,7 @@ class Option:
             raise self.refusal(f"{target} cannot be imported ({cause})") from error
 
     def _check_default(self, parameter: Parameter) -> None:
-        """Raise PluginError for a default in the signature that does not have the annotated type."""
+        """Raise PluginError for a default in the signature without the annotated type."""
         if parameter.required or parameter.group or parameter.injects_store:
             return
         try:

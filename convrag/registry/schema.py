@@ -25,7 +25,7 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
         parameters: the option's. A stage is a field, and a group of Hydra's defaults list, with its
             own default (`use("kmeans")`) or none yet.
     """
-    members = [(OPTION_KEY, Any, field(default=option))]
+    members: list[tuple[str, Any, Any]] = [(OPTION_KEY, Any, field(default=option))]
     nested = []
     for parameter in parameters:
         if parameter.injects_store:

@@ -90,7 +90,7 @@ def _find_unused(
 
 
 def _check_measures(settings: SweepSettings, experiments: Sequence[Experiment | None]) -> None:
-    """Raise ConfigError where a cell lacks a measure of `sweep.metric`, or all lack conversations."""
+    """Raise ConfigError where a cell lacks a measure of `sweep.metric`, or all conversations."""
     if all(each and each.empty for each in experiments):
         raise ConfigError(NO_CONVERSATIONS)
     missing = find_missing_metric(read_metric_names(settings.metric), experiments)

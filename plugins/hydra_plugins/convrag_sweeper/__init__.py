@@ -1,8 +1,8 @@
 """`hydra/sweeper=convrag`: Hydra's door to convrag.sweep.
 
-Hydra takes sweepers from the namespace package `hydra_plugins` alone, and imports all of that at
-each start: nothing heavy stands here. In an editable install its search does not find this package;
-the command registers it.
+Hydra takes sweepers only from the namespace package `hydra_plugins`, and imports all of it at each
+start, so this module imports nothing heavy. In an editable install its search does not find this
+package; the command registers it.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,12 @@ from omegaconf import DictConfig
 
 
 class ConvragSweeper(Sweeper):
-    """Runs the cells of a grid, each experiment once, and reports on them (see convrag.sweep.sweeper).
+    """Runs the cells of a grid, each experiment once, and reports on them.
+
+    `convrag.sweep.sweeper` does the work.
 
     Args:
-        params: what a ready grid (conf/sweep/) varies: key -> values, joined with commas.
+        params: the factors of a ready grid (conf/sweep/): key -> values, joined with commas.
         max_batch_size: how many cells the launcher gets at once; None for all.
     """
 
