@@ -28,8 +28,9 @@ def write_error(error: Exception) -> None:
 def describe_error(error: Exception) -> str:
     """Return the message of an error of ours or of Hydra's, with the file that caused it."""
     overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
-    known = error
-    if not isinstance(error, ConvragError):
+    if isinstance(error, ConvragError):
+        known = error
+    else:
         known = explain(error, plugins.load().registry, overrides)
     return str(cite(known, Command.of(overrides)))
 

@@ -82,7 +82,7 @@ def _read_built(wiring: Wiring) -> Experiment:
 
 def _find_gaps(metrics: Iterable[Metrics], wanted: Sequence[str]) -> dict[str, str]:
     """Return measure -> reason for the wanted measures that the data set lacks."""
-    gaps = {}
+    gaps: dict[str, str] = {}
     for metric in metrics:
         reason = metric.explain_gap()
         if reason:

@@ -6,6 +6,12 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the metrics."""
+    _register_with_references(register)
+    _register_without_references(register)
+
+
+def _register_with_references(register: Register) -> None:
+    """Register the metrics that need judgements or reference answers."""
     register(
         "metrics",
         "ranking",
@@ -54,6 +60,10 @@ def convrag_register(register: Register) -> None:
         'RB_alg, RL_F and RB_llm as MTRAG defines them, conditioned on "I do not know", '
         "and their harmonic mean.",
     )
+
+
+def _register_without_references(register: Register) -> None:
+    """Register the metrics that need neither."""
     register(
         "metrics",
         "faithfulness",

@@ -18,6 +18,13 @@ _MULTI_QUERY = "convrag_rewriters.multi_query:MultiQueryRewriter"
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the rewriters."""
+    _register_baselines(register)
+    _register_queries(register)
+    _register_published(register)
+
+
+def _register_baselines(register: Register) -> None:
+    """Register the rewriters without a model, and the default."""
     register(
         "rewriter",
         "none",
@@ -71,6 +78,10 @@ def convrag_register(register: Register) -> None:
         "Rewrite with rewriter=full_history if the run's llm is a language model, else "
         "with four rules together.",
     )
+
+
+def _register_queries(register: Register) -> None:
+    """Register the rewriters that write several queries, or theme words."""
     register(
         "rewriter",
         "multi_query",
@@ -94,6 +105,10 @@ def convrag_register(register: Register) -> None:
         "Add words of the conversation's themes to the queries of any rewriter, as one "
         "query of small weight.",
     )
+
+
+def _register_published(register: Register) -> None:
+    """Register the rewriters that a model does: references, and papers."""
     register(
         "rewriter",
         "resolve",
