@@ -6,12 +6,12 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the metrics."""
-    _register_with_references(register)
-    _register_without_references(register)
+    _register_scores(register)
+    _register_judgements(register)
 
 
-def _register_with_references(register: Register) -> None:
-    """Register the metrics that need judgements or reference answers."""
+def _register_scores(register: Register) -> None:
+    """Register the metrics of rankings, evidence and answers."""
     register(
         "metrics",
         "ranking",
@@ -62,8 +62,8 @@ def _register_with_references(register: Register) -> None:
     )
 
 
-def _register_without_references(register: Register) -> None:
-    """Register the metrics that need neither."""
+def _register_judgements(register: Register) -> None:
+    """Register the metrics of faithfulness, answerability and rewrites."""
     register(
         "metrics",
         "faithfulness",
