@@ -1,4 +1,4 @@
-"""Compares the cells of grids, or finished runs: leaderboard, significance, effects, costs, plots."""
+"""Compares cells of grids or finished runs: leaderboard, significance, effects, costs, plots."""
 
 from collections.abc import Iterable
 

@@ -26,8 +26,8 @@ def convrag_register(register: Register) -> None:
         "context_recall",
     ):  # as other tools call them
         register("metrics", name, "convrag_judging.judge:JudgeMetrics", rubric=name)
-    register("task", "agreement", "convrag_judging.agreement:AgreementTask")
-    register("task", "score_nuggets", "convrag_judging.nugget_scores:ScoreNuggetsTask")
+    register("task", "agreement", "convrag_judging.agreement_task:AgreementTask")
+    register("task", "score_nuggets", "convrag_judging.score_nuggets_task:ScoreNuggetsTask")
 
 
 def __getattr__(name: str) -> Any:

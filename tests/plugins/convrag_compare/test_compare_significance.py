@@ -111,7 +111,7 @@ def test_many_conversations_take_little_memory_and_chunks_change_nothing(
     monkeypatch.setattr(significance, "_SIGNS_AT_ONCE", 40 * 7)
     assert compute_sign_flip_p(differences) == whole
     monkeypatch.undo()
-    monkeypatch.setattr(paired_differences, "FLIPS", 500)
+    monkeypatch.setattr(significance, "FLIPS", 500)
     many = np.random.default_rng(1).normal(size=(50_000, 1))
     tracemalloc.start()
     compute_sign_flip_p(many)
