@@ -46,12 +46,12 @@ _TASKS = ("nuggetise", "importance", "assign")
 class NuggetMetrics(Metrics):
     """Nugget scores as TREC RAG and GINGER define them, V_strict first.
 
-    They are strict_vital (V_strict), vital, strict_all, all and weighted. Nuggets are the facts that
-    a good answer states. A language model creates them from passages, window after window, labels
-    which are vital, and labels which of them an answer supports; or files have the labels. Nuggets
-    do not depend on the system that is judged: they are created once for each question and its
-    passages. A turn without passages is not scored; a failed turn and an empty answer score 0. The
-    number of nuggets and the length of the answer in words are reported with the scores: longer
+    They are strict_vital (V_strict), vital, strict_all, all and weighted. Nuggets are the facts
+    that a good answer states. A language model creates them from passages, window after window,
+    labels which are vital, and labels which of them an answer supports; or files have the labels.
+    Nuggets do not depend on the system that is judged: they are created once for each question and
+    its passages. A turn without passages is not scored; a failed turn and an empty answer score 0.
+    The number of nuggets and the length of the answer in words are reported with the scores: longer
     answers score higher, so compare systems at one length.
 
     Args:

@@ -10,7 +10,7 @@ def convrag_register(register: Register) -> None:
     register("metrics", "evidence", "convrag_metrics.evidence:EvidenceMetrics")
     register("metrics", "answers", "convrag_metrics.answers:AnswerMetrics")
     register("metrics", "bertscore", "convrag_metrics.bertscore:BertScoreMetrics")
-    register("metrics", "rb_agg", "convrag_metrics.bertscore:RbAggMetrics")
+    register("metrics", "rb_agg", "convrag_metrics.rb_agg:RbAggMetrics")
     register("metrics", "grounding", "convrag_metrics.grounding:GroundingMetrics")
     register("metrics", "mtrag", "convrag_metrics.mtrag:MtragMetrics")
     register("metrics", "faithfulness", "convrag_metrics.mtrag:MtragMetrics", measures="RL_F")

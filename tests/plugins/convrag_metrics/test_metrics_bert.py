@@ -10,7 +10,8 @@ import pytest
 from convrag import Answer, Conversation, Dataset, Evidence, EvidenceItem, Passage, Turn, TurnRecord
 from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.testing import MetricsContract
-from convrag_metrics.bertscore import BertScoreMetrics, RbAggMetrics
+from convrag_metrics.bertscore import BertScoreMetrics
+from convrag_metrics.rb_agg import RbAggMetrics
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
