@@ -27,8 +27,8 @@ from convrag_judging.rubric import read_rubric
 from convrag_metrics.bert_encoder import read_baseline
 from convrag_metrics.rewrites import read_reference_rewrites
 from convrag_replay.recorded_files import RecordedRankings, read_rewrites
-from convrag_tasks.export_mtrag import read_tasks
-from convrag_tasks.predictions import read_answers, read_trec_run
+from convrag_tasks.export_submission import read_tasks
+from convrag_tasks.prediction_files import read_answers, read_trec_run
 
 Reader = Callable[[Path], Any]
 

@@ -15,8 +15,9 @@ from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_tasks.export import ExportTask
-from convrag_tasks.export_mtrag import format_inspector_lines, format_mtrag_lines
-from convrag_tasks.export_tables import format_csv_lines
+from convrag_tasks.export_csv import format_csv_lines
+from convrag_tasks.export_inspectorraget import format_inspector_lines
+from convrag_tasks.export_mtrag import format_mtrag_lines
 from convrag_tasks.run_records import DatasetTurn
 
 
