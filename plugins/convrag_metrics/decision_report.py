@@ -3,6 +3,7 @@
 It has a table of labels and outcomes, the AUC of each signal, and a calibration plot.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,6 @@ from typing import Any, NamedTuple
 
 from convrag import Report, TurnRecord
 from convrag.sdk.output.plots import STYLE, make_figure
-from convrag.sdk.text.clarification import read_choices
 from convrag_metrics.answerability_labels import ANSWERABLE
 from convrag_metrics.idk import detect_idk_answer
 
@@ -54,7 +54,7 @@ def read_decision(label: str, record: TurnRecord) -> Decision:
     if not isinstance(trace, Mapping):
         trace = {}
     idk = detect_idk_answer(record)
-    if trace.get("outcome") == "asked" or read_choices(record.answer.text) is not None:
+    if trace.get("outcome") == "asked" or _asks_back(record.answer.text):
         outcome = "UNDERSPECIFIED"
     elif idk == "yes":
         outcome = "UNANSWERABLE"
@@ -63,6 +63,25 @@ def read_decision(label: str, record: TurnRecord) -> Decision:
     else:
         outcome = "ANSWERABLE"
     return Decision(outcome, label, trace)
+
+
+_LIST_ITEM = re.compile(r"(?:\d{1,2}[.)]|[-*•]) +\S")
+
+
+def _asks_back(answer: str) -> bool:
+    """Whether an answer is nothing but a question, in one sentence or with a list of choices.
+
+    It reads the answers of any system; records that are made of files have no decision.
+    """
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    if not lines:
+        return False
+    question, *choices = lines
+    if not question.endswith("?") or "[" in question:
+        return False
+    if choices:
+        return all(_LIST_ITEM.match(choice) for choice in choices)
+    return not re.search(r"[.!?]\s", question)
 
 
 def compute_aucs(

@@ -72,7 +72,8 @@ class EvaluateTask(Task):
 
         if self.run is None and self.answers is None and self.records is None:
             raise ConfigError(
-                "task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER"
+                "task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or "
+                "task.records=FOLDER"
             )
         settings = settings_of(config)
         wiring = Wiring(config)

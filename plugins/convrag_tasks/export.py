@@ -140,10 +140,7 @@ class ExportTask(Task):
         if self.subtask is None:
             _remark_cut_contexts(inputs, self.contexts)
             return format_mtrag_lines(inputs.records, inputs.turns, self.contexts)
-        if self.tasks:
-            tasks = read_tasks(self.tasks)
-        else:
-            tasks = make_tasks(inputs.records, inputs.turns)
+        tasks = read_tasks(self.tasks) if self.tasks else make_tasks(inputs.records, inputs.turns)
         if self.subtask == "reference":
             others = count_other_evidence(tasks, inputs.records)
             if others:

@@ -110,7 +110,7 @@ def _add_score(context: Mapping[str, Any]) -> dict[str, Any]:
 def count_other_evidence(
     tasks: Mapping[str, Mapping[str, Any]], records: Sequence[TurnRecord]
 ) -> int:
-    """Count answers that were given other passages than the task's own, which subtask B is about."""
+    """Count answers that were given other passages than the task's own, as subtask B wants."""
     count = 0
     for record in records:
         task = tasks.get(record.turn_id)

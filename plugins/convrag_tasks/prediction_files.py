@@ -70,7 +70,7 @@ def read_trec_run(
 
 
 def sort_hits(hits: list[Hit]) -> list[Hit]:
-    """Sort hits as trec_eval does: by score in single precision, of equal ones the greater id first."""
+    """Sort hits as trec_eval does: by score in single precision, then the greater id first."""
     by_id = sorted(hits, key=lambda hit: hit.passage.id, reverse=True)
     return sorted(by_id, key=lambda hit: -round_to_single_precision(hit.score))
 

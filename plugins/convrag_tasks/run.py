@@ -26,7 +26,6 @@ from convrag import (
 from convrag.sdk.files import open_atomically
 from convrag.sdk.llm.recording import compute_prompt_key, format_reply
 
-
 log = logging.getLogger(__name__)
 
 
@@ -202,7 +201,7 @@ class Recorder:
         self._write(replies)
 
     def _write(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
-        """Write replies. Of several to one prompt, as from two models, only the first is written."""
+        """Write replies; of several to one prompt, as from two models, only the first."""
         for prompt, completion in replies:
             key = compute_prompt_key(prompt)
             if key not in self._seen:

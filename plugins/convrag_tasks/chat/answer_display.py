@@ -1,5 +1,6 @@
-"""Shows an answer while it is generated: what goes on, then its text in Markdown, with nothing
-hidden in it.
+"""Shows an answer while it is generated: the stage at work, then the text in Markdown.
+
+Control characters are made visible, so that nothing is hidden in an answer.
 """
 
 import atexit
@@ -30,8 +31,9 @@ def text_width(console: Console) -> int:
 
 
 def render_lines(console: Console, renderable: RenderableType) -> list[Line]:
-    """Lay something out as lines, without spaces at their ends: in a narrower window these would
-    take rows.
+    """Lay something out as lines, without spaces at their ends.
+
+    In a narrower window, such spaces would take rows.
     """
     options = console.options.update(width=text_width(console), height=None)
     return [_strip_end(line) for line in console.render_lines(renderable, options, pad=False)]
@@ -61,24 +63,24 @@ DOING = {
     "context": "Putting the evidence together",
     "generator": "Writing the answer",
 }
-"""Stage -> what is going on."""
+"""Stage -> the words for its work."""
 
 SPINNER_AFTER = 0.15
-"""Seconds after which it is worth saying what goes on."""
+"""Seconds after which the stage at work is shown."""
 
 SHARE_OF_TIME = 0.1
-"""Of the time between two drawings, the most that drawing may take."""
+"""The largest share of the time between two drawings that drawing may take."""
 
 
 PrintLine = Callable[[str, str], None]
 
 
 class PlainDisplay:
-    """Prints the pieces of an answer as they come, into a pipe.
+    """A display that prints the pieces of an answer as they come, into a pipe.
 
     Args:
-        console: prints into a pipe, or on a terminal that cannot move its cursor.
-        print_line: prints a line in a style.
+        console: a console for a pipe, or for a terminal that cannot move its cursor.
+        print_line: a function that prints a line in a style.
     """
 
     def __init__(self, console: Console, print_line: PrintLine) -> None:
@@ -87,7 +89,7 @@ class PlainDisplay:
         self.text = ""
 
     def show_doing(self, doing: str) -> None:
-        """Nothing: a pipe has no spinner."""
+        """Do nothing: a pipe has no spinner."""
 
     def add_piece(self, piece: str) -> None:
         """Print a piece of the answer."""
@@ -99,7 +101,7 @@ class PlainDisplay:
         self._print_line(text, style)
 
     def tick(self) -> None:
-        """Nothing: pieces are printed at once."""
+        """Do nothing: pieces are printed at once."""
 
     def close(self) -> None:
         """End the last line."""
@@ -108,13 +110,13 @@ class PlainDisplay:
 
 
 class AnswerDisplay(PlainDisplay):
-    """Shows one answer on a terminal: a spinner, then Markdown that is wrapped and grows.
+    """A display of one answer on a terminal: a spinner, then Markdown that is wrapped and grows.
 
-    Finished blocks are printed for good; the last one is drawn anew when more of it comes.
+    Finished blocks are printed for good; the last one is drawn again when more of it comes.
 
     Args:
-        console: prints on a terminal that can move the cursor.
-        print_line: prints a line in a style.
+        console: a console for a terminal that can move the cursor.
+        print_line: a function that prints a line in a style.
     """
 
     def __init__(self, console: Console, print_line: PrintLine) -> None:
@@ -130,9 +132,7 @@ class AnswerDisplay(PlainDisplay):
         self._next_drawing = 0.0
 
     def show_doing(self, doing: str) -> None:
-        """Show from now on what is going on ("Searching"), until text comes; nothing for an empty
-        text.
-        """
+        """Show the work of a stage ("Searching") until text comes; nothing for an empty text."""
         self._doing = doing
         self._since = time.monotonic()
 
@@ -204,7 +204,7 @@ class AnswerDisplay(PlainDisplay):
             self._has_text = True
 
     def _render(self, block: str) -> list[Line]:
-        """The lines of a block, and an empty one before them."""
+        """Render the lines of a block, after an empty line."""
         return [[], *render_block(self.console, block)]
 
     def _make_spinner(self) -> Text:
@@ -215,14 +215,16 @@ class AnswerDisplay(PlainDisplay):
         )
         shown = self._spinner.render(self.console.get_time())
         assert isinstance(shown, Text)
-        shown.no_wrap, shown.overflow = True, "ellipsis"
+        shown.no_wrap = True
+        shown.overflow = "ellipsis"
         return shown
 
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 _PARSER.disable(["reference", "image", "autolink"])
-"""HTML is text. So are images and <addresses>, and a line "[1]: https://..." does not make a link
-of each "[1]".
+"""The parser of answers, in which HTML, images and <addresses> are text.
+
+A line "[1]: https://..." does not make a link of each "[1]".
 """
 
 
@@ -249,8 +251,10 @@ class _ChatMarkdown(Markdown):
 def print_markdown(console: Console, text: str) -> None:
     """Print a text in Markdown, with an empty line between its blocks."""
     blocks, rest = split_finished_blocks(make_printable(text))
-    for number, block in enumerate(filter(str.strip, [*blocks, rest])):
-        print_lines(console, [*([[]] if number else []), *render_block(console, block)])
+    gap: list[Line] = []
+    for block in filter(str.strip, [*blocks, rest]):
+        print_lines(console, [*gap, *render_block(console, block)])
+        gap = [[]]
 
 
 def render_block(console: Console, block: str) -> list[Line]:

@@ -1,4 +1,4 @@
-"""What a chat prints, on a terminal or into a pipe."""
+"""The output of a chat, on a terminal or into a pipe."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ Span = tuple[int, int]
 
 
 class Screen:
-    """Prints lines, queries, answers and sources.
+    """A screen that shows lines, queries, answers and sources.
 
     On a terminal text is wrapped, and Markdown is rendered; into a pipe, or on a terminal that
     cannot move its cursor (TERM=dumb), it goes as it is.
@@ -53,7 +53,7 @@ class Screen:
             self.console.print(text, style=style, width=text_width(self.console))
 
     def print_item(self, label: str, text: str, style: str = "") -> None:
-        """Print a text behind its label; on a terminal its further lines begin below the first one."""
+        """Print a text after its label; on a terminal its further lines are indented, too."""
         if self.is_plain:
             self.print_line(f"{label} {text}", style)
             return
@@ -114,7 +114,8 @@ class Screen:
         """Show a passage, with the parts marked that the answer rests on."""
         passage = source.passage
         self.print_item(f"[{source.number}]", passage.title or "(no title)", "bold")
-        self.print_line(" - ".join(filter(None, [passage.place, passage.url])) or passage.id, "dim")
+        address = " - ".join(part for part in (passage.place, passage.url) if part)
+        self.print_line(address or passage.id, "dim")
         if self.is_plain:
             self.print_line(_mark(passage, spans))
         else:
@@ -126,22 +127,22 @@ class Screen:
             self.print_line("The answer does not cite it.", "dim")
 
     def _show_cited(self, sources: Sequence[Source]) -> None:
-        """Show the sources that the answer cites, and how many there are beside them."""
-        if sources:
-            self.print_gap()
-        if cited := [source for source in sources if source.cited]:
+        """Show the sources that the answer cites, and how many others there are."""
+        if not sources:
+            return
+        self.print_gap()
+        cited = [source for source in sources if source.cited]
+        if cited:
             self.show_sources(cited)
-        if left := len(sources) - len(cited):
-            more = (
-                f"{left} more {'is' if left == 1 else 'are'} not cited"
-                if cited
-                else "No passage is cited"
-            )
-            self.print_line(f"  {more}: /sources lists all", "dim")
+        others = len(sources) - len(cited)
+        if others:
+            verb = "is" if others == 1 else "are"
+            text = f"{others} more {verb} not cited" if cited else "No passage is cited"
+            self.print_line(f"  {text}: /sources lists all", "dim")
 
 
 def _mark(passage: Passage, spans: Sequence[Span]) -> str:
-    """The text of a passage with ** around each span."""
+    """Put ** around each span of a passage's text."""
     text = passage.text
     for start, end in sorted(spans, reverse=True):
         text = f"{text[:start]}**{text[start:end]}**{text[end:]}"
