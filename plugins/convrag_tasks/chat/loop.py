@@ -15,7 +15,6 @@ from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.inspection import Inspection
 from convrag_tasks.chat.line_input import Command, Later, PlainReader
 
-
 KEYS = (
     "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R find what was typed; "
     "Tab completes."
@@ -241,9 +240,10 @@ class ChatLoop:
         self._greet()
 
     def _show_help(self) -> None:
-        usages = []
-        for command in self.commands.values():
-            usages.append((f"/{command.name} {command.argument}".strip(), command.help))
+        usages = [
+            (f"/{command.name} {command.argument}".strip(), command.help)
+            for command in self.commands.values()
+        ]
         usages.append(
             (
                 "/1, /2, ...",
