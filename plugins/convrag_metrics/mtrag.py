@@ -240,7 +240,7 @@ class MtragMetrics(Metrics):
 
     def _share_supported(self, inputs: Mapping[str, Any], gaps: list[str]) -> float | None:
         """Ask for RL_F: the share of an answer's statements that the judge finds supported."""
-        from convrag_metrics.verdicts import Statements, verdicts_form
+        from convrag_metrics.verdicts import Statements, Verdicts, verdicts_form
 
         if not inputs["passages"]:
             gaps.append("no RL_F, for no passage was shown")
@@ -252,7 +252,7 @@ class MtragMetrics(Metrics):
         if not statements:
             gaps.append("no RL_F, for the judge finds no statement in it")
             return None
-        form = verdicts_form(len(statements))
+        form = verdicts_form(len(statements), Verdicts)
         reply = self._ask("verdicts", form, {**inputs, "statements": statements}, gaps)
         return None if reply is None else fmean(reply.verdicts)
 
