@@ -52,8 +52,7 @@ class CallContract(StageContract):
     """
 
     def inputs(self) -> list[list[dict[str, Any]]]:
-        """Make the arguments of calls: for each of several conversations, the arguments of its
-        turns in order.
+        """Make the arguments of calls: for each of several conversations, those of its turns.
 
         The lists are new at each call, with equal contents. Conversations should differ. The test
         of a stage that needs other conversations overrides this, or `make_input`.
@@ -124,7 +123,7 @@ class CallContract(StageContract):
             stage = self.make()
             conversations = [partial(self.converse, stage, number, turns) for number in numbers]
             answers = call_from_threads(conversations, list_modules(type(stage)))
-            difference = find_difference(expected, answers, ("alone", "beside other threads"))
+            difference = find_difference(expected, answers, ("alone", "next to other threads"))
             self._assert_same(
                 f"threads disturb each other: {difference}" if difference else "",
                 "Keep the data of a call in local variables, a conversation's in "

@@ -34,8 +34,7 @@ start = start_python  # convrag's own tests fork instead
 
 
 def ask_new_process(contract: Any) -> list[list[Frozen]]:
-    """Let a new process make the stage of a test class as `make` does, and ask it conversation by
-    conversation.
+    """Let a new process make the stage of a test class, and ask it conversation by conversation.
 
     It imports the module of the test class, and sets the attributes that fixtures have set.
 

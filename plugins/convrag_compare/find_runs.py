@@ -62,7 +62,7 @@ def _find_folders(run: str) -> list[Path]:
     found = [folder for match in matches for folder in _list_runs(match)]
     if not found:
         raise ConfigError(
-            f"task.runs: {run!r} is no finished run. Give folders that hold a metrics.json, "
+            f"task.runs: {run!r} is not a finished run. Give folders that hold a metrics.json, "
             "folders of grids, or globs of such: "
             "task.runs=[outputs/2025-01-31/12-00-00-abc,...]"
         )

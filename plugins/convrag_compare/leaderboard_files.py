@@ -83,7 +83,7 @@ def list_findings(board: Leaderboard) -> list[str]:
     """
     lines = list(describe_shared(board.shared, [*board.metrics, *board.left_out]))
     lines += [
-        f"{name} is left out: it is no mean over turns, and the runs were scored on different "
+        f"{name} is left out: it is not a mean over turns, and the runs were scored on different "
         "turns."
         for name in board.left_out
     ]

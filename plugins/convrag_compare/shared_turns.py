@@ -11,7 +11,7 @@ from math import isnan, nan
 from convrag_compare.run_result import RunResult, Scores
 
 _OWN_TURNS = (
-    "Each mean is over the turns of its own run, and the runs stand in the order in which they "
+    "Each mean is over the turns of its own run, and the runs are in the order in which they "
     "were given."
 )
 

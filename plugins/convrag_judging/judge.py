@@ -64,7 +64,7 @@ class JudgeMetrics(Metrics):
         workers: answers that are judged in parallel.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("numpy", "omegaconf", "pydantic", "PyYAML", "scipy")

@@ -89,7 +89,7 @@ class NuggetMetrics(Metrics):
 
     Raises:
         ConfigError: judgements are combined with max_words or nuggets.
-        DataError: a prompt's file is missing or is no template.
+        DataError: a prompt's file is missing or is not a template.
     """
 
     libraries = ("pydantic",)

@@ -80,7 +80,7 @@ class BertMetrics(Metrics):
         """Check that the model and the baseline are there."""
         if not find_model(self.model):
             yield (
-                f"the model {self.model!r} is no folder with a config.json, nor in the local "
+                f"the model {self.model!r} is not a folder with a config.json, nor in the local "
                 f"cache: give {self.place}.model the path of an encoder's folder"
             )
         if self.baseline and not self.baseline.is_file():
@@ -141,7 +141,7 @@ class BertMetrics(Metrics):
             return read_baseline(self.baseline, layer)
         except (ValueError, OSError) as error:
             raise DataError(
-                f"this is no baseline of bert-score (LAYER,P,R,F): {error}", path=self.baseline
+                f"this is not a baseline of bert-score (LAYER,P,R,F): {error}", path=self.baseline
             ) from error
 
 

@@ -92,8 +92,8 @@ class MtragMetrics(Metrics):
         workers: answers that are judged in parallel.
 
     Raises:
-        ConfigError: `prompts` is no folder, or has none of the prompts.
-        DataError: a prompt is no template.
+        ConfigError: `prompts` is not a folder, or has none of the prompts.
+        DataError: a prompt is not a template.
     """
 
     libraries = ("pydantic",)

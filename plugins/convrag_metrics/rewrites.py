@@ -117,7 +117,8 @@ def read_reference_rewrites(path: Path) -> dict[str, str]:
     rewrites: dict[str, str] = {}
     for line in read_lines_in(path, ".jsonl"):
         row = line.json()
-        turn_id, text = row.get("_id"), row.get("text")
+        turn_id = row.get("_id")
+        text = row.get("text")
         if not isinstance(turn_id, str) or not isinstance(text, str):
             raise line.error('this must be {"_id": turn, "text": rewrite}, both of them strings')
         if turn_id in rewrites:

@@ -28,7 +28,7 @@ def parse_measure(name: str) -> Measure:
     """Parse the name of a measure, such as "nDCG@5".
 
     Raises:
-        ConfigError: there is no such measure, or it is no mean over turns.
+        ConfigError: there is no such measure, or it is not a mean over turns.
     """
     import ir_measures
     from ir_measures.measures import MeanAgg
@@ -50,7 +50,7 @@ def parse_measure(name: str) -> Measure:
 
 
 def _unknown_measure(name: str, reason: str) -> ConfigError:
-    return ConfigError(f"{name!r} is no measure ({reason}). Write it as in nDCG@5, R@10 or RR.")
+    return ConfigError(f"{name!r} is not a measure ({reason}). Write it as in nDCG@5, R@10 or RR.")
 
 
 def rank_ids(ids: Iterable[str]) -> dict[str, float]:
@@ -81,7 +81,8 @@ def evaluate_rankings(
     import ir_measures
 
     turn_ids = list(run)
-    judged, ranked = {}, {}
+    judged = {}
+    ranked = {}
     for number, turn_id in enumerate(turn_ids):
         numbers = {passage: str(n) for n, passage in enumerate({**qrels[turn_id], **run[turn_id]})}
         judged[str(number)] = {numbers[passage]: grade for passage, grade in qrels[turn_id].items()}

@@ -63,27 +63,32 @@ def format_inspector_lines(
         remarks.append(
             f"Measures that some turns lack are text, and in no chart: {', '.join(partial)}."
         )
+    places = [turns[turn_id] for turn_id in turn_ids]
+    metrics = []
+    for name in measures:
+        if name in complete:
+            metrics.append(_make_number_metric(name, models, turn_ids))
+        else:
+            metrics.append(_make_text_metric(name))
+    evaluations = [
+        _make_evaluation(model, turn_id, measures, complete)
+        for model in models
+        for turn_id in turn_ids
+    ]
     document = {
         "name": " against ".join(model.id for model in models),
-        "models": [
-            {"model_id": model.id, "name": model.id, "owner": "convrag"} for model in models
-        ],
-        "metrics": [
-            _make_number_metric(name, models, turn_ids)
-            if name in complete
-            else _make_text_metric(name)
-            for name in measures
-        ],
+        "models": [_describe_model(model) for model in models],
+        "metrics": metrics,
         "documents": _list_documents(models, turn_ids),
-        "filters": _list_filters([turns[turn_id] for turn_id in turn_ids]),
-        "tasks": [_make_task(turns[turn_id], models[0].records[turn_id]) for turn_id in turn_ids],
-        "evaluations": [
-            _make_evaluation(model, turn_id, measures, complete)
-            for model in models
-            for turn_id in turn_ids
-        ],
+        "filters": _list_filters(places),
+        "tasks": [_make_task(place, models[0].records[place.turn.id]) for place in places],
+        "evaluations": evaluations,
     }
     return [format_json(document)]
+
+
+def _describe_model(model: _Model) -> dict[str, str]:
+    return {"model_id": model.id, "name": model.id, "owner": "convrag"}
 
 
 def _read_models(folders: Sequence[Path]) -> list[_Model]:

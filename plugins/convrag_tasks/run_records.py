@@ -22,7 +22,9 @@ def read_run_records(folder: Path) -> list[TurnRecord]:
     """
     intermediate = folder / "intermediate"
     if not intermediate.is_dir():
-        raise DataError("this is no folder of a finished run: it has no intermediate/", path=folder)
+        raise DataError(
+            "this is not the folder of a finished run: it has no intermediate/", path=folder
+        )
     records = list(read_records(intermediate))
     if not records:
         raise DataError("this run has no turns", path=intermediate)

@@ -210,8 +210,9 @@ class ChatLoop:
         for info in found:
             here = " (this one)" if info.id == self.chat.id else ""
             self.screen.print_line(f"{info.id}{here}", "bold")
-            when, title = info.updated.astimezone(), info.title or "(empty)"
-            self.screen.print_line(f"  {when:%Y-%m-%d %H:%M}, {count(info.turns, 'turn')}: {title}")
+            when = f"{info.updated.astimezone():%Y-%m-%d %H:%M}"
+            turns = count(info.turns, "turn")
+            self.screen.print_line(f"  {when}, {turns}: {info.title or '(empty)'}")
         if not found:
             self.screen.print_line("No conversation is kept yet.")
 

@@ -105,10 +105,12 @@ class Screen:
         """Show the passages of an answer with their numbers."""
         self.print_line("Sources:", "bold")
         for source in sources:
-            note, style = ("", "") if source.cited else (" (not cited)", "dim")
-            self.print_item(
-                f"  [{source.number}]", f"{describe_passage(source.passage)}{note}", style
-            )
+            text = describe_passage(source.passage)
+            style = ""
+            if not source.cited:
+                text += " (not cited)"
+                style = "dim"
+            self.print_item(f"  [{source.number}]", text, style)
 
     def show_passage(self, source: Source, spans: Sequence[Span]) -> None:
         """Show a passage, with the parts marked that the answer rests on."""

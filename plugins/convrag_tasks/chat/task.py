@@ -43,7 +43,7 @@ class ChatTask(Task):
             `answer`, `titles` (of passages that were found and not cited) and `count`.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     conversation: str | None = None

@@ -356,7 +356,7 @@ def test_runs_are_found_by_folder_glob_and_grid(tmp_path: Path) -> None:
         '{"state": "failed"}'
     )  # its metrics are of an earlier try
     assert [run.choices["rewriter"] for run in find_runs([str(tmp_path / "grid")])] == ["none"]
-    with pytest.raises(ConfigError, match=r"no finished run"):
+    with pytest.raises(ConfigError, match=r"not a finished run"):
         find_runs([str(tmp_path / "nowhere")])
 
 

@@ -330,7 +330,7 @@ def test_turns_of_others_are_left_out_where_asked(data: list[str], tmp_path: Pat
         ([], r"task=evaluate needs task\.run="),
         (["task.run=no.trec"], r"no\.trec: there is no such file or folder"),
         (["task.answers=."], r"this folder has no \*\.jsonl file"),
-        (["task.records=."], "no folder of a finished run"),
+        (["task.records=."], "not the folder of a finished run"),
         (["task.records=.", "task.run=x"], r"task\.records is a whole run"),
         (["task.run=x", "task.missing=no"], r"task\.missing"),
     ],

@@ -242,7 +242,7 @@ def test_mistakes_are_said(run: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text('{"_id": "x<::>1", "text": "?"}\n', encoding="utf-8")
     other = ["dataset=jsonl", f"dataset.queries={tmp_path / 'q.jsonl'}"]
     wrong = {
-        "no folder of a finished run": [f"task.records={tmp_path}", "task.path=x.jsonl"],
+        "not the folder of a finished run": [f"task.records={tmp_path}", "task.path=x.jsonl"],
         "the data set has no turn": [f"task.records={run}", "task.path=x.jsonl", *other],
         "cannot be written": [f"task.records={run}", "task.path=/proc/nowhere/x.jsonl"],
     }
