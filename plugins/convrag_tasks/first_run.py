@@ -11,7 +11,7 @@ from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.configuration import Command, place_of
 from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.scores import ADVICE, make_table, print_summary
-from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
+from convrag_tasks.chat.terminal_lines import print_lines, render_lines, text_width
 
 SHOWN = "spacesuits"
 """The conversation of the sample that is shown: most of its questions need a rewrite."""

@@ -7,4 +7,6 @@
 * `line_input`: reads lines from a terminal, with editing, completion and history, or from a pipe.
 * `screen`: prints lines, queries, answers and sources.
 * `answer_display`: shows an answer while it is generated.
+* `markdown`: splits Markdown into finished blocks, and renders it.
+* `terminal_lines`: lays something out as lines of a terminal.
 """

@@ -6,52 +6,16 @@ Control characters are made visible, so that nothing is hidden in an answer.
 import atexit
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import ClassVar
 
-from markdown_it import MarkdownIt
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console
 from rich.live import Live
-from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.segment import Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
 from convrag.sdk.output.printable import make_printable
-
-Line = list[Segment]
-
-MAX_WIDTH = 100
-"""Columns of text: longer lines are hard to read."""
-
-
-def text_width(console: Console) -> int:
-    """Return the columns that text takes on a console."""
-    return min(console.width, MAX_WIDTH)
-
-
-def render_lines(console: Console, renderable: RenderableType) -> list[Line]:
-    """Lay something out as lines, without spaces at their ends.
-
-    In a narrower window, such spaces would take rows.
-    """
-    options = console.options.update(width=text_width(console), height=None)
-    return [_strip_end(line) for line in console.render_lines(renderable, options, pad=False)]
-
-
-def print_lines(console: Console, lines: Sequence[Line]) -> None:
-    """Print lines, in one write."""
-    with console:
-        for line in lines:
-            console.print(Segments([*line, Segment.line()]), end="", soft_wrap=True)
-
-
-def _strip_end(line: Line) -> Line:
-    kept = list(line)
-    while kept and not kept[-1].text.rstrip():
-        kept.pop()
-    return [*kept[:-1], Segment(kept[-1].text.rstrip(), kept[-1].style)] if kept else []
-
+from convrag_tasks.chat.markdown import render_block, split_finished_blocks
+from convrag_tasks.chat.terminal_lines import Line, print_lines, render_lines
 
 DOING = {
     "memory": "Recalling the conversation",
@@ -218,72 +182,3 @@ class AnswerDisplay(PlainDisplay):
         shown.no_wrap = True
         shown.overflow = "ellipsis"
         return shown
-
-
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-_PARSER.disable(["reference", "image", "autolink"])
-"""The parser of answers, in which HTML, images and <addresses> are text.
-
-A line "[1]: https://..." does not make a link of each "[1]".
-"""
-
-
-class _Heading(Heading):
-    """A heading at the left, of whatever level; Rich puts the first level in the middle."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        heading = self.text.copy()
-        heading.justify = "left"
-        yield heading
-
-
-class _ChatMarkdown(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "heading_open": _Heading,
-    }
-
-    def __init__(self, text: str) -> None:
-        super().__init__("", code_theme="ansi_dark", hyperlinks=False)
-        self.parsed = _PARSER.parse(make_printable(text))
-
-
-def print_markdown(console: Console, text: str) -> None:
-    """Print a text in Markdown, with an empty line between its blocks."""
-    blocks, rest = split_finished_blocks(make_printable(text))
-    gap: list[Line] = []
-    for block in filter(str.strip, [*blocks, rest]):
-        print_lines(console, [*gap, *render_block(console, block)])
-        gap = [[]]
-
-
-def render_block(console: Console, block: str) -> list[Line]:
-    """Render a block of Markdown as lines of a terminal, without empty lines around them.
-
-    Links show their address, and control characters a character that stands for them. Code is
-    coloured in the terminal's own colours.
-    """
-    lines = render_lines(console, _ChatMarkdown(block))
-    while lines and not lines[-1]:
-        lines.pop()
-    while lines and not lines[0]:
-        del lines[0]
-    return lines
-
-
-def split_finished_blocks(text: str) -> tuple[list[str], str]:
-    """Split the beginning of a text into the blocks that no further text can change, and the rest.
-
-    A paragraph, a list or a table is finished when another block has begun.
-
-    Args:
-        text: in Markdown, without control characters.
-
-    Returns:
-        The blocks, which make up the text together with the rest.
-    """
-    starts = [token.map[0] for token in _PARSER.parse(text) if token.map and token.level == 0]
-    lines = text.split("\n")
-    bounds = [0, *starts[1:]]
-    blocks = ["\n".join([*lines[start:end], ""]) for start, end in pairwise(bounds)]
-    return blocks, "\n".join(lines[bounds[-1] :])

@@ -9,12 +9,9 @@ from convrag import Passage, TurnRecord
 from convrag.sdk.data.transcript import Source, describe_passage, list_sources
 from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.scores import list_cut_replies
-from convrag_tasks.chat.answer_display import (
-    AnswerDisplay,
-    PlainDisplay,
-    print_markdown,
-    text_width,
-)
+from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay
+from convrag_tasks.chat.markdown import print_markdown
+from convrag_tasks.chat.terminal_lines import text_width
 from convrag_tasks.turn_trace import format_turn_trace
 
 Span = tuple[int, int]
