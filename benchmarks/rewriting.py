@@ -15,7 +15,7 @@ import numpy as np
 from convrag import Query, Question, Retriever, Turn
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
-from convrag_compare.paired_differences import compute_sign_flip_p
+from convrag_compare.significance import compute_sign_flip_p
 from options import Options
 from pages import make_table
 

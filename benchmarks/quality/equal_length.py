@@ -10,7 +10,7 @@ from convrag.api.evidence import Evidence, EvidenceItem
 from convrag.api.stages import Generator
 from convrag.sdk.text.answers import truncate_words
 from convrag.sdk.text.citations import strip_citations
-from convrag_compare.paired_differences import compute_sign_flip_p
+from convrag_compare.significance import compute_sign_flip_p
 from convrag_ginger.length_limit import stem_content
 from mtrag_contexts import ContextTurn
 

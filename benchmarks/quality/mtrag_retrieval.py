@@ -14,7 +14,7 @@ import pytest
 from convrag.api.conversations import Question, Turn
 from convrag.api.queries import Query
 from convrag.api.stages import Dataset, Retriever, Rewriter
-from convrag_compare.paired_differences import compute_sign_flip_p
+from convrag_compare.significance import compute_sign_flip_p
 
 DOMAINS = ("clapnq", "cloud")
 

@@ -18,7 +18,7 @@ from statistics import fmean
 from convrag import Answer, Conversation, Dataset, Evidence, EvidenceItem, TurnRecord
 from convrag.sdk.data.inspectorraget import MarkedAnswer, read_marked_answers
 from convrag.sdk.text import support
-from convrag_judging.agreement import spearman, spearman_interval
+from convrag_judging.correlation import spearman, spearman_interval
 from convrag_metrics.token_overlap import measure_overlap, tokenize_passage, tokenize_squad
 from convrag_metrics.trust import TrustMetrics
 

@@ -1,6 +1,4 @@
-"""Finds the libraries that a module imports and that take long, and the hosts that a stage tries to
-reach.
-"""
+"""Finds slow imports of a module, and the hosts that a stage tries to reach."""
 
 import os
 import re
@@ -15,21 +13,25 @@ from typing import Any
 from unittest import mock
 
 _HEAVY = re.compile(
-    "bertopic|elasticsearch|faiss|hdbscan|ir_measures|jax|jinja2|litellm|matplotlib|mlflow|nltk|numpy|openai|pandas|"
-    "pydantic|rich|rouge_score|sacrebleu|scipy|sentence_transformers|sklearn|spacy|tensorflow|torch|transformers|umap"
+    "bertopic|elasticsearch|faiss|hdbscan|ir_measures|jax|jinja2|litellm|matplotlib|mlflow|nltk"
+    "|numpy|openai|pandas|pydantic|rich|rouge_score|sacrebleu|scipy|sentence_transformers|sklearn"
+    "|spacy|tensorflow|torch|transformers|umap"
 )
-"""Libraries that take long to import. Modules of plugins import them inside functions, not at the
-top.
-"""
+"""Libraries that take long to import; modules of plugins import them inside functions."""
 
 
 @cache
 def find_heavy_imports(module: str) -> tuple[str, ...]:
-    """Find the libraries that are imported with a module and take long. Raises ImportError if the
-    import fails.
+    """Find the slow libraries that are imported with a module.
+
+    Raises:
+        ImportError: the import fails.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    code = f"import sys; import {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    code = (
+        f"import sys; import {module}; "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -42,8 +44,9 @@ _PATCHED = ((socket.socket, "connect"), (socket.socket, "connect_ex"), (socket, 
 
 @contextmanager
 def block_network(*, allow_loopback: bool = False) -> Iterator[list[str]]:
-    """Let every attempt to reach a server fail, in all threads; yields the list of the hosts that
-    were tried.
+    """Let every attempt to reach a server fail, in all threads.
+
+    It yields the list of the hosts that were tried.
 
     Args:
         allow_loopback: whether servers on this machine can be reached.
@@ -52,7 +55,8 @@ def block_network(*, allow_loopback: bool = False) -> Iterator[list[str]]:
 
     def block(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
-            if (host := _find_host(arguments)) is None or (allow_loopback and _is_loopback(host)):
+            host = _find_host(arguments)
+            if host is None or (allow_loopback and _is_loopback(host)):
                 return function(*arguments, **named)
             tried.append(host)
             raise OSError(f"there is no network in this test: {host}")
@@ -66,8 +70,9 @@ def block_network(*, allow_loopback: bool = False) -> Iterator[list[str]]:
 
 
 def _find_host(arguments: tuple[Any, ...]) -> str | None:
-    """Find the host in connect(socket, (host, port)) or getaddrinfo(host, port); None for Unix
-    sockets.
+    """Find the host in connect(socket, (host, port)) or getaddrinfo(host, port).
+
+    It is None for Unix sockets.
     """
     first = arguments[0] if arguments else None
     if isinstance(first, socket.socket):

@@ -1,6 +1,4 @@
-"""Asks a stage in a new Python process, where strings have other hashes and nothing was computed
-before.
-"""
+"""Asks a stage in a new process, where hashes differ and nothing was computed before."""
 
 import io
 import os
@@ -23,8 +21,9 @@ _CODE = "from convrag.testing.new_process import answer_request; answer_request(
 
 
 def start_python(code: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start Python with some code, a pipe for each standard stream, and nothing of the working
-    folder on its path.
+    """Start Python with some code and a pipe for each standard stream.
+
+    The working folder is not on its path.
     """
     pipe = subprocess.PIPE
     command = [sys.executable, "-P", "-c", code]
@@ -35,8 +34,7 @@ start = start_python  # convrag's own tests fork instead
 
 
 def ask_new_process(contract: Any) -> list[list[Frozen]]:
-    """Let a new process make the stage of a test class as `make` does, and ask it conversation by
-    conversation.
+    """Let a new process make the stage of a test class, and ask it conversation by conversation.
 
     It imports the module of the test class, and sets the attributes that fixtures have set.
 
@@ -44,13 +42,12 @@ def ask_new_process(contract: Any) -> list[list[Frozen]]:
         contract: an object of the test class, a `CallContract`.
 
     Returns:
-        The answers to the first conversations: to as many as the process had time for, at least
-        one.
+        The answers to the first conversations, as many as the process had time for, at least one.
 
     Raises:
         SkipTest: the class cannot be made there, because it is local to a function, or has what
             cannot be pickled.
-        AssertionError: the stage cannot be made there; with what the process has said.
+        AssertionError: the stage cannot be made there; the message has the output of the process.
     """
     test_module = sys.modules[type(contract).__module__]
     root = Path(test_module.__file__ or "").parents[test_module.__name__.count(".")]
@@ -63,8 +60,9 @@ def ask_new_process(contract: Any) -> list[list[Frozen]]:
     process = start(_CODE, environment)
     answers, errors = process.communicate(request)
     assert process.returncode == 0, (
-        f"make() fails in a new process. If it relies on what a fixture has changed in this one, set "
-        f"`new_process = False` in the test class.\n{errors.decode(errors='replace').strip()}"
+        f"make() fails in a new process. If it relies on what a fixture has changed in this one, "
+        f"set `new_process = False` in the test class.\n"
+        f"{errors.decode(errors='replace').strip()}"
     )
     found: list[list[Frozen]] = pickle.loads(answers)
     return found
@@ -88,7 +86,7 @@ def answer_request() -> None:
 
 
 def _pickle(contract: Any) -> bytes:
-    """An object of a test class with what fixtures have set; a store in it is opened anew there."""
+    """Pickle an object of a test class with its attributes; a store in it is opened again there."""
     pickled = io.BytesIO()
     pickler = pickle.Pickler(pickled)
     pickler.dispatch_table = {Store: lambda store: (Store, (store.path, store.url))}

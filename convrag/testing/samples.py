@@ -1,6 +1,4 @@
-"""Samples for tests of stages: passages, conversations, records, a data set, an LLM with recorded
-replies.
-"""
+"""Samples for tests: passages, conversations, records, a data set and recorded replies."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -53,9 +51,7 @@ _QUESTIONS = (
     ("What is a lid for?", "Is steam forced through it?", "Would a kettle without one whistle?"),
     ("Who invented the kettle?", "Was it made of copper?", "Then why are they made of steel now?"),
 )
-"""The questions of seven conversations beside the sample conversation; each differs from all
-others.
-"""
+"""The questions of seven more conversations; each question differs from all others."""
 
 
 def passages() -> list[Passage]:
@@ -90,42 +86,41 @@ def question(text: str = "Is copper better?", turns: int = 2) -> Question:
 
 
 def odd_questions() -> list[Question]:
-    """Make questions that are hard to handle: without a history, after a failed turn, and of odd
-    texts.
+    """Make questions that are hard to handle.
+
+    One has no history, one comes after a failed turn, and others have odd texts.
     """
-    first, failed = question(turns=0), Turn("tea<::>1", "Why does a kettle whistle?")
-    odd = [
-        (text, Turn("tea<::>1", text, text, (Passage("odd", text),)))
-        for text in (*ODD_TEXTS, *BLANK_TEXTS)
-    ]
-    after = [("Is copper better?", failed), *odd]
-    return [first, *(replace(first, text=text, history=(turn,), number=2) for text, turn in after)]
+    first = question(turns=0)
+    failed = Turn("tea<::>1", "Why does a kettle whistle?")
+    asked = [first, replace(first, text="Is copper better?", history=(failed,), number=2)]
+    for text in (*ODD_TEXTS, *BLANK_TEXTS):
+        turn = Turn("tea<::>1", text, text, (Passage("odd", text),))
+        asked.append(replace(first, text=text, history=(turn,), number=2))
+    return asked
 
 
 def questions() -> list[list[Question]]:
-    """Make the questions of eight conversations of three turns, in order; a conversation's share a
-    state.
+    """Make the questions of eight conversations of three turns, in order.
+
+    The questions of a conversation share a state.
     """
-    asked = []
-    for each in [
-        conversation(),
-        *(_make_conversation(n, texts) for n, texts in enumerate(_QUESTIONS, 2)),
-    ]:
-        state: dict[object, dict[str, Any]] = {}
-        asked.append(
-            [
-                Question(
-                    turn.question,
-                    each.id,
-                    turn.id,
-                    number=n + 1,
-                    history=each.turns[:n],
-                    stage_state=state,
-                )
-                for n, turn in enumerate(each.turns)
-            ]
+    others = [_make_conversation(number, texts) for number, texts in enumerate(_QUESTIONS, 2)]
+    return [_list_questions(each) for each in (conversation(), *others)]
+
+
+def _list_questions(asked: Conversation) -> list[Question]:
+    state: dict[object, dict[str, Any]] = {}
+    return [
+        Question(
+            turn.question,
+            asked.id,
+            turn.id,
+            number=place + 1,
+            history=asked.turns[:place],
+            stage_state=state,
         )
-    return asked
+        for place, turn in enumerate(asked.turns)
+    ]
 
 
 def rotate_passages(steps: int) -> list[Passage]:
@@ -143,9 +138,17 @@ def make_hits(steps: int) -> list[Hit]:
 def make_evidence(*shown: Passage) -> Evidence:
     """Make evidence of passages, numbered from 1; without arguments, of the sample passages."""
     chosen = shown or tuple(passages())
-    return Evidence(
-        tuple(EvidenceItem(n, passage, passage.content) for n, passage in enumerate(chosen, 1))
-    )
+    items = [EvidenceItem(number, each, each.content) for number, each in enumerate(chosen, 1)]
+    return Evidence(tuple(items))
+
+
+def make_records() -> list[TurnRecord]:
+    """Make the records of two turns; the second failed."""
+    hits = tuple(Hit(passage, 1.0 / n) for n, passage in enumerate(passages(), 1))
+    return [
+        TurnRecord("tea", "tea<::>1", "default", 1, "Why does a kettle whistle?", hits=hits),
+        TurnRecord("tea", "tea<::>2", "default", 2, "And green tea?", error="retriever: down"),
+    ]
 
 
 def vary_records(records: list[TurnRecord], steps: int) -> list[TurnRecord]:
@@ -153,19 +156,22 @@ def vary_records(records: list[TurnRecord], steps: int) -> list[TurnRecord]:
     hits = make_hits(steps)
     answer = Answer(f"{hits[0].passage.text} [1]", (hits[0].passage.id,))
     evidence = make_evidence(*(hit.passage for hit in hits))
-    return [
-        record
-        if record.error
-        else replace(record, hits=tuple(hits[: 1 + steps % 4]), evidence=evidence, answer=answer)
-        for record in records
-    ]
+    shown = tuple(hits[: 1 + steps % 4])
+    varied = []
+    for record in records:
+        if not record.error:
+            record = replace(record, hits=shown, evidence=evidence, answer=answer)
+        varied.append(record)
+    return varied
 
 
 def _make_conversation(number: int, asked: tuple[str, ...]) -> Conversation:
-    found = rotate_passages(number)
+    """Make a conversation, whose answers are the sample passages in another order."""
     turns = [
-        Turn(f"tea-{number}<::>{n + 1}", question, found[n].text, (found[n],))
-        for n, question in enumerate(asked)
+        Turn(f"tea-{number}<::>{place}", text, passage.text, (passage,))
+        for place, (text, passage) in enumerate(
+            zip(asked, rotate_passages(number), strict=False), 1
+        )
     ]
     return Conversation(f"tea-{number}", tuple(turns))
 
@@ -178,9 +184,7 @@ def make_prompt(text: str = "What is tea?") -> Prompt:
 
 
 class TinyDataset(Dataset):
-    """A data set of the sample conversation and the sample passages, with a relevance judgement for
-    each turn.
-    """
+    """A data set of the sample conversation and passages, with a qrel for each turn."""
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the sample conversation."""
@@ -198,11 +202,11 @@ class TinyDataset(Dataset):
 
 
 class RecordedLLM(LLM):
-    """An LLM with recorded replies; `prompts` keeps the prompts that it got.
+    """An LLM with recorded replies; `prompts` has the prompts that it got.
 
     Args:
         replies: a text -> the reply to prompts whose last message contains the text. The first text
-            that fits counts. The empty text fits every prompt, and counts last, wherever it stands.
+            that fits counts. The empty text fits every prompt, and is tried last.
     """
 
     def __init__(self, *, replies: dict[str, str]) -> None:
@@ -211,14 +215,20 @@ class RecordedLLM(LLM):
         self._lock = threading.Lock()
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Return the recorded reply, with a cost of 0. Raises LLMError if no text fits the prompt."""
+        """Return the recorded reply, at a cost of 0. Raises LLMError if no text fits the prompt."""
         with self._lock:
             self.prompts.append(prompt)
         message = prompt.messages[-1].content if prompt.messages else ""
-        for part, reply in sorted(self.replies.items(), key=lambda item: item[0] == ""):
+        for part in sorted(self.replies, key=lambda part: part == ""):
             if part in message:
-                tokens = self.count_tokens(message), self.count_tokens(reply)
-                return Completion(reply, *tokens, cost_usd=0.0, model="recorded")
+                reply = self.replies[part]
+                return Completion(
+                    reply,
+                    self.count_tokens(message),
+                    self.count_tokens(reply),
+                    cost_usd=0.0,
+                    model="recorded",
+                )
         raise LLMError(
             f"no reply was recorded for a prompt that ends with {message[-80:]!r}", model="recorded"
         )

@@ -14,34 +14,39 @@ _LONGEST = 200
 
 
 class Frozen(dict[str, str]):
-    """A copy of a value: the place of each of its parts ("[0].passage.id") -> its text, which tells
-    types apart.
+    """A copy of a value: the place of each of its parts ("[0].passage.id") -> its text.
+
+    The texts of values of different types differ.
     """
 
     @property
     def error(self) -> str:
-        """The error that the call raised instead of returning a value; empty where it raised none."""
+        """The error that the call raised instead of returning a value; empty if it raised none."""
         return self.get(_RAISED, "")
 
 
 def freeze(value: Any) -> Frozen:
-    """Copy a value with all its parts. Iterators are read to their end; a stage is copied as its
-    class's name.
+    """Copy a value with all its parts.
 
-    Fields that do not count in a comparison (`Question.stage_state`) are left out.
+    Iterators are read to their end; a stage is copied as its class's name. Fields that do not count
+    in a comparison (`Question.stage_state`) are left out.
     """
     return Frozen(_list_parts(value, ""))
 
 
 def freeze_error(error: Exception) -> Frozen:
-    """Copy an exception: its type, and its message unless that is written for users and may name
-    places and times.
+    """Copy an exception: its type, and its message.
+
+    The message of a ConvragError is left out, because it may name places and times.
     """
-    name = type(error).__name__
-    return Frozen({_RAISED: name if isinstance(error, ConvragError) else f"{name}: {error}"})
+    text = type(error).__name__
+    if not isinstance(error, ConvragError):
+        text += f": {error}"
+    return Frozen({_RAISED: text})
 
 
 def _list_parts(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of a value, then of its parts."""
     name = type(value).__name__
     inner: list[tuple[str, Any]] = []
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
@@ -59,7 +64,7 @@ def _list_parts(value: Any, place: str) -> Iterator[tuple[str, str]]:
         items = sorted(value, key=repr) if isinstance(value, Set) else list(value)
         name = f"{name} of {len(items)}"
         inner = [(f"[{n}]", each) for n, each in enumerate(items)]
-    elif not isinstance(value, Stage) and " at 0x" not in repr(value):  # an address is no value
+    elif not isinstance(value, Stage) and " at 0x" not in repr(value):  # addresses differ
         name = repr(value)
     yield place, name
     for below, each in inner:
@@ -69,21 +74,23 @@ def _list_parts(value: Any, place: str) -> Iterator[tuple[str, str]]:
 def describe_difference(
     first: Frozen, second: Frozen, name: str, labels: tuple[str, str], tolerance: float = 0.0
 ) -> str:
-    """Say where two copies first differ, in type or in value: "texts[0]: 'b' before, 'a' after".
-    Empty if nowhere.
+    """Describe where two copies first differ, in type or in value; empty if nowhere.
+
+        texts[0]: 'b' before, 'a' after
 
     Args:
         first: one copy.
         second: the other.
-        name: what the value is called.
-        labels: what to say of the one and of the other: ("before", "after").
+        name: the name of the value.
+        labels: the words for the one and for the other: ("before", "after").
         tolerance: by how much numbers may differ, as a share of the larger one.
     """
+    before, after = labels
     for place in first | second:
-        pair = first.get(place, "nothing"), second.get(place, "nothing")
-        if pair[0] != pair[1] and not _are_close(*pair, tolerance):
-            told = (f"{text[:_LONGEST]} {label}" for text, label in zip(pair, labels, strict=True))
-            return f"{name}{place}: {', '.join(told)}"
+        one = first.get(place, "nothing")
+        other = second.get(place, "nothing")
+        if one != other and not _are_close(one, other, tolerance):
+            return f"{name}{place}: {one[:_LONGEST]} {before}, {other[:_LONGEST]} {after}"
     return ""
 
 
@@ -93,12 +100,14 @@ def find_difference(
     labels: tuple[str, str],
     tolerance: float = 0.0,
 ) -> str:
-    """Say where the answers of conversations first differ, as far as there are answers of both;
-    empty if nowhere.
+    """Describe where the answers of conversations first differ; empty if nowhere.
+
+    Conversations that only one side has are left out.
     """
     for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
-        for turn, pair in enumerate(zip(one, other, strict=True), 1):
-            if difference := describe_difference(*pair, "result", labels, tolerance):
+        for turn, (left, right) in enumerate(zip(one, other, strict=True), 1):
+            difference = describe_difference(left, right, "result", labels, tolerance)
+            if difference:
                 return f"conversation {number}, turn {turn}: {difference}"
     return ""
 

@@ -21,7 +21,7 @@ def convrag_register(register: Register) -> None:
 @hookimpl
 def convrag_sweep_check(sweep: Sweep) -> Iterable[str]:
     """Check that the baseline is one of the cells, before a grid runs for hours."""
-    from convrag_compare.report import check_baseline
+    from convrag_compare.grid_report import check_baseline
 
     return check_baseline(sweep)
 
@@ -29,7 +29,7 @@ def convrag_sweep_check(sweep: Sweep) -> Iterable[str]:
 @hookimpl
 def convrag_sweep_report(sweep: Sweep) -> Report | None:
     """Compare the cells of a grid of runs."""
-    from convrag_compare.report import report_on
+    from convrag_compare.grid_report import report_on
 
     return report_on(sweep)
 
@@ -37,6 +37,6 @@ def convrag_sweep_report(sweep: Sweep) -> Report | None:
 @hookimpl
 def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> None:
     """Print the leaderboard, after its files have been written."""
-    from convrag_compare.report import print_leaderboard
+    from convrag_compare.grid_report import print_leaderboard
 
     print_leaderboard(sweep, reports)

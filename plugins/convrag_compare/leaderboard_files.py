@@ -1,15 +1,20 @@
-"""The leaderboard as Markdown and CSV, without times and costs: a resumed grid leaves the same
-bytes.
+"""leaderboard.md and leaderboard.csv, without times and costs.
+
+A resumed grid leaves the same bytes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import isnan, nan
 
 from convrag.sdk.output.printable import make_printable
 from convrag.sdk.tasks.scores import RESAMPLES, TOO_FEW, describe_gaps
-from convrag_compare.leaderboard import Leaderboard, Row, Score, describe_shared
-from convrag_compare.paired_differences import EXACT, FLIPS, describe_unmoved
-from convrag_compare.run_result import PARTIAL, RunResult, format_run, get_levels
+from convrag_compare.factor_effects import describe_unmoved
+from convrag_compare.factors import format_run, get_levels
+from convrag_compare.leaderboard import Leaderboard, Row, Score
+from convrag_compare.run_result import PARTIAL, RunResult
+from convrag_compare.shared_turns import describe_shared
+from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import (
     Table,
     format_exact,
@@ -19,119 +24,7 @@ from convrag_compare.tables import (
     format_signed,
 )
 
-_NAN = float("nan")
-
-
-def format_leaderboard_files(board: Leaderboard, notes: Sequence[str] = ()) -> dict[str, str]:
-    """The files of a leaderboard, name -> text; `notes` are further lines of leaderboard.md."""
-    table = _make_main_table(board)
-    parts = ["# Leaderboard", table.markdown(), _format_caption(board)]
-    if remarks := [*notes, *list_findings(board), *_list_remarks(board)]:
-        parts.append("\n".join(f"* {remark}" for remark in remarks))
-    parts += [*_format_domains(board), *_format_all_measures(board)]
-    return {
-        "leaderboard.md": "\n\n".join(parts) + "\n",
-        "leaderboard.csv": _make_full_table(board).csv(),
-    }
-
-
-def format_row_labels(board: Leaderboard, row: Row) -> list[str]:
-    """The cells that identify a run: its levels, or its name where nothing was varied."""
-    return list(get_levels(row.result, board.factors)) or [row.result.name]
-
-
-def make_run_table(
-    board: Leaderboard, columns: Sequence[str], format_row: Callable[[Row], Sequence[str]]
-) -> Table:
-    """A table with a row for each run: the cells that identify it, and those that `format_row`
-    gives.
-    """
-    names = list(board.factors) or ["run"]
-    rows = [[*format_row_labels(board, row), *format_row(row)] for row in board.rows]
-    return Table([*names, *columns], rows, len(names))
-
-
-def list_findings(board: Leaderboard) -> list[str]:
-    """What a reader of the table must know first: what is shared, what no factor moves, what has no
-    interval.
-    """
-    lines = list(describe_shared(board.shared, [*board.metrics, *board.left_out]))
-    lines += [
-        f"{name} is left out: it is no mean over turns, and the runs were scored on different turns."
-        for name in board.left_out
-    ]
-    lines += _list_silences(board)
-    lines += describe_unmoved(board.movements, board.metrics)
-    if without := [name for name in board.metrics if _lacks_intervals(board, name)]:
-        of = "" if len(without) == len(board.metrics) else f" of {', '.join(without)}"
-        lines.append(f"No intervals and no p{of}: {TOO_FEW}.")
-    return lines
-
-
-def _list_silences(board: Leaderboard) -> list[str]:
-    """What the metrics say of themselves in every run: what they could not measure, what a measure
-    means.
-    """
-    told = [
-        [
-            line
-            for title, report in summary.reports.items()
-            if title.startswith("metrics.")
-            for line in report["lines"]
-        ]
-        for row in board.rows
-        if (summary := row.result.summary)
-    ]
-    return [
-        line
-        for line in dict.fromkeys(line for lines in told for line in lines)
-        if all(line in x for x in told)
-    ]
-
-
-def _lacks_intervals(board: Leaderboard, measure: str) -> bool:
-    """Whether turns were scored by a measure, of too few conversations for an interval in any run."""
-    scored = any(measure in row.result.scores.measures for row in board.rows)
-    return scored and all(row.scores[measure].low != row.scores[measure].low for row in board.rows)
-
-
-def format_difference(board: Leaderboard, row: Row, measure: str) -> tuple[str, str, str]:
-    """The difference to the baseline by a measure, its interval, and the corrected p-value."""
-    if row.result is board.baseline:
-        return "baseline", "", ""
-    score = row.scores[measure]
-    if (found := score.difference) is None:
-        return "", "", ""
-    return (
-        format_signed(found.mean),
-        format_interval(found.low, found.high, sign=True),
-        format_p(score.corrected),
-    )
-
-
-def _make_main_table(board: Leaderboard) -> Table:
-    columns = ["{} [95 %]", "to baseline [95 %]", "p (Holm)"] if board.baseline else ["{} [95 %]"]
-    head = [*(name.format(measure) for measure in board.metrics for name in columns), "state"]
-    return make_run_table(board, head, lambda row: [*_format_scores(board, row), row.result.label])
-
-
-def _format_scores(board: Leaderboard, row: Row) -> Iterator[str]:
-    for measure, score in row.scores.items():
-        yield f"{format_number(score.mean)} {format_interval(score.low, score.high)}".strip()
-        if board.baseline:
-            difference, interval, p = format_difference(board, row, measure)
-            yield from (f"{difference} {interval}".strip(), p)
-
-
-def _make_full_table(board: Leaderboard) -> Table:
-    """All numbers with every digit, also those by domain and the uncorrected p-values."""
-    others = [name for name in board.measures if name not in board.metrics]
-    by_domain = [f"{domain}:{name}" for domain in board.domains for name in board.measures]
-    compared = [f"{measure}{suffix}" for measure in board.metrics for suffix in _SUFFIXES]
-    head = ["state", *_GAPS, *compared, *others, *by_domain]
-    return make_run_table(board, head, lambda row: _format_full_row(board, row, others))
-
-
+_GAPS = ["turns", "failed_turns", "always_fell_back"]
 _SUFFIXES = [
     "",
     "_low",
@@ -141,39 +34,167 @@ _SUFFIXES = [
     "_difference_high",
     "_p",
     "_p_holm",
+    "_compared_turns",
+    "_compared_conversations",
 ]
-_SUFFIXES += ["_compared_turns", "_compared_conversations"]
+"""The columns of leaderboard.csv for a measure by which runs are compared."""
+
+
+def format_leaderboard_files(board: Leaderboard, notes: Sequence[str] = ()) -> dict[str, str]:
+    """Format the files, name -> text; `notes` are further lines of leaderboard.md."""
+    table = _make_main_table(board)
+    parts = ["# Leaderboard", table.markdown(), _format_caption(board)]
+    remarks = [*notes, *list_findings(board), *_list_remarks(board)]
+    if remarks:
+        parts.append("\n".join(f"* {remark}" for remark in remarks))
+    parts += _format_domains(board)
+    parts += _format_all_measures(board)
+    return {
+        "leaderboard.md": "\n\n".join(parts) + "\n",
+        "leaderboard.csv": _make_full_table(board).csv(),
+    }
+
+
+def format_row_labels(board: Leaderboard, row: Row) -> list[str]:
+    """Format the cells that identify a run: its levels, or its name where nothing was varied."""
+    return list(get_levels(row.result, board.factors)) or [row.result.name]
+
+
+def make_run_table(
+    board: Leaderboard, columns: Sequence[str], format_row: Callable[[Row], Sequence[str]]
+) -> Table:
+    """Make a table with a row for each run.
+
+    Args:
+        board: the runs.
+        columns: the headings after the columns that identify a run.
+        format_row: formats the cells of a run under these headings.
+    """
+    names = list(board.factors) or ["run"]
+    rows = [[*format_row_labels(board, row), *format_row(row)] for row in board.rows]
+    return Table([*names, *columns], rows, len(names))
+
+
+def list_findings(board: Leaderboard) -> list[str]:
+    """List what a reader of the table must know first.
+
+    That is which turns are shared, what metrics remark, what no factor moves, and which measures
+    have no interval.
+    """
+    lines = list(describe_shared(board.shared, [*board.metrics, *board.left_out]))
+    lines += [
+        f"{name} is left out: it is not a mean over turns, and the runs were scored on different "
+        "turns."
+        for name in board.left_out
+    ]
+    lines += _list_common_remarks(board)
+    lines += describe_unmoved(board.effects, board.metrics)
+    without = [name for name in board.metrics if _lacks_intervals(board, name)]
+    if without:
+        measures = "" if len(without) == len(board.metrics) else f" of {', '.join(without)}"
+        lines.append(f"No intervals and no p{measures}: {TOO_FEW}.")
+    return lines
+
+
+def _list_common_remarks(board: Leaderboard) -> list[str]:
+    """List the lines that the metrics' reports have in every run."""
+    by_run = []
+    for row in board.rows:
+        if row.result.summary:
+            lines: dict[str, None] = {}
+            for title, report in row.result.summary.reports.items():
+                if title.startswith("metrics."):
+                    lines |= dict.fromkeys(report["lines"])
+            by_run.append(lines)
+    if not by_run:
+        return []
+    return [line for line in by_run[0] if all(line in lines for lines in by_run)]
+
+
+def _lacks_intervals(board: Leaderboard, measure: str) -> bool:
+    """Whether a measure scored turns, but of too few conversations for an interval in any run."""
+    is_scored = any(measure in row.result.scores.measures for row in board.rows)
+    return is_scored and all(isnan(row.scores[measure].low) for row in board.rows)
+
+
+def format_difference(board: Leaderboard, row: Row, measure: str) -> tuple[str, str, str]:
+    """Format the difference to the baseline, its interval, and the corrected p-value."""
+    if row.result is board.baseline:
+        return "baseline", "", ""
+    score = row.scores[measure]
+    found = score.difference
+    if found is None:
+        return "", "", ""
+    interval = format_interval(found.low, found.high, sign=True)
+    return format_signed(found.mean), interval, format_p(score.corrected)
+
+
+def _make_main_table(board: Leaderboard) -> Table:
+    headings = []
+    for measure in board.metrics:
+        headings.append(f"{measure} [95 %]")
+        if board.baseline:
+            headings += ["to baseline [95 %]", "p (Holm)"]
+    return make_run_table(
+        board,
+        [*headings, "state"],
+        lambda row: [*_format_scores(board, row), row.result.label],
+    )
+
+
+def _format_scores(board: Leaderboard, row: Row) -> Iterator[str]:
+    for measure, score in row.scores.items():
+        yield _format_mean(score.mean, score.low, score.high)
+        if board.baseline:
+            difference, interval, p = format_difference(board, row, measure)
+            yield f"{difference} {interval}".strip()
+            yield p
+
+
+def _format_mean(mean: float, low: float, high: float) -> str:
+    return f"{format_number(mean)} {format_interval(low, high)}".strip()
+
+
+def _make_full_table(board: Leaderboard) -> Table:
+    """Make a table of all numbers with every digit.
+
+    It also has the numbers by domain and the uncorrected p-values.
+    """
+    others = [name for name in board.measures if name not in board.metrics]
+    compared = [f"{measure}{suffix}" for measure in board.metrics for suffix in _SUFFIXES]
+    by_domain = [f"{domain}:{name}" for domain in board.domains for name in board.measures]
+    headings = ["state", *_GAPS, *compared, *others, *by_domain]
+    return make_run_table(board, headings, lambda row: _format_full_row(board, row, others))
 
 
 def _format_full_row(board: Leaderboard, row: Row, others: Sequence[str]) -> list[str]:
     cells = [row.result.state, *_format_gaps(row)]
     for score in row.scores.values():
         cells += _format_full_score(score)
-    cells += [format_exact(row.result.overall.get(name, _NAN)) for name in others]
+    for name in others:
+        cells.append(format_exact(row.result.overall.get(name, nan)))
     domains = row.result.summary.domains if row.result.summary else {}
-    return cells + [
-        format_exact(domains.get(place, {}).get(name, _NAN))
-        for place in board.domains
-        for name in board.measures
-    ]
+    for domain in board.domains:
+        means = domains.get(domain, {})
+        cells += [format_exact(means.get(name, nan)) for name in board.measures]
+    return cells
 
 
 def _format_full_score(score: Score) -> list[str]:
+    """Format a score as cells, one for each of `_SUFFIXES`."""
     cells = [format_exact(number) for number in (score.mean, score.low, score.high)]
-    if (found := score.difference) is None:
-        return cells + [""] * 7
-    cells += [
-        format_exact(number)
-        for number in (found.mean, found.low, found.high, found.p, score.corrected)
-    ]
+    found = score.difference
+    if found is None:
+        return cells + [""] * (len(_SUFFIXES) - len(cells))
+    numbers = (found.mean, found.low, found.high, found.p, score.corrected)
+    cells += [format_exact(number) for number in numbers]
     return [*cells, str(found.turns), str(found.conversations)]
 
 
-_GAPS = ["turns", "failed_turns", "always_fell_back"]
-
-
 def _format_gaps(row: Row) -> list[str]:
-    if (summary := row.result.summary) is None:
+    """Format what a run lacks as cells, one for each of `_GAPS`."""
+    summary = row.result.summary
+    if summary is None:
         return [""] * len(_GAPS)
     return [str(summary.turns), str(summary.failed), " ".join(summary.always_fell_back)]
 
@@ -183,64 +204,67 @@ def _format_caption(board: Leaderboard) -> str:
         return "Nothing was measured by which the runs could be compared."
     first, *others = board.metrics
     then = f", of equal ones by {others[0]}" if others else ""
-    lines = [
-        f"Means over the scored turns, best {first} first{then}, with 95 % intervals (a bootstrap over whole "
-        f"conversations, {RESAMPLES:,} draws)."
-    ]
-    if board.baseline:
-        lines.append(
-            f"`to baseline` is the difference to the baseline, {_quote_run(board, board.baseline)}, on the "
-            f"turns that both were scored on. `p` comes from a paired randomisation test, two-sided, with the "
-            f"conversation as the unit: every way to flip the signs, or {FLIPS + 1:,} ways where more than {EXACT} "
-            f"conversations differ. It is corrected by Holm's method for the number of "
-            "distinct differences to the baseline in this measure: runs with the same score in every turn count once."
-        )
-    return " ".join(lines)
+    caption = (
+        f"Means over the scored turns, best {first} first{then}, with 95 % intervals (a bootstrap "
+        f"over whole conversations, {RESAMPLES:,} draws)."
+    )
+    if board.baseline is None:
+        return caption
+    return (
+        f"{caption} `to baseline` is the difference to the baseline, "
+        f"{_quote_run(board, board.baseline)}, on the turns that both were scored on. `p` comes "
+        "from a paired randomisation test, two-sided, with the conversation as the unit: every way "
+        f"to flip the signs, or {FLIPS + 1:,} ways where more than {EXACT} conversations differ. "
+        "It is corrected by Holm's method for the number of distinct differences to the baseline "
+        "in this measure: runs with the same score in every turn count once."
+    )
 
 
 def _format_domains(board: Leaderboard) -> Iterator[str]:
-    for measure in board.metrics if board.domains else ():
+    if not board.domains:
+        return
+    for measure in board.metrics:
         yield f"## {measure} by domain"
-        yield make_run_table(
-            board, board.domains, partial(_format_domain_means, measure)
-        ).markdown()
+        format_row = partial(_format_domain_means, measure)
+        yield make_run_table(board, board.domains, format_row).markdown()
 
 
 def _format_domain_means(measure: str, row: Row) -> list[str]:
-    means = row.scores[measure].domains.values()
-    return [
-        f"{format_number(mean)} {format_interval(low, high)}".strip() for mean, low, high in means
-    ]
+    return [_format_mean(*numbers) for numbers in row.scores[measure].domains.values()]
 
 
 def _format_all_measures(board: Leaderboard) -> Iterator[str]:
-    if len(board.measures) > len(board.metrics):
-        yield "## All measures"
-        yield make_run_table(
-            board,
-            board.measures,
-            lambda row: [format_number(row.result.overall.get(m, _NAN)) for m in board.measures],
-        ).markdown()
+    """Yield a table of all measures, if some are not in the main table."""
+    if len(board.measures) == len(board.metrics):
+        return
+    yield "## All measures"
+    yield make_run_table(
+        board,
+        board.measures,
+        lambda row: [format_number(row.result.overall.get(name, nan)) for name in board.measures],
+    ).markdown()
 
 
 def _quote_run(board: Leaderboard, result: RunResult) -> str:
-    return f"`{' '.join(make_printable(format_run(result, board.factors)).split())}`"
+    text = make_printable(format_run(result, board.factors))
+    return f"`{' '.join(text.split())}`"
 
 
 def _list_remarks(board: Leaderboard) -> Iterator[str]:
-    """Remarks on runs that failed, are partial, fell back or cannot be compared."""
+    """Yield remarks on runs that failed, are partial, fell back or cannot be compared."""
     for row in board.rows:
         name = _quote_run(board, row.result)
         if not row.result.has_scores:
             yield f"{name}: {row.result.state} (cell {row.result.name})."
-        if (summary := row.result.summary) is None:
+        summary = row.result.summary
+        if summary is None:
             continue
         if row.result.state == PARTIAL:
             yield f"{name} is partial: {describe_gaps(summary)}."
         if summary.fallbacks:
             counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
             yield f"{name}: turns in which a stage fell back: {counts}."
-        if board.baseline and row.result is not board.baseline:
-            alone = [measure for measure, score in row.scores.items() if score.difference is None]
-            if alone and row.result.has_scores:
-                yield f"{name}: shares no turn scored by {', '.join(alone)} with the baseline."
+        if board.baseline and row.result is not board.baseline and row.result.has_scores:
+            unshared = [name for name, score in row.scores.items() if score.difference is None]
+            if unshared:
+                yield f"{name}: shares no turn scored by {', '.join(unshared)} with the baseline."

@@ -36,27 +36,30 @@ class CompareTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the runs, write the files and print the leaderboard."""
         from convrag.sdk.output.console import make_console
+        from convrag_compare.baseline import find_baseline, settle_baseline
         from convrag_compare.find_runs import find_runs, name_runs
         from convrag_compare.report import announce_comparison, compare_runs, find_missing_metrics
-        from convrag_compare.run_result import find_baseline, settle_baseline
-        from convrag_compare.tables import print_tables
+        from convrag_compare.terminal_tables import print_tables
 
         results = find_runs(self.runs)
         metrics = read_metric_names(config.sweep.metric)
-        if missing := find_missing_metrics(results, metrics):
+        missing = find_missing_metrics(results, metrics)
+        if missing:
             raise ConfigError(missing)
-        repeats = {run.name: ", ".join(run.repeated_by) for run in results if run.repeated_by}
-        repeated = [f"{others}: the same experiment as {name}." for name, others in repeats.items()]
+        remarks = [
+            f"{', '.join(run.repeated_by)}: the same experiment as {run.name}."
+            for run in results
+            if run.repeated_by
+        ]
         wanted = config.sweep.baseline
-        place = (
-            results.index(find_baseline(results, wanted))
-            if wanted not in self.names
-            else self.names.index(wanted)
-        )
+        if wanted in self.names:
+            place = self.names.index(wanted)
+        else:
+            place = results.index(find_baseline(results, wanted))
         if self.names:
             results = name_runs(results, self.names)
-        baseline, remarks = settle_baseline(results[place], results, wanted)
-        remarks = [*repeated, *remarks]
+        baseline, baseline_remarks = settle_baseline(results[place], results, wanted)
+        remarks += baseline_remarks
         report = compare_runs(results, metrics, baseline, folder, remarks=remarks)
         for name, text in report.files.items():
             write_atomically(folder / name, text)

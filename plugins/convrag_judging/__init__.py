@@ -22,15 +22,13 @@ def convrag_register(register: Register) -> None:
         "metrics",
         "nuggets",
         "convrag_judging.nuggets:NuggetMetrics",
-        "Nugget scores as TREC RAG and GINGER define them: strict_vital (V_strict), "
-        "vital, strict_all, all, weighted.",
+        "Nugget scores as TREC RAG and GINGER define them, V_strict first.",
     )
     register(
         "metrics",
         "judge",
         "convrag_judging.judge:JudgeMetrics",
-        "Faithfulness, appropriateness and completeness of answers, from 1 to 5, as "
-        "language models judge them.",
+        "Faithfulness, appropriateness and completeness of answers, judged by language models.",
     )
     for name in (
         "answer_relevancy",
@@ -41,21 +39,19 @@ def convrag_register(register: Register) -> None:
             "metrics",
             name,
             "convrag_judging.judge:JudgeMetrics",
-            "Faithfulness, appropriateness and completeness of answers, from 1 to 5, as "
-            "language models judge them.",
+            "Faithfulness, appropriateness and completeness of answers, judged by language models.",
             rubric=name,
         )
     register(
         "task",
         "agreement",
-        "convrag_judging.agreement:AgreementTask",
-        "Compare scores of answers with scores by people: Spearman's and Kendall's "
-        "correlation, Krippendorff's alpha.",
+        "convrag_judging.agreement_task:AgreementTask",
+        "Compare scores of answers with scores by people: correlations and Krippendorff's alpha.",
     )
     register(
         "task",
         "score_nuggets",
-        "convrag_judging.nugget_scores:ScoreNuggetsTask",
+        "convrag_judging.score_nuggets_task:ScoreNuggetsTask",
         "Compute nugget scores from files of importance and assignment labels, such as "
         "published ones.",
     )

@@ -25,20 +25,21 @@ from convrag.sdk.parallel import map_parallel
 from convrag.sdk.text.answers import References, lacks_part, list_evidence
 
 if TYPE_CHECKING:
-    from convrag_judging.judgement_files import Rating
-    from convrag_judging.rating_aggregate import Rubric, TurnRatings
+    from convrag_judging.rating_files import Rating
+    from convrag_judging.rating_report import TurnRatings
+    from convrag_judging.rubric import Rubric
 
 log = logging.getLogger(__name__)
 
 
 class JudgeMetrics(Metrics):
-    """Faithfulness, appropriateness and completeness of answers, from 1 to 5, as language models judge them.
+    """Faithfulness, appropriateness and completeness of answers, judged by language models.
 
-    One call for each answer and judge has the conversation from the data set, the passages that the
-    system showed its model, the reference answer and the answer. Criteria and scale stand in the
-    rubric file. Scores are averaged over judges. A turn without an answer gets the lowest score.
-    Judges must be validated: `human` takes the scores of people, and the summary then has the
-    agreement of judges and people.
+    Scores are from 1 to 5. One call for each answer and judge has the conversation from the data
+    set, the passages that the system showed its model, the reference answer and the answer. The
+    rubric file has the criteria and the scale. Scores are averaged over judges. A turn without an
+    answer gets the lowest score. Judges must be validated: `human` takes the scores of people, and
+    the summary then has the agreement of judges and people.
 
     Args:
         llm: the judge. It should not be the model that answers: `metrics.judge.llm=gpt4`.
@@ -63,7 +64,7 @@ class JudgeMetrics(Metrics):
         workers: answers that are judged in parallel.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     libraries = ("numpy", "omegaconf", "pydantic", "PyYAML", "scipy")
@@ -85,21 +86,21 @@ class JudgeMetrics(Metrics):
         temperature: float | None = 0.0,
         workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
-        from convrag_judging.judgement_files import read_ratings
-        from convrag_judging.rating_aggregate import read_rubric, rubric_path
+        from convrag_judging.rating_files import read_ratings
+        from convrag_judging.rubric import read_rubric, rubric_path
 
         self.references = References(dataset)
         self.reference = reference
-        self.title = (
-            rubric_path(rubric).stem if rubric and rubric != rubric_path(rubric) else "judge"
-        )
+        path = rubric_path(rubric)
+        is_named = rubric is not None and rubric != path
+        self.title = path.stem if is_named else "judge"
         self.workers = workers
         self.template = PromptTemplate("judge", package="convrag_judging", path=prompt)
         self.prompt_templates = (self.template,)
         self.repeat = repeat
         self.judges = name_judges((llm, second_llm, third_llm), temperature, repeat)
-        self.files = [rubric_path(rubric), *human, *judgements]
-        self._rubric = Lazy(partial(read_rubric, rubric_path(rubric)))
+        self.files = [path, *human, *judgements]
+        self._rubric = Lazy(partial(read_rubric, path))
         self._human = Lazy(partial(read_ratings, list(human))) if human else None
         self._judgements = Lazy(partial(read_ratings, list(judgements))) if judgements else None
 
@@ -107,78 +108,68 @@ class JudgeMetrics(Metrics):
         """Check that the files can be read, and that the models can judge."""
         if not self._judgements:
             yield from check_tasks(self.judges, ["judge"], self.title)
-        yield from collect_problems(
-            *(file for file in (self._rubric, self._human, self._judgements) if file)
-        )
+        files = (self._rubric, self._human, self._judgements)
+        yield from collect_problems(*(file for file in files if file is not None))
 
     def content_hash(self) -> str:
-        """A hash of the files."""
+        """Return a hash of the files."""
         return digest([file_hash(path) for path in self.files])
 
     def list_measures(self) -> Sequence[str]:
-        """The criteria that are judged: the rubric's, or the ones in the files of judgements."""
+        """List the criteria that are judged: the rubric's, or those in the files of judgements."""
         if self._judgements:
             return list(dict.fromkeys(rating.criterion for rating in self._judgements()))
         return self._rubric().names
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """The mean score of each turn by criterion, and the report. Raises RunStopped at a cost
-        limit.
-        """
-        from convrag_judging.rating_aggregate import TurnRatings, average, report_ratings
+        """Measure the mean score of each turn by criterion. Raises RunStopped at a cost limit."""
+        from convrag_judging.rating_report import average, report_ratings
 
-        by_turn: dict[str, list[Rating]] = {}
-        for rating in self._judgements() if self._judgements else ():
-            by_turn.setdefault(rating.turn_id, []).append(rating)
+        rubric = self._rubric()
+        judged_turns: list[str] | None = None
         if self._judgements:
-            turns = [
-                TurnRatings(record.turn_id, tuple(by_turn.get(record.turn_id, ())))
-                for record in records
-            ]
+            by_turn: dict[str, list[Rating]] = {}
+            for rating in self._judgements():
+                by_turn.setdefault(rating.turn_id, []).append(rating)
+            judged_turns = list(by_turn)
+            turns = _look_up_ratings(records, by_turn)
         else:
-            judge = partial(self._judge, rubric=self._rubric())
+            judge = partial(self._judge, rubric=rubric)
             answered = (record for record in records if not lacks_part(record, "answer"))
             turns = list(map_parallel(judge, answered, "judging", workers=self.workers))
-        means = average(
-            (rating for turn in turns for rating in turn.ratings), lambda rating: rating.turn_id
-        )
-        in_files = tuple(by_turn) if self._judgements else None
-        human = self._human() if self._human else ()
-        return Measurement(
-            means, report=report_ratings(turns, self._rubric(), human, in_files, self.title)
-        )
+        ratings = [rating for turn in turns for rating in turn.ratings]
+        human = self._human() if self._human else []
+        report = report_ratings(turns, rubric, human, judged_turns, self.title)
+        return Measurement(average(ratings, lambda rating: rating.turn_id), report=report)
 
     def _judge(self, record: TurnRecord, rubric: Rubric) -> TurnRatings:
-        """The ratings of a turn by all judges; an empty answer gets the lowest score, and no call
-        is made for it.
-        """
-        from convrag_judging.judgement_files import Rating
-        from convrag_judging.rating_aggregate import TurnRatings
+        """Rate a turn by all judges.
 
-        answer = record.answer.text
-        if not answer.strip():
+        An empty answer gets the lowest score, and no call is made for it.
+        """
+        from convrag_judging.rating_files import Rating
+        from convrag_judging.rating_report import TurnRatings
+
+        if not record.answer.text.strip():
             lowest = float(rubric.lowest)
             ratings = [
-                Rating(record.turn_id, name, lowest, each.name)
-                for each in self.judges
-                for name in rubric.names
+                Rating(record.turn_id, criterion, lowest, judge.name)
+                for judge in self.judges
+                for criterion in rubric.names
             ]
             return TurnRatings(record.turn_id, tuple(ratings), empty=True)
-        turn = self.references.look_up(record)
-        inputs = {**turn.prompt_inputs(), "answer": answer, **rubric.prompt_inputs()}
-        inputs["reference"] = turn.answer if self.reference else ""
-        inputs["passages"] = [passage_inputs(passage) for passage in list_evidence(record)]
+        inputs = self._make_prompt_inputs(record, rubric)
         problems: list[str] = []
-        ratings, repeats = [], Repeats()
+        repeats = Repeats()
+        ratings = []
         for judge in self.judges:
-            replies = repeat_calls(
-                partial(self._rate, judge, inputs, rubric, problems), self.repeat
-            )
+            ask = partial(self._rate, judge, inputs, rubric, problems)
+            replies = repeat_calls(ask, self.repeat)
             reason = " / ".join(reason for reason, _ in replies if reason)
             scores = repeats.average([scores for _, scores in replies])
             ratings += [
-                Rating(record.turn_id, name, score, judge.name, reason)
-                for name, score in scores.items()
+                Rating(record.turn_id, criterion, score, judge.name, reason)
+                for criterion, score in scores.items()
             ]
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)
@@ -186,20 +177,43 @@ class JudgeMetrics(Metrics):
             record.turn_id, tuple(ratings), problems=tuple(problems), repeats=repeats
         )
 
+    def _make_prompt_inputs(self, record: TurnRecord, rubric: Rubric) -> dict[str, Any]:
+        turn = self.references.look_up(record)
+        return {
+            **turn.prompt_inputs(),
+            **rubric.prompt_inputs(),
+            "answer": record.answer.text,
+            "reference": turn.answer if self.reference else "",
+            "passages": [passage_inputs(passage) for passage in list_evidence(record)],
+        }
+
     def _rate(
         self, judge: Judge, inputs: Mapping[str, Any], rubric: Rubric, problems: list[str]
     ) -> tuple[str, dict[str, float]]:
-        """A judge's reason and its scores that are on the scale; `problems` gets a message where
-        one is not.
+        """Ask a judge for its reason and scores; a score that is not on the scale is left out.
+
+        `problems` gets a message about a reply that cannot be used.
         """
         from convrag_judging.reply_forms import ScoreReply, parse_score, scores_form
 
         form = scores_form(rubric.names, rubric.lowest, rubric.highest)
         reply = judge.ask(self.template, form, problems, ScoreReply, **inputs)
-        given = {} if reply is None else reply.scores
-        scores = {
-            name: parse_score(given.get(name), rubric.lowest, rubric.highest)
-            for name in rubric.names
-        }
-        found = {name: float(score) for name, score in scores.items() if score is not None}
-        return (reply.reason if reply else ""), found
+        if reply is None:
+            return "", {}
+        scores = {}
+        for criterion in rubric.names:
+            score = parse_score(reply.scores.get(criterion), rubric.lowest, rubric.highest)
+            if score is not None:
+                scores[criterion] = float(score)
+        return reply.reason, scores
+
+
+def _look_up_ratings(
+    records: Iterable[TurnRecord], by_turn: Mapping[str, Sequence[Rating]]
+) -> list[TurnRatings]:
+    """Look up the ratings of turns in those of files."""
+    from convrag_judging.rating_report import TurnRatings
+
+    return [
+        TurnRatings(record.turn_id, tuple(by_turn.get(record.turn_id, ()))) for record in records
+    ]

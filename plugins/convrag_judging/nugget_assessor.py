@@ -1,6 +1,4 @@
-"""A language model that creates nuggets, labels their importance, and assigns them to answers (TREC
-RAG).
-"""
+"""A language model as an assessor of nuggets: it creates, labels and assigns them (TREC RAG)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +8,23 @@ from convrag import Passage, PromptTemplate
 from convrag.sdk.llm.judges import Judge, passage_inputs
 from convrag.sdk.text.answers import ReferenceTurn
 from convrag_judging.nugget_judgements import NuggetAssessment
-from convrag_judging.nugget_scores import LabelParser, NuggetSet, parse_assignment, parse_importance
+from convrag_judging.nugget_labels import (
+    LabelParser,
+    NuggetSet,
+    parse_assignment,
+    parse_importance,
+)
 
 
 @dataclass(frozen=True)
 class NuggetLimits:
-    """How many passages (`window`) or nuggets (`batch`) a call has, the most nuggets, and the most words of one.
+    """The sizes of calls and replies; the defaults are those of TREC RAG's AutoNuggetizer.
 
-    The defaults are TREC RAG's AutoNuggetizer's.
+    Args:
+        window: passages per call.
+        batch: nuggets per call.
+        nuggets: the most nuggets of a question.
+        words: the most words of a nugget.
     """
 
     window: int = 10
@@ -28,13 +35,15 @@ class NuggetLimits:
 
 @dataclass
 class NuggetAssessor:
-    """Asks one LLM. Labels that it does not give in the form asked for, also when asked again, are left empty.
+    """An assessor that asks one language model.
 
-    Each method adds a message to `problems` for a call that failed, or a reply in another form.
+    A label is left empty if the model does not give it in the form asked for, even when it is asked
+    again. Each method adds a message to `problems` for a call that failed, or a reply in another
+    form.
 
     Args:
         judge: the model, and its name.
-        prompts: of the three tasks: nuggetise, importance and assign.
+        prompts: the prompts of the three tasks: nuggetise, importance and assign.
         limits: the sizes of windows, batches and lists.
     """
 
@@ -45,10 +54,10 @@ class NuggetAssessor:
     def create_nuggets(
         self, turn: ReferenceTurn, passages: Sequence[Passage], problems: list[str]
     ) -> list[str]:
-        """The facts that a good answer states, window after window of passages; each reply replaces
-        the list.
+        """List the facts that a good answer states.
 
-        A reply that cannot be read, or is empty, leaves the list as it is.
+        The model reads window after window of passages, and each reply replaces the list. A reply
+        that cannot be read, or is empty, leaves the list as it is.
         """
         nuggets: list[str] = []
         for start in range(0, len(passages), self.limits.window):
@@ -61,26 +70,34 @@ class NuggetAssessor:
     def assess(
         self, turn: ReferenceTurn, nuggets: NuggetSet, answer: str, problems: list[str]
     ) -> NuggetAssessment:
-        """Label nuggets: their importance, unless they have it, and whether the answer supports
-        them.
+        """Label nuggets: their importance, if it is unknown, and whether the answer supports them.
 
         An empty answer supports none, and no call is made for it.
         """
-        texts = nuggets.texts
-        importance, assignment = list(nuggets.importance), ["none"] * len(texts)
+        importance = list(nuggets.importance)
         if not importance:
-            form = self.prompts["importance"], turn, texts, parse_importance, "vital, okay"
-            importance = self._label(*form, problems)
+            importance = self._label(
+                self.prompts["importance"],
+                turn,
+                nuggets.texts,
+                parse_importance,
+                "vital, okay",
+                problems,
+            )
+        assignment = ["none"] * len(nuggets.texts)
         if answer.strip():
-            support = (
+            assignment = self._label(
                 self.prompts["assign"],
                 turn,
-                texts,
+                nuggets.texts,
                 parse_assignment,
                 "support, partial, none",
+                problems,
+                answer=answer,
             )
-            assignment = self._label(*support, problems, answer=answer)
-        return NuggetAssessment.from_complete(self.judge.name, texts, importance, assignment)
+        return NuggetAssessment.from_complete(
+            self.judge.name, nuggets.texts, importance, assignment
+        )
 
     def _label(
         self,
@@ -92,9 +109,7 @@ class NuggetAssessor:
         problems: list[str],
         **inputs: Any,
     ) -> list[str]:
-        """A label for each nugget, asked for in batches; an empty string for a label that is
-        missing.
-        """
+        """Ask for a label of each nugget, in batches; a missing label is an empty string."""
         from convrag_judging.reply_forms import LabelList, labels_form
 
         labels: list[str] = []
@@ -103,8 +118,11 @@ class NuggetAssessor:
             form = labels_form(len(batch), parse, choices)
             given = {**turn.prompt_inputs(), "nuggets": batch, **inputs}
             reply = self.judge.ask(template, form, problems, LabelList, **given)
-            found = [parse(label) or "" for label in reply.labels[: len(batch)]] if reply else []
-            labels += found + [""] * (len(batch) - len(found))
+            found = [""] * len(batch)
+            if reply is not None:
+                for place, label in enumerate(reply.labels[: len(batch)]):
+                    found[place] = parse(label) or ""
+            labels += found
         return labels
 
     def _ask_for_nuggets(
@@ -114,29 +132,30 @@ class NuggetAssessor:
         nuggets: Sequence[str],
         problems: list[str],
     ) -> list[str]:
+        """Ask for the list of nuggets again, after further passages."""
         from convrag_judging.reply_forms import NuggetList, nuggets_form
 
-        most, longest = self.limits.nuggets, self.limits.words
+        limits = self.limits
         inputs = {
             **turn.prompt_inputs(),
             "passages": window,
             "nuggets": nuggets,
-            "most": most,
-            "words": longest,
+            "most": limits.nuggets,
+            "words": limits.words,
         }
-        reply = self.judge.ask(
-            self.prompts["nuggetise"], nuggets_form(most, longest), problems, NuggetList, **inputs
-        )
-        found = reply.nuggets if reply else []
-        return _remove_duplicates(
-            nugget for nugget in found if 1 <= len(nugget.split()) <= longest
-        )[:most]
+        form = nuggets_form(limits.nuggets, limits.words)
+        reply = self.judge.ask(self.prompts["nuggetise"], form, problems, NuggetList, **inputs)
+        if reply is None:
+            return []
+        short = [nugget for nugget in reply.nuggets if 1 <= len(nugget.split()) <= limits.words]
+        return _remove_duplicates(short)[: limits.nuggets]
 
 
 def _remove_duplicates(nuggets: Iterable[str]) -> list[str]:
-    """Each nugget once, whatever its case, on one line."""
-    found: dict[str, str] = {}
-    for nugget in (" ".join(nugget.split()) for nugget in nuggets):
-        if nugget:
-            found.setdefault(nugget.casefold(), nugget)
-    return list(found.values())
+    """Keep each nugget once, whatever its case, on one line."""
+    distinct: dict[str, str] = {}
+    for nugget in nuggets:
+        line = " ".join(nugget.split())
+        if line:
+            distinct.setdefault(line.casefold(), line)
+    return list(distinct.values())

@@ -1,4 +1,4 @@
-"""`metrics=nuggets`: how many of the nuggets that a good answer states an answer has (TREC RAG)."""
+"""`metrics=nuggets`: the share of the facts of a good answer that an answer states (TREC RAG)."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,28 +34,25 @@ from convrag.sdk.text.answers import (
 )
 from convrag.sdk.text.citations import strip_citations
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits
-from convrag_judging.nugget_judgements import (
-    FEW,
-    NO_NUGGETS,
-    NO_PASSAGES,
-    TurnJudgement,
-    report_judgements,
-)
-from convrag_judging.nugget_scores import SCORES, NuggetLabels, NuggetSet
+from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, TurnJudgement
+from convrag_judging.nugget_labels import NuggetLabels, NuggetSet
+from convrag_judging.nugget_report import report_judgements
+from convrag_judging.nugget_scores import SCORES
 
 log = logging.getLogger(__name__)
 _TASKS = ("nuggetise", "importance", "assign")
 
 
 class NuggetMetrics(Metrics):
-    """Nugget scores as TREC RAG and GINGER define them: strict_vital (V_strict), vital, strict_all, all, weighted.
+    """Nugget scores as TREC RAG and GINGER define them, V_strict first.
 
-    Nuggets are the facts that a good answer states. A language model creates them from passages,
-    window after window, labels which are vital, and labels which of them an answer supports; or
-    files have the labels. Nuggets do not depend on the system that is judged: they are created once
-    for each question and its passages. A turn without passages is not scored; a failed turn and an
-    empty answer score 0. The number of nuggets and the length of the answer in words are reported
-    with the scores: longer answers score higher, so compare systems at one length.
+    They are strict_vital (V_strict), vital, strict_all, all and weighted. Nuggets are the facts
+    that a good answer states. A language model creates them from passages, window after window,
+    labels which are vital, and labels which of them an answer supports; or files have the labels.
+    Nuggets do not depend on the system that is judged: they are created once for each question and
+    its passages. A turn without passages is not scored; a failed turn and an empty answer score 0.
+    The number of nuggets and the length of the answer in words are reported with the scores: longer
+    answers score higher, so compare systems at one length.
 
     Args:
         llm: creates the nuggets and labels them. It should not be the model that answers:
@@ -92,7 +89,7 @@ class NuggetMetrics(Metrics):
 
     Raises:
         ConfigError: judgements are combined with max_words or nuggets.
-        DataError: a prompt's file is missing or is no template.
+        DataError: a prompt's file is missing or is not a template.
     """
 
     libraries = ("pydantic",)
@@ -121,6 +118,8 @@ class NuggetMetrics(Metrics):
         temperature: float | None = 0.0,
         workers: Annotated[int, operational, Ge(1)] = 4,
     ) -> None:
+        from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
+
         if judgements and (max_words or nuggets):
             other = "max_words" if max_words else "nuggets"
             raise ConfigError(
@@ -133,8 +132,6 @@ class NuggetMetrics(Metrics):
         self.min_nuggets = min_nuggets
         self.workers = workers
         self.files = [path for path in (nuggets, *judgements) if path is not None]
-        from convrag_judging.judgement_files import read_nugget_labels, read_nuggets
-
         self._nuggets = Lazy(partial(read_nuggets, nuggets)) if nuggets else None
         self._labels = Lazy(partial(read_nugget_labels, list(judgements))) if judgements else None
         paths = dict(zip(_TASKS, (nuggetise_prompt, importance_prompt, assign_prompt), strict=True))
@@ -148,86 +145,82 @@ class NuggetMetrics(Metrics):
         self.assessors = [NuggetAssessor(judge, prompts, sizes) for judge in self.judges]
 
     def check(self) -> Iterator[str]:
-        """Check that the files can be read, that there are passages or nuggets, and that the models
-        know the tasks.
-        """
+        """Check that the files can be read, that nuggets can be made, and that models can judge."""
         try:
             if self._labels:
                 self._labels()
                 return
-            yield from check_tasks(self.judges, self._tasks(), "nuggets")
+            yield from check_tasks(self.judges, self._list_tasks(), "nuggets")
             if self._nuggets:
                 self._nuggets()
             elif self.passages == "reference" and not self.references.has_passages():
                 yield (
-                    "the data set has neither reference passages nor qrels with a corpus to make nuggets from. Give "
-                    "nuggets with metrics.nuggets.nuggets=FILE, or make them from what each system shows: "
-                    "metrics.nuggets.passages=evidence"
+                    "the data set has neither reference passages nor qrels with a corpus to make "
+                    "nuggets from. Give nuggets with metrics.nuggets.nuggets=FILE, or make them "
+                    "from what each system shows: metrics.nuggets.passages=evidence"
                 )
         except ConvragError as error:
             yield str(error)
 
     def content_hash(self) -> str:
-        """A hash of the files."""
-        return digest(list(map(file_hash, self.files)))
+        """Return a hash of the files."""
+        return digest([file_hash(path) for path in self.files])
 
     def note(self) -> str:
-        """Warns where scores must not be compared between systems."""
-        own = self.passages == "evidence" and not self._nuggets and not self._labels
-        return (
-            "nuggets are made from what this system showed its model: do not compare systems by them"
-            if own
-            else ""
-        )
+        """Warn where scores must not be compared between systems."""
+        if self.passages == "evidence" and not self._nuggets and not self._labels:
+            return (
+                "nuggets are made from what this system showed its model: do not compare systems "
+                "by them"
+            )
+        return ""
 
     def list_measures(self) -> Sequence[str]:
         return (*(f"nuggets_{name}" for name in SCORES), "nuggets_count", "nuggets_words")
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped
-        at a cost limit.
-        """
-        labels = self._labels() if self._labels else None
-        if labels is not None:
+        """Measure each turn that can be judged. Raises RunStopped at a cost limit."""
+        judged_turns: list[str] | None = None
+        if self._labels:
+            labels = self._labels()
+            judged_turns = list(labels)
             judgements = [self._look_up(record, labels) for record in records]
         else:
             answered = (record for record in records if not lacks_part(record, "answer"))
             judgements = list(map_parallel(self._judge, answered, "nuggets", workers=self.workers))
         scores = {each.turn_id: each.compute_scores() for each in judgements if not each.left_out}
-        report = report_judgements(
-            judgements, self.min_nuggets, None if labels is None else list(labels)
-        )
+        report = report_judgements(judgements, self.min_nuggets, judged_turns)
         return Measurement(scores, report=report)
 
-    def _tasks(self) -> list[str]:
-        """The tasks that models are asked to do; a file of nuggets replaces some."""
+    def _list_tasks(self) -> Sequence[str]:
+        """List the tasks that models are asked to do; a file of nuggets replaces some."""
         if not self._nuggets:
-            return list(_TASKS)
-        labelled = all(nuggets.importance for nuggets in self._nuggets().values())
-        return ["assign"] if labelled else ["importance", "assign"]
+            return _TASKS
+        if all(nuggets.importance for nuggets in self._nuggets().values()):
+            return ["assign"]
+        return ["importance", "assign"]
 
     def _look_up(
         self, record: TurnRecord, labels: Mapping[str, Sequence[NuggetLabels]]
     ) -> TurnJudgement:
-        """The judgement of a turn from files."""
+        """Look up the judgement of a turn in the labels of files."""
         if rests_on_few_nuggets(record, self.min_nuggets):
             return TurnJudgement(record.turn_id, left_out=FEW)
         words = _count_words(record.answer.text) if record.answer.text else None
         return TurnJudgement.from_labels(record.turn_id, labels.get(record.turn_id, ()), words)
 
     def _judge(self, record: TurnRecord) -> TurnJudgement:
-        """The judgement of a turn by the models."""
+        """Judge a turn by the models."""
         if rests_on_few_nuggets(record, self.min_nuggets):
             return TurnJudgement(record.turn_id, left_out=FEW)
-        turn, problems = self.references.look_up(record), list[str]()
+        turn = self.references.look_up(record)
+        problems: list[str] = []
         nuggets = self._find_nuggets(record, turn, problems)
         if isinstance(nuggets, str):
             return TurnJudgement(record.turn_id, left_out=nuggets, problems=tuple(problems))
-        answer = (
-            prepare_answer(record, max_words=self.max_words)
-            if self.max_words
-            else record.answer.text
-        )
+        answer = record.answer.text
+        if self.max_words:
+            answer = prepare_answer(record, max_words=self.max_words)
         assessments = [
             assessor.assess(turn, nuggets, answer, problems) for assessor in self.assessors
         ]
@@ -240,7 +233,7 @@ class NuggetMetrics(Metrics):
     def _find_nuggets(
         self, record: TurnRecord, turn: ReferenceTurn, problems: list[str]
     ) -> NuggetSet | str:
-        """The nuggets of a turn, from the file or from passages, or the reason why it has none."""
+        """Find the nuggets of a turn in the file or in passages, or the reason why it has none."""
         if self._nuggets:
             nuggets = self._nuggets().get(record.turn_id)
             return nuggets if nuggets and nuggets.texts else NO_NUGGETS

@@ -1,18 +1,16 @@
-"""The forms of replies: strict ones that are asked for, and lenient ones for reading a reply that
-breaks them.
-"""
+"""The forms of replies: strict ones to ask for, lenient ones to read a reply that breaks them."""
 
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, create_model, model_validator
 
-from convrag_judging.nugget_scores import LabelParser
+from convrag_judging.nugget_labels import LabelParser
 
 M = TypeVar("M", bound=BaseModel)
 
 
 class LabelList(BaseModel):
-    """{"labels": [...]}, or the list alone; an item may be an object that holds its label as its last value."""
+    """{"labels": [...]}, or the list alone; of an item that is an object, its last value."""
 
     labels: list[str]
 
@@ -22,21 +20,24 @@ class LabelList(BaseModel):
         labels = value.get("labels") if isinstance(value, dict) else value
         if not isinstance(labels, list):
             return value
-        return {
-            "labels": [
-                [*item.values()][-1] if isinstance(item, dict) and item else item for item in labels
-            ]
-        }
+        return {"labels": [_unwrap_label(item) for item in labels]}
+
+
+def _unwrap_label(item: Any) -> Any:
+    if isinstance(item, dict) and item:
+        return list(item.values())[-1]
+    return item
 
 
 def labels_form(count: int, parse: LabelParser, choices: str) -> type[LabelList]:
-    """The strict form of `count` labels that `parse` knows."""
+    """Make the strict form of `count` labels that `parse` knows."""
 
     def check(labels: list[str]) -> list[str]:
         if len(labels) != count:
             raise ValueError(f"there must be {count} labels, not {len(labels)}")
-        if unknown := [label for label in labels if parse(label) is None]:
-            raise ValueError(f"{unknown[0]!r} is none of {choices}")
+        for label in labels:
+            if parse(label) is None:
+                raise ValueError(f"{label!r} is none of {choices}")
         return labels
 
     return _make_strict(LabelList, labels=Annotated[list[str], AfterValidator(check)])
@@ -54,22 +55,24 @@ class NuggetList(BaseModel):
 
 
 def nuggets_form(most: int, words: int) -> type[NuggetList]:
-    """The strict form of at most `most` nuggets, of 1 to `words` words each."""
+    """Make the strict form of at most `most` nuggets, of 1 to `words` words each."""
 
     def check(nuggets: list[str]) -> list[str]:
         if len(nuggets) > most:
             raise ValueError(f"there must be at most {most} nuggets, not {len(nuggets)}")
-        if long := [nugget for nugget in nuggets if not 1 <= len(nugget.split()) <= words]:
-            raise ValueError(
-                f"a nugget has 1 to {words} words, and this one {len(long[0].split())}: {long[0]!r}"
-            )
+        for nugget in nuggets:
+            length = len(nugget.split())
+            if not 1 <= length <= words:
+                raise ValueError(
+                    f"a nugget has 1 to {words} words, and this one {length}: {nugget!r}"
+                )
         return nuggets
 
     return _make_strict(NuggetList, nuggets=Annotated[list[str], AfterValidator(check)])
 
 
 class ScoreReply(BaseModel):
-    """{"reason": "...", "scores": {...}}; the scores may stand beside the reason."""
+    """{"reason": "...", "scores": {...}}; the scores may also be next to the reason."""
 
     reason: str = ""
     scores: dict[str, Any]
@@ -78,15 +81,13 @@ class ScoreReply(BaseModel):
     @classmethod
     def _wrap_scores(cls, value: Any) -> Any:
         if isinstance(value, dict) and "scores" not in value:
-            return {
-                "reason": str(value.get("reason", "")),
-                "scores": {k: v for k, v in value.items() if k != "reason"},
-            }
+            scores = {name: score for name, score in value.items() if name != "reason"}
+            return {"reason": str(value.get("reason", "")), "scores": scores}
         return value
 
 
 def scores_form(criteria: tuple[str, ...], lowest: int, highest: int) -> type[ScoreReply]:
-    """The strict form of a score for each criterion: a whole number from `lowest` to `highest`."""
+    """Make the strict form of a whole number from `lowest` to `highest` for each criterion."""
 
     def check(scores: dict[str, Any]) -> dict[str, Any]:
         for name in criteria:
@@ -102,20 +103,19 @@ def scores_form(criteria: tuple[str, ...], lowest: int, highest: int) -> type[Sc
 
 
 def _make_strict(form: type[M], **fields: Any) -> type[M]:
-    """A form whose fields are checked."""
+    """Make a form whose fields are checked."""
     definitions: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
     return create_model(form.__name__, __base__=form, **definitions)
 
 
 def parse_score(value: Any, lowest: int, highest: int) -> int | None:
-    """A score as a number: from 4, 4.0, "4" or {"score": 4}; None for anything that is not on the
-    scale.
-    """
+    """Parse a score from 4, 4.0, "4" or {"score": 4}; None for what is not on the scale."""
     if isinstance(value, dict):
         value = value.get("score")
+    if isinstance(value, bool):
+        return None
     try:
         number = float(value)
     except (TypeError, ValueError):
         return None
-    whole = not isinstance(value, bool) and number.is_integer() and lowest <= number <= highest
-    return int(number) if whole else None
+    return int(number) if number.is_integer() and lowest <= number <= highest else None

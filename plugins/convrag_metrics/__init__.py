@@ -22,43 +22,37 @@ def _register_scores(register: Register) -> None:
         "metrics",
         "evidence",
         "convrag_metrics.evidence:EvidenceMetrics",
-        "Precision, recall, nDCG and alpha-nDCG of the passages that the model sees, and "
-        "how long they are.",
+        "Precision, recall, nDCG, alpha-nDCG and length of the passages that the model sees.",
     )
     register(
         "metrics",
         "answers",
         "convrag_metrics.answers:AnswerMetrics",
-        "Compare answers with reference answers: token F1, ROUGE-L, BLEU; with the "
-        "evidence: K-precision; and length.",
+        "Compare answers with references by token F1, ROUGE-L and BLEU, and with the evidence.",
     )
     register(
         "metrics",
         "bertscore",
         "convrag_metrics.bertscore:BertScoreMetrics",
-        "BERTScore of answers against reference answers, and of answers against the "
-        "passages they were given.",
+        "BERTScore of answers against reference answers and against the passages they were given.",
     )
     register(
         "metrics",
         "rb_agg",
-        "convrag_metrics.bertscore:RbAggMetrics",
-        "MTRAG's RB_agg: the harmonic mean of ROUGE-L, BERT recall and BERT K-precision, "
-        "conditioned on answerability.",
+        "convrag_metrics.rb_agg:RbAggMetrics",
+        "MTRAG's RB_agg: the harmonic mean of ROUGE-L, BERT recall and BERT K-precision.",
     )
     register(
         "metrics",
         "grounding",
         "convrag_metrics.grounding:GroundingMetrics",
-        "Share of sentences with a citation, of citations that exist, and of cited "
-        "sentences that their passages support.",
+        "Shares of sentences with citations, of existing citations, and of supported sentences.",
     )
     register(
         "metrics",
         "mtrag",
         "convrag_metrics.mtrag:MtragMetrics",
-        'RB_alg, RL_F and RB_llm as MTRAG defines them, conditioned on "I do not know", '
-        "and their harmonic mean.",
+        "RB_alg, RL_F and RB_llm as MTRAG defines them, and their harmonic mean.",
     )
 
 
@@ -68,42 +62,39 @@ def _register_judgements(register: Register) -> None:
         "metrics",
         "faithfulness",
         "convrag_metrics.mtrag:MtragMetrics",
-        'RB_alg, RL_F and RB_llm as MTRAG defines them, conditioned on "I do not know", '
-        "and their harmonic mean.",
+        "RB_alg, RL_F and RB_llm as MTRAG defines them, and their harmonic mean.",
         measures="RL_F",
     )
     register(
         "metrics",
         "trust",
         "convrag_metrics.trust:TrustMetrics",
-        "Faithfulness, completeness and appropriateness of answers without a model, from "
-        "the words of the passages shown.",
+        "Faithfulness, completeness and appropriateness of answers, from the words of the"
+        " passages.",
     )
     register(
         "metrics",
         "reference_free",
         "convrag_metrics.reference_free:ReferenceFreeMetrics",
-        "Measure answers by their evidence alone, where the data set has neither qrels "
-        "nor reference answers.",
+        "Measure answers by their evidence, where a data set has neither qrels nor "
+        "reference answers.",
     )
     register(
         "metrics",
         "answerability",
         "convrag_metrics.answerability:AnswerabilityMetrics",
-        "Whether answers say that they do not know where they should: precision, recall, "
-        "F1, and conditioned scores.",
+        "Whether answers say that they do not know where they should: precision, recall and F1.",
     )
     register(
         "metrics",
         "rewrites",
         "convrag_metrics.rewrites:RewriteMetrics",
-        "How rewrites compare with reference rewrites, how often questions are changed, "
-        "and what gates and chains did.",
+        "Rewrites against reference rewrites, changed questions, and the work of gates and chains.",
     )
     register(
         "metrics",
         "goal_success",
         "convrag_metrics.goal_success:GoalSuccessMetrics",
-        "Whether simulated users reach their goal (dataset=simulated), in how many turns, "
-        "and what the answers gave them.",
+        "Whether simulated users reach their goal, in how many turns, and which facts "
+        "they were given.",
     )

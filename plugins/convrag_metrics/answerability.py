@@ -4,43 +4,41 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import Dataset, Measurement, Metrics, TurnRecord
 from convrag.sdk.text.answers import References, lacks_part, prepare_answer
-from convrag_metrics.decisions import SAID, Treatment, report_decisions
-from convrag_metrics.idk import (
+from convrag_metrics.answerability_labels import (
     ANSWERABILITY,
     ANSWERABLE,
     UNANSWERABLE,
-    Idk,
     condition_on_answerability,
-    detect_idk_answer,
-    is_called_unanswerable,
     withholds_answer,
 )
+from convrag_metrics.decision_report import OUTCOMES, Decision, read_decision, report_decisions
+from convrag_metrics.idk import Idk, detect_idk_answer, is_called_unanswerable
 from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
-_TRUE_POSITIVES, _PREDICTED, _LABELLED = _COUNTS = (
-    "idk_true_positives",
-    "idk_said",
-    "idk_labelled",
-)
+_TRUE_POSITIVES = "idk_true_positives"
+_PREDICTED = "idk_said"
+_LABELLED = "idk_labelled"
+_COUNTS = (_TRUE_POSITIVES, _PREDICTED, _LABELLED)
 
-_RECALLS = {label: f"recall_{label.lower()}" for label in SAID}
+_RECALLS = {label: f"recall_{label.lower()}" for label in OUTCOMES}
 
 _MEASURES = (
-    *(
-        "idk_F1",
-        "idk_precision",
-        "idk_recall",
-        "idk",
-        "idk_partly",
-        "empty_answers",
-        "idk_accuracy",
-    ),
-    *("balanced_accuracy", *_RECALLS.values(), "token_F1_idk", "ROUGE-L_idk"),
+    "idk_F1",
+    "idk_precision",
+    "idk_recall",
+    "idk",
+    "idk_partly",
+    "empty_answers",
+    "idk_accuracy",
+    "balanced_accuracy",
+    *_RECALLS.values(),
+    "token_F1_idk",
+    "ROUGE-L_idk",
 )
 
 
 class AnswerabilityMetrics(Metrics):
-    """Whether answers say that they do not know where they should: precision, recall, F1, and conditioned scores.
+    """Whether answers say that they do not know where they should: precision, recall and F1.
 
     An answer counts as "I do not know" where rules find that it says so and answers nothing else,
     or where ginger found no nugget. It is right for turns labelled UNANSWERABLE or CONVERSATIONAL
@@ -53,8 +51,8 @@ class AnswerabilityMetrics(Metrics):
     Definitions are in docs/metrics.md.
 
     Args:
-        dataset: whose label `answerability` says which questions can be answered, and whose answers
-            are the references.
+        dataset: has the label `answerability`, which says which questions can be answered, and the
+            reference answers.
     """
 
     libraries = ("rapidfuzz",)
@@ -66,65 +64,76 @@ class AnswerabilityMetrics(Metrics):
     def list_measures(self) -> Sequence[str]:
         return _MEASURES
 
-    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """For each turn with an answer whether it is "I do not know"; for labelled turns whether it
-        should be.
-        """
-        values, turns = dict[str, dict[str, float]](), list[Treatment]()
+    def measure(self, records: Iterable[TurnRecord]) -> Measurement:
+        """Measure whether each answer is "I do not know", and whether labelled ones should be."""
+        values: dict[str, dict[str, float]] = {}
+        decisions: list[Decision] = []
         for record in records:
-            if not lacks_part(record, "answer") and (found := self._measure_turn(record)):
-                values[record.turn_id] = found
-                if (label := self.references.find_label(record, ANSWERABILITY)) in SAID:
-                    turns.append(Treatment.of(label, record))
-        return Measurement(values, report=report_decisions(turns) if turns else None)
+            if lacks_part(record, "answer"):
+                continue
+            found = self._measure_turn(record)
+            if not found:
+                continue
+            values[record.turn_id] = found
+            label = self.references.find_label(record, ANSWERABILITY)
+            if label in OUTCOMES:
+                decisions.append(read_decision(label, record))
+        return Measurement(values, report=report_decisions(decisions) if decisions else None)
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """Precision, recall and F1 of "I do not know" in place of the counts; a rate without cases
-        is left out.
-        """
-        true, predicted, labelled = (means.get(name, 0.0) for name in _COUNTS)
-        ratios = {
-            "idk_precision": (true, predicted),
-            "idk_recall": (true, labelled),
-            "idk_F1": (2 * true, predicted + labelled),
-        }
-        rates = {name: part / whole for name, (part, whole) in ratios.items() if whole}
-        if recalls := [means[name] for name in _RECALLS.values() if name in means]:
+        """Conclude precision, recall and F1 from the counts; a rate without cases is left out."""
+        true = means.get(_TRUE_POSITIVES, 0.0)
+        predicted = means.get(_PREDICTED, 0.0)
+        labelled = means.get(_LABELLED, 0.0)
+        rates = {}
+        if predicted:
+            rates["idk_precision"] = true / predicted
+        if labelled:
+            rates["idk_recall"] = true / labelled
+        if predicted + labelled:
+            rates["idk_F1"] = 2 * true / (predicted + labelled)
+        recalls = [means[name] for name in _RECALLS.values() if name in means]
+        if recalls:
             rates["balanced_accuracy"] = sum(recalls) / len(recalls)
         return rates | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
     def _measure_turn(self, record: TurnRecord) -> dict[str, float]:
-        empty, label = not prepare_answer(record), self.references.find_label(record, ANSWERABILITY)
-        idk: Idk = (
-            "no" if empty and not is_called_unanswerable(record) else detect_idk_answer(record)
-        )
+        is_empty = not prepare_answer(record)
+        label = self.references.find_label(record, ANSWERABILITY)
+        idk: Idk = "no"
+        if not is_empty or is_called_unanswerable(record):
+            idk = detect_idk_answer(record)
         values = {}
         if not record.error:
-            values = {
-                "idk": float(idk == "yes"),
-                "idk_partly": float(idk == "partly"),
-                "empty_answers": float(empty),
-            }
+            values["idk"] = float(idk == "yes")
+            values["idk_partly"] = float(idk == "partly")
+            values["empty_answers"] = float(is_empty)
         if label in UNANSWERABLE or label in ANSWERABLE:
-            predicted, labelled = withholds_answer(label, idk), label in UNANSWERABLE
-            values[_TRUE_POSITIVES] = float(predicted and labelled)
-            values[_PREDICTED] = float(predicted)
-            values[_LABELLED] = float(labelled)
-            values["idk_accuracy"] = float(predicted == labelled and not empty)
+            is_predicted = withholds_answer(label, idk)
+            is_labelled = label in UNANSWERABLE
+            values[_TRUE_POSITIVES] = float(is_predicted and is_labelled)
+            values[_PREDICTED] = float(is_predicted)
+            values[_LABELLED] = float(is_labelled)
+            values["idk_accuracy"] = float(is_predicted == is_labelled and not is_empty)
             values |= self._condition_scores(record, label, idk)
-        if label in SAID:
-            values[_RECALLS[label]] = float(Treatment.of(label, record).said == label and not empty)
+        if label in OUTCOMES:
+            is_right = read_decision(label, record).outcome == label
+            values[_RECALLS[label]] = float(is_right and not is_empty)
         return values
 
     def _condition_scores(self, record: TurnRecord, label: str, idk: Idk) -> dict[str, float]:
-        if not (reference := self.references.find_answer(record)):
+        """Score an answer against the reference, conditioned on answerability."""
+        reference = self.references.find_answer(record)
+        if not reference:
             return {}
         answer = prepare_answer(record)
         scores = {
             "token_F1_idk": measure_token_f1(answer, reference),
             "ROUGE-L_idk": measure_rouge_l(answer, reference),
         }
-        conditioned = {
-            name: condition_on_answerability(score, label, idk) for name, score in scores.items()
-        }
-        return {name: score for name, score in conditioned.items() if score is not None}
+        conditioned = {}
+        for name, score in scores.items():
+            value = condition_on_answerability(score, label, idk)
+            if value is not None:
+                conditioned[name] = value
+        return conditioned

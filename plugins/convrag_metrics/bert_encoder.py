@@ -1,6 +1,4 @@
-"""BERTScore: tokens of two texts matched greedily by the cosine of their contextual vectors (Zhang
-et al. 2020).
-"""
+"""BERTScore: tokens of two texts are matched by the cosine of their vectors (Zhang et al. 2020)."""
 
 from __future__ import annotations
 
@@ -17,10 +15,8 @@ from convrag_metrics.token_overlap import Overlap
 if TYPE_CHECKING:
     from torch import Tensor
 
-_SPACE_PREFIXED = (
-    "RobertaTokenizer",
-    "GPT2Tokenizer",
-)  # bert-score puts a space before the first word for these
+# bert-score puts a space before the first word for these
+_SPACE_PREFIXED = ("RobertaTokenizer", "GPT2Tokenizer")
 _DIGITS = 6  # further digits depend on the other texts of the batch
 
 
@@ -63,7 +59,7 @@ class BertEncoder:
         self._lock = threading.Lock()  # tokenizers must not be used by two threads at once
 
     def encode(self, texts: Sequence[str]) -> dict[str, EncodedText]:
-        """Each distinct text with its vectors. Texts of similar length share a batch."""
+        """Encode each distinct text. Texts of similar length share a batch."""
         with self._lock:
             return self._encode(list(dict.fromkeys(texts)))
 
@@ -108,9 +104,9 @@ class BertEncoder:
 
 
 def match_tokens(candidate: EncodedText, reference: EncodedText) -> Overlap:
-    """BERTScore of two texts: the mean, over the tokens of one, of the cosine with the nearest
-    token of the other.
+    """Compute BERTScore of two texts.
 
+    It is the mean, over the tokens of one, of the cosine with the nearest token of the other.
     Special tokens may be matched, but are not averaged over, as in bert-score without idf weights.
     A text without a token scores 0.
     """
@@ -119,15 +115,19 @@ def match_tokens(candidate: EncodedText, reference: EncodedText) -> Overlap:
     similarity = candidate.vectors @ reference.vectors.T
     precision = float(similarity.max(dim=1).values[candidate.content].double().mean())
     recall = float(similarity.max(dim=0).values[reference.content].double().mean())
-    f1 = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
-    return Overlap(*(round(value, _DIGITS) for value in (precision, recall, f1)))
+    f1 = 0.0
+    if precision + recall > 0:
+        f1 = 2 * precision * recall / (precision + recall)
+    return Overlap(round(precision, _DIGITS), round(recall, _DIGITS), round(f1, _DIGITS))
 
 
 def read_baseline(path: Path, layer: int) -> Overlap:
-    """A layer's row of a baseline file of bert-score (LAYER,P,R,F): the scores of random pairs of
-    sentences.
+    """Read a layer's row of a baseline file of bert-score (LAYER,P,R,F).
 
-    Raises ValueError where the file has no such row.
+    It has the scores of random pairs of sentences.
+
+    Raises:
+        ValueError: the file has no such row.
     """
     for line in path.read_text(encoding="utf-8-sig").splitlines():
         number, *values = line.split(",")

@@ -1,6 +1,4 @@
-"""`metrics=goal_success`: conversations of dataset=simulated: whether and how soon users reached
-their goal.
-"""
+"""`metrics=goal_success`: whether and how soon simulated users reached their goal."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -23,22 +21,23 @@ _MEASURES = (
 
 
 class GoalSuccessMetrics(Metrics):
-    """Whether simulated users reach their goal (dataset=simulated), in how many turns, and what the answers gave them.
+    """Whether simulated users reach their goal, in how many turns, and which facts they were given.
 
-    goal_reached is 1 where the user was content, else 0; turns_needed how many turns that took, and
-    all that a user has where it was not reached; turns_left the rest of these: higher is better, so
-    that `sweep.metric=turns_left` puts the system first that needs fewest turns. questions_repeated
-    is how often the user had to ask again. facts_given is the share of the facts that some answer
-    gives, by its words and numbers; facts_kept the share of those asked for again after they were
-    given that the later answer still gives. Where `llm` is a language model, it judges goal_reached
-    and facts_given, and answers_contradict is 1 where two of our answers contradict each other.
-    Each conversation counts once: its values stand at its first turn.
+    The users are those of dataset=simulated. goal_reached is 1 where the user was content, else 0;
+    turns_needed how many turns that took, and all that a user has where it was not reached;
+    turns_left the rest of these: higher is better, so that `sweep.metric=turns_left` puts the
+    system first that needs fewest turns. questions_repeated is how often the user had to ask again.
+    facts_given is the share of the facts that some answer gives, by its words and numbers;
+    facts_kept the share of those asked for again after they were given that the later answer still
+    gives. Where `llm` is a language model, it judges goal_reached and facts_given, and
+    answers_contradict is 1 where two of our answers contradict each other. Each conversation counts
+    once: its first turn has its values.
 
     Args:
         dataset: has the goals and the facts.
         llm: the judge, which should be neither the model that answers nor the one that plays the
             users.
-        temperature: of its calls; None leaves it to the llm.
+        temperature: the temperature of its calls; None leaves it to the llm.
         prompt: a Jinja file to use instead of this package's goal.jinja.
 
     Raises:
@@ -65,85 +64,102 @@ class GoalSuccessMetrics(Metrics):
         return (*_MEASURES, "answers_contradict") if self.judge else _MEASURES
 
     def explain_gap(self) -> str:
-        return (
-            ""
-            if self._find_talks()
-            else "the data set has no users with goals: dataset=simulated has"
-        )
+        if self._find_played():
+            return ""
+        return "the data set has no users with goals: dataset=simulated has"
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """The measures of each conversation, at its first turn; and how many the judge could not
-        judge.
-        """
-        talks, said, problems = self._find_talks(), dict[str, list[TurnRecord]](), list[str]()
+        """Measure each conversation at its first turn, and report unusable replies of the judge."""
+        conversations = self._find_played()
+        turns: dict[str, list[TurnRecord]] = {}
         for record in records:
-            said.setdefault(record.conversation_id, []).append(record)
-        played = [(talks[name], turns) for name, turns in said.items() if name in talks]
-        judged = map_parallel(partial(self._measure, problems), played, "judging")
-        values = {turns[0].turn_id: found for (_, turns), found in zip(played, judged, strict=True)}
-        line = f"Goals: {len(problems)} replies of the judge could not be used, such as: {problems[:1]}"
-        return Measurement(values, report=Report("judging", (line,)) if problems else None)
+            if record.conversation_id in conversations:
+                turns.setdefault(record.conversation_id, []).append(record)
+        problems: list[str] = []
+        measure = partial(self._measure_conversation, problems)
+        played = [(conversations[name], own) for name, own in turns.items()]
+        judged = map_parallel(measure, played, "judging")
+        values = {}
+        for (_, own), found in zip(played, judged, strict=True):
+            values[own[0].turn_id] = found
+        report = None
+        if problems:
+            line = (
+                f"Goals: {len(problems)} replies of the judge could not be used, such as: "
+                f"{problems[:1]}"
+            )
+            report = Report("judging", (line,))
+        return Measurement(values, report=report)
 
-    def _find_talks(self) -> dict[str, PlayedConversation]:
+    def _find_played(self) -> dict[str, PlayedConversation]:
+        """Find the conversations of the data set that simulated users play, by their ids."""
         return {
-            each.id: each
-            for each in self.dataset.conversations()
-            if isinstance(each, PlayedConversation)
+            conversation.id: conversation
+            for conversation in self.dataset.conversations()
+            if isinstance(conversation, PlayedConversation)
         }
 
-    def _measure(
+    def _measure_conversation(
         self, problems: list[str], played: tuple[PlayedConversation, Sequence[TurnRecord]]
     ) -> dict[str, float]:
-        talk, records = played
-        answers, ends = (
-            [record.answer.text for record in records],
-            [record.labels.get("goal") for record in records],
-        )
-        if not any(
-            ends
-        ):  # questions of an earlier run, which nobody has listened to the answers of
+        conversation, records = played
+        answers = [record.answer.text for record in records]
+        ends = [record.labels.get("goal") for record in records]
+        if not any(ends):  # the questions are an earlier run's: no user has read these answers
             ends = [
-                "reached" if talk.is_reached(answers[:n]) else None
-                for n in range(1, len(answers) + 1)
+                "reached" if conversation.is_reached(answers[:count]) else None
+                for count in range(1, len(answers) + 1)
             ]
-        needed = ends.index("reached") + 1 if "reached" in ends else talk.most_turns
-        given = [[*map(fact.is_given, answers)] for fact in talk.facts]
+        is_reached = "reached" in ends
+        needed = ends.index("reached") + 1 if is_reached else conversation.most_turns
+        # for each fact, whether each answer gives it
+        given = [[fact.is_given(answer) for answer in answers] for fact in conversation.facts]
         values = {
-            "goal_reached": "reached" in ends,
-            "turns_left": talk.most_turns - needed,
-            "turns_needed": needed,
-            "questions_repeated": sum(record.labels.get("asked") == "again" for record in records),
-            "facts_given": fmean(map(any, given)),
+            "goal_reached": float(is_reached),
+            "turns_left": float(conversation.most_turns - needed),
+            "turns_needed": float(needed),
+            "questions_repeated": float(
+                sum(record.labels.get("asked") == "again" for record in records)
+            ),
+            "facts_given": fmean(any(by_answer) for by_answer in given),
         }
-        asked = [
-            (place, fact - 1)
-            for place, record in enumerate(records)
-            if (fact := record.labels.get("fact"))
-        ]
-        # of the answers to a question for a fact that an earlier one gave: whether they give it
-        if kept := [
-            given[fact][place]
-            for place, fact in asked
-            if 0 <= fact < len(given) and any(given[fact][:place])
-        ]:
+        kept = _list_kept_facts(records, given)
+        if kept:
             values["facts_kept"] = fmean(kept)
-        return {name: float(value) for name, value in values.items()} | self._ask_judge(
-            talk, records, problems
-        )
+        return values | self._ask_judge(conversation, records, problems)
 
     def _ask_judge(
-        self, talk: PlayedConversation, records: Sequence[TurnRecord], problems: list[str]
+        self, conversation: PlayedConversation, records: Sequence[TurnRecord], problems: list[str]
     ) -> dict[str, float]:
+        """Ask the judge, if there is one; `problems` gets a message about an unusable reply."""
         if self.judge is None:
             return {}
         from convrag_metrics.verdicts import GoalVerdicts, verdicts_form
 
-        form, said = verdicts_form(len(talk.facts), GoalVerdicts), talk.prompt_inputs(records)
-        if (reply := self.judge.ask(self.template, form, problems, **said)) is None:
+        form = verdicts_form(len(conversation.facts), GoalVerdicts)
+        inputs = conversation.prompt_inputs(records)
+        reply = self.judge.ask(self.template, form, problems, **inputs)
+        if reply is None:
             return {}
-        given, contradicts = fmean(reply.verdicts), float(reply.contradiction)
         return {
             "goal_reached": float(reply.reached),
-            "facts_given": given,
-            "answers_contradict": contradicts,
+            "facts_given": fmean(reply.verdicts),
+            "answers_contradict": float(reply.contradiction),
         }
+
+
+def _list_kept_facts(records: Sequence[TurnRecord], given: Sequence[Sequence[bool]]) -> list[bool]:
+    """List whether answers give the facts asked for that an earlier answer gave.
+
+    Args:
+        records: the turns; the label "fact" is the number, from 1, of the fact asked for.
+        given: for each fact, whether each answer gives it.
+    """
+    kept = []
+    for turn, record in enumerate(records):
+        number = record.labels.get("fact")
+        if number and 1 <= number <= len(given):
+            by_answer = given[number - 1]
+            if any(by_answer[:turn]):
+                kept.append(by_answer[turn])
+    return kept

@@ -1,6 +1,4 @@
-"""`metrics=grounding`: whether answers cite, and whether the cited passages exist and support the
-answer.
-"""
+"""`metrics=grounding`: whether answers cite passages that exist and support the answer."""
 
 from __future__ import annotations
 
@@ -16,29 +14,33 @@ from convrag.sdk.text.citations import blank_citations, find_citations, strip_ci
 from convrag.sdk.text.sentences import find_sentence_spans
 from convrag_metrics.idk import detect_idk_answer
 
-_SENTENCES, _CITED, _CITATIONS, _EXISTING, _JUDGED, _SUPPORTED = _COUNTS = tuple(
-    f"grounding_{name}"
-    for name in ("sentences", "cited", "citations", "existing", "judged", "supported")
-)
+_SENTENCES = "grounding_sentences"
+_CITED = "grounding_cited"
+_CITATIONS = "grounding_citations"
+_EXISTING = "grounding_existing"
+_JUDGED = "grounding_judged"
+_SUPPORTED = "grounding_supported"
+_COUNTS = (_SENTENCES, _CITED, _CITATIONS, _EXISTING, _JUDGED, _SUPPORTED)
+
 _SHARES = {
     "cited_sentences": (_CITED, _SENTENCES),
     "existing_citations": (_EXISTING, _CITATIONS),
     "supported_sentences": (_SUPPORTED, _JUDGED),
 }
-
+"""Measure -> the counts whose ratio it is."""
 
 GROUNDED = "grounded_sentences"
 
 
 class GroundingMetrics(Metrics):
-    """Share of sentences with a citation, of citations that exist, and of cited sentences that their passages support.
+    """Shares of sentences with citations, of existing citations, and of supported sentences.
 
-    Citations are marks like [1] or [1, 2], which name passages of the evidence by number.
-    grounded_sentences is the share of an answer's sentences that cite passages which support them,
-    and a mean over turns. The other shares are of all sentences and citations of the turns
-    together; scores.jsonl has the counts of each turn. An answer that only says that it does not
-    know needs no citation and is left out, as a turn without an answer is. Definitions are in
-    docs/metrics.md.
+    A supported sentence cites passages that support it. Citations are marks like [1] or [1, 2],
+    which name passages of the evidence by number. grounded_sentences is the share of an answer's
+    sentences that cite passages which support them, and a mean over turns. The other shares are of
+    all sentences and citations of the turns together; scores.jsonl has the counts of each turn. An
+    answer that only says that it does not know needs no citation and is left out, as a turn without
+    an answer is. Definitions are in docs/metrics.md.
 
     Args:
         threshold: the share of a sentence's content words that the passages must have.
@@ -50,73 +52,69 @@ class GroundingMetrics(Metrics):
         self.threshold = threshold
 
     def load_libraries(self) -> None:
-        """Import what answers are split into sentences with."""
+        """Import the library that splits answers into sentences."""
         find_sentence_spans("One. Two.")
 
     def list_measures(self) -> Sequence[str]:
         return (GROUNDED, *_SHARES)
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """Counts of each turn with an answer."""
+        """Count the sentences and citations of each turn with an answer."""
         return {record.turn_id: self._count(record) for record in records if _is_measured(record)}
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """The shares in place of the counts; a share of nothing is left out."""
-        pairs = {
-            name: (means.get(part, 0.0), means.get(whole, 0.0))
-            for name, (part, whole) in _SHARES.items()
-        }
-        shares = {name: part / whole for name, (part, whole) in pairs.items() if whole}
+        """Conclude the shares from the counts; a share of nothing is left out."""
+        shares = {}
+        for name, (part, whole) in _SHARES.items():
+            if means.get(whole, 0.0):
+                shares[name] = means.get(part, 0.0) / means[whole]
         return shares | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
     def _count(self, record: TurnRecord) -> dict[str, float]:
-        """The counts of a turn."""
+        """Count the sentences and citations of a turn."""
         passages = {
             item.number: item.passage.content.strip() or item.text for item in record.evidence.items
         }
         sentences = split_cited_sentences(record.answer.text)
-        cited = [
-            list(dict.fromkeys(number for number in each.citations if number in passages))
-            for each in sentences
-        ]
-        numbers = [number for sentence in sentences for number in sentence.citations]
-        supported = [
-            has_lexical_support(each.text, [passages[number] for number in known], self.threshold)
-            for each, known in zip(sentences, cited, strict=True)
-            if known
-        ]
-        counts = {
-            _SENTENCES: len(sentences),
-            _CITED: sum(bool(sentence.citations) for sentence in sentences),
-            _CITATIONS: len(numbers),
-            _EXISTING: sum(number in passages for number in numbers),
-            _JUDGED: len(supported),
-            _SUPPORTED: sum(supported),
-        }
-        share = {GROUNDED: sum(supported) / len(sentences)} if sentences else {}
-        return {name: float(value) for name, value in (counts | share).items()}
+        counts = dict.fromkeys(_COUNTS, 0.0)
+        for sentence in sentences:
+            existing = [number for number in sentence.citations if number in passages]
+            counts[_SENTENCES] += 1
+            counts[_CITATIONS] += len(sentence.citations)
+            counts[_EXISTING] += len(existing)
+            if sentence.citations:
+                counts[_CITED] += 1
+            if existing:
+                texts = [passages[number] for number in dict.fromkeys(existing)]
+                counts[_JUDGED] += 1
+                if has_lexical_support(sentence.text, texts, self.threshold):
+                    counts[_SUPPORTED] += 1
+        if sentences:
+            counts[GROUNDED] = counts[_SUPPORTED] / len(sentences)
+        return counts
 
 
 def has_lexical_support(sentence: str, texts: Sequence[str], threshold: float) -> bool:
-    """Whether the cited texts together have enough of a sentence's content words (as stems), and
-    all of its numbers.
+    """Whether texts together have enough of a sentence's content words, and all of its numbers.
 
-    A sentence without content words is supported.
+    Words are compared as stems. A sentence without content words is supported.
 
     Args:
-        sentence: of an answer.
-        texts: that it cites.
+        sentence: a sentence of an answer.
+        texts: the texts that it cites.
         threshold: the share of the content words that the texts must have.
     """
-    wanted, known = find_stems(sentence), frozenset[str]().union(*map(find_stems, texts))
+    wanted = find_stems(sentence)
+    known = frozenset[str]().union(*map(find_stems, texts))
     numbers = {stem for stem in wanted if any(map(str.isdigit, stem))}
     return numbers <= known and len(wanted & known) >= threshold * len(wanted)
 
 
 def _is_measured(record: TurnRecord) -> bool:
     """Whether a turn has an answer that should cite its evidence, and the evidence is known."""
-    known = record.answer.text.strip() and not lacks_part(record, "evidence")
-    return bool(known) and detect_idk_answer(record) != "yes"
+    if not record.answer.text.strip() or lacks_part(record, "evidence"):
+        return False
+    return detect_idk_answer(record) != "yes"
 
 
 class CitedSentence(NamedTuple):
@@ -127,8 +125,9 @@ class CitedSentence(NamedTuple):
 
 
 def split_cited_sentences(answer: str) -> list[CitedSentence]:
-    """The sentences of an answer that have a letter; a citation belongs to the last one that begins
-    before it.
+    """Split an answer into the sentences that have a letter.
+
+    A citation belongs to the last sentence that begins before it.
     """
     plain = blank_citations(answer)
     spans = [
@@ -137,8 +136,13 @@ def split_cited_sentences(answer: str) -> list[CitedSentence]:
         if any(map(str.isalpha, plain[start:end]))
     ]
     numbers: list[list[int]] = [[] for _ in spans]
-    for mark in find_citations(answer):
-        if (place := sum(start <= mark.start for start, _ in spans)) and plain[mark.start] == " ":
-            numbers[place - 1] += mark.numbers
-    texts = (strip_citations(answer[start:end]) for start, end in spans)
-    return [CitedSentence(text, tuple(cited)) for text, cited in zip(texts, numbers, strict=True)]
+    for citation in find_citations(answer):
+        if plain[citation.start] != " ":  # not blanked, so it is part of the text
+            continue
+        begun = sum(start <= citation.start for start, _ in spans)
+        if begun:
+            numbers[begun - 1] += citation.numbers
+    return [
+        CitedSentence(strip_citations(answer[start:end]), tuple(cited))
+        for (start, end), cited in zip(spans, numbers, strict=True)
+    ]

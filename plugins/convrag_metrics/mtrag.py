@@ -1,6 +1,4 @@
-"""`metrics=mtrag`: answers judged as MTRAG and SemEval 2026 task 8 (MTRAGEval) judge them, by
-language models.
-"""
+"""`metrics=mtrag`: answers judged by language models as in MTRAG and SemEval 2026 task 8."""
 
 from __future__ import annotations
 
@@ -34,8 +32,13 @@ from convrag.sdk.llm.judges import (
 )
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.text.answers import References, lacks_part, list_evidence, prepare_answer
-from convrag_metrics.bertscore import RbAggMetrics, harmonic_mean
-from convrag_metrics.idk import ANSWERABILITY, ANSWERABLE, UNANSWERABLE, UNDERSPECIFIED
+from convrag_metrics.answerability_labels import (
+    ANSWERABILITY,
+    ANSWERABLE,
+    UNANSWERABLE,
+    UNDERSPECIFIED,
+)
+from convrag_metrics.rb_agg import RbAggMetrics, harmonic_mean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -50,17 +53,18 @@ _VERDICTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 
 @dataclass(kw_only=True, eq=False)
 class MtragMetrics(Metrics):
-    """RB_alg, RL_F and RB_llm as MTRAG defines them, conditioned on "I do not know", and their harmonic mean.
+    """RB_alg, RL_F and RB_llm as MTRAG defines them, and their harmonic mean.
 
-    RL_F is the share of an answer's statements that the judge finds supported by the passages shown
-    (RAGAS's faithfulness: first the statements, then a verdict on each). RB_llm is the median of
-    the judges' marks from 1 to 10, divided by 10. RB_alg is that of metrics=rb_agg, and needs
-    `model`. idk_judge is whether the answer says that it does not know: 1, .5 of a part, 0. asks is
-    whether it asks for what an underspecified question lacks: 1, 0, or .5 where the judge's reply
-    cannot be read. RB_alg_idk, RL_F_idk and RB_llm_idk are conditioned: an UNDERSPECIFIED turn has
-    1 where the answer asks, an UNANSWERABLE or CONVERSATIONAL one where idk_judge is 1, and else 0;
-    any other turn has 0 where idk_judge is 1, and else the measure. mtrag is the harmonic mean of
-    their three means: the headline of MTRAGEval's tasks B and C.
+    They are conditioned on "I do not know". RL_F is the share of an answer's statements that the
+    judge finds supported by the passages shown (RAGAS's faithfulness: first the statements, then a
+    verdict on each). RB_llm is the median of the judges' marks from 1 to 10, divided by 10. RB_alg
+    is that of metrics=rb_agg, and needs `model`. idk_judge is whether the answer says that it does
+    not know: 1, .5 of a part, 0. asks is whether it asks for what an underspecified question lacks:
+    1, 0, or .5 where the judge's reply cannot be read. RB_alg_idk, RL_F_idk and RB_llm_idk are
+    conditioned: an UNDERSPECIFIED turn has 1 where the answer asks, an UNANSWERABLE or
+    CONVERSATIONAL one where idk_judge is 1, and else 0; any other turn has 0 where idk_judge is 1,
+    and else the measure. mtrag is the harmonic mean of their three means: the headline of
+    MTRAGEval's tasks B and C.
 
     How far these numbers can be trusted: on 158 answers of language models, the published ones have
     Spearman's correlation with the marks of three people for faithfulness of .68 (RL_F), .57
@@ -88,8 +92,8 @@ class MtragMetrics(Metrics):
         workers: answers that are judged in parallel.
 
     Raises:
-        ConfigError: `prompts` is no folder, or has none of the prompts.
-        DataError: a prompt is no template.
+        ConfigError: `prompts` is not a folder, or has none of the prompts.
+        DataError: a prompt is not a template.
     """
 
     libraries = ("pydantic",)
@@ -116,29 +120,35 @@ class MtragMetrics(Metrics):
                 f"metrics.mtrag.prompts={prompts} has none of {', '.join(_PROMPTS)} (.jinja)"
             )
         self.references = References(self.dataset)
-        self.algorithmic = None
+        self.algorithmic: RbAggMetrics | None = None
         if self.model and self.measures == "all":
-            encoder = partial(RbAggMetrics, dataset=self.dataset, layer=self.layer)
-            self.algorithmic = encoder(model=self.model, baseline=self.baseline, device=self.device)
-        paths = {name: prompts / f"{name}.jinja" for name in _PROMPTS} if prompts else {}
-        self.templates = {
-            name: PromptTemplate(
-                name, package="convrag_metrics", path=path if path and path.is_file() else None
+            self.algorithmic = RbAggMetrics(
+                dataset=self.dataset,
+                model=self.model,
+                layer=self.layer,
+                baseline=self.baseline,
+                device=self.device,
             )
-            for name, path in ((name, paths.get(name)) for name in _PROMPTS)
-        }
+        self.templates = {name: self._load_template(name) for name in _PROMPTS}
         self.prompt_templates = tuple(self.templates.values())
-        self.judges = name_judges(
-            (self.llm, self.second_llm, self.third_llm), self.temperature, self.repeat
-        )
+        models = (self.llm, self.second_llm, self.third_llm)
+        self.judges = name_judges(models, self.temperature, self.repeat)
+
+    def _load_template(self, name: str) -> PromptTemplate:
+        """Load a prompt from the user's folder, or else from this package."""
+        path = self.prompts / f"{name}.jinja" if self.prompts else None
+        if path is not None and not path.is_file():
+            path = None
+        return PromptTemplate(name, package="convrag_metrics", path=path)
 
     def check(self) -> Iterator[str]:
         """Check that the models can judge, and that the encoder is there."""
         yield from check_tasks(self.judges, _PROMPTS, "mtrag")
-        yield from self.algorithmic.check() if self.algorithmic else ()
+        if self.algorithmic:
+            yield from self.algorithmic.check()
 
     def content_hash(self) -> str:
-        """A hash of the encoder's files."""
+        """Return a hash of the encoder's files."""
         return self.algorithmic.content_hash() if self.algorithmic else ""
 
     def list_measures(self) -> Sequence[str]:
@@ -147,97 +157,107 @@ class MtragMetrics(Metrics):
         return (HEADLINE, *(f"{name}_idk" for name in _PLAIN), *_PLAIN, "idk_judge", "asks")
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """The measures of each turn with an answer, and the report. Raises RunStopped at a cost
-        limit.
-        """
+        """Measure each turn with an answer. Raises RunStopped at a cost limit."""
         answered = [record for record in records if not lacks_part(record, "answer")]
-        algorithmic = self.algorithmic.measure(answered) if self.algorithmic else {}
-        repeats, gaps = Repeats(), dict[str, list[str]]()
+        algorithmic: Mapping[str, Mapping[str, float]] = {}
+        if self.algorithmic:
+            algorithmic = self.algorithmic.measure(answered)
+        repeats = Repeats()
+        turns_by_gap: dict[str, list[str]] = {}
         measured: dict[str, dict[str, float]] = {}
         judged = map_parallel(self._judge_turn, answered, "judging", workers=self.workers)
-        for record, (said, found) in zip(answered, judged, strict=True):
-            values = repeats.average(said)
-            if (
-                score := algorithmic.get(record.turn_id, {}).get("RB_agg_unconditioned")
-            ) is not None:
+        for record, (repetitions, gaps) in zip(answered, judged, strict=True):
+            values = repeats.average(repetitions)
+            score = algorithmic.get(record.turn_id, {}).get("RB_agg_unconditioned")
+            if score is not None:
                 values["RB_alg"] = score
-            measured[record.turn_id] = values | self._condition(record, values, found)
-            for gap in dict.fromkeys(found):
-                gaps.setdefault(gap, []).append(record.turn_id)
+            measured[record.turn_id] = values | self._condition(record, values, gaps)
+            for gap in dict.fromkeys(gaps):
+                turns_by_gap.setdefault(gap, []).append(record.turn_id)
+        report = self._make_report(turns_by_gap, repeats) if answered else None
+        return Measurement(measured, report=report)
+
+    def _make_report(self, turns_by_gap: Mapping[str, Sequence[str]], repeats: Repeats) -> Report:
+        """Report the measures that turns lack, and how far the judge agrees with itself."""
         lines = [
             f"{len(turns)} answers, such as that of {turns[0]}: {gap}"
-            for gap, turns in gaps.items()
+            for gap, turns in turns_by_gap.items()
         ]
         if self.algorithmic is None and self.measures == "all":
             lines.append(
                 "RB_alg and mtrag are left out, for there is no encoder: metrics.mtrag.model=FOLDER"
             )
-        sentences = tuple(f"MTRAG: {line}" for line in (*lines, *repeats.describe()))
-        report = Report("judging", sentences, {HEADLINE: {"gaps": gaps}})
-        return Measurement(measured, report=report if answered else None)
+        lines += repeats.describe()
+        return Report(
+            "judging",
+            tuple(f"MTRAG: {line}" for line in lines),
+            {HEADLINE: {"gaps": turns_by_gap}},
+        )
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """The harmonic mean of the three conditioned measures beside them; none where one of them
-        is missing.
-        """
-        parts = [means[name] for each in _PLAIN if (name := f"{each}_idk") in means]
-        return {HEADLINE: harmonic_mean(*parts), **means} if len(parts) == len(_PLAIN) else means
+        """Conclude the harmonic mean of the three conditioned measures, if there are all three."""
+        names = [f"{name}_idk" for name in _PLAIN]
+        if not all(name in means for name in names):
+            return means
+        return {HEADLINE: harmonic_mean(*(means[name] for name in names)), **means}
 
     def _judge_turn(self, record: TurnRecord) -> tuple[list[dict[str, float]], list[str]]:
-        """What the judges say of a turn, once for each repetition; and what they do not, and why."""
+        """Judge a turn, once for each repetition.
+
+        Returns:
+            The values of each repetition, and why some are missing.
+        """
         gaps: list[str] = []
-        turn, answer = self.references.look_up(record), prepare_answer(record)
-        passages = [passage_inputs(passage) for passage in list_evidence(record)]
+        answer = prepare_answer(record)
+        if not answer:
+            values = {"RL_F": 0.0}
+            if self.measures == "all":
+                values |= {"RB_llm": 0.0, "idk_judge": 1.0}
+            return [values], gaps
+        turn = self.references.look_up(record)
         inputs = {
             **turn.prompt_inputs(),
             "answer": answer,
-            "passages": passages,
+            "passages": [passage_inputs(passage) for passage in list_evidence(record)],
             "reference": turn.answer,
+            "statements": [],
         }
-        if not answer:
-            return [
-                {"RL_F": 0.0}
-                if self.measures == "RL_F"
-                else {"RL_F": 0.0, "RB_llm": 0.0, "idk_judge": 1.0}
-            ], gaps
-        return repeat_calls(
-            partial(self._judge, record, {**inputs, "statements": []}, gaps), self.repeat
-        ), gaps
+        judge = partial(self._judge, record, inputs, gaps)
+        return repeat_calls(judge, self.repeat), gaps
 
     def _judge(
         self, record: TurnRecord, inputs: Mapping[str, Any], gaps: list[str]
     ) -> dict[str, float]:
+        """Judge a turn once; `gaps` gets the reasons why values are missing."""
         values = {"RL_F": self._share_supported(inputs, gaps)}
         if self.measures == "all":
-            label = self.references.find_label(record, ANSWERABILITY)
-            values |= {
-                "RB_llm": self._mark(inputs, gaps),
-                "idk_judge": self._ask_verdict("idk", inputs, gaps),
-            }
-            if label == UNDERSPECIFIED:
+            values["RB_llm"] = self._rate(inputs, gaps)
+            values["idk_judge"] = self._ask_verdict("idk", inputs, gaps)
+            if self.references.find_label(record, ANSWERABILITY) == UNDERSPECIFIED:
                 asks = self._ask_verdict("asks", inputs, gaps)
                 values["asks"] = 0.5 if asks is None else asks
         return {name: value for name, value in values.items() if value is not None}
 
     def _share_supported(self, inputs: Mapping[str, Any], gaps: list[str]) -> float | None:
-        """RL_F: the share of an answer's statements that the judge finds supported."""
-        from convrag_metrics.verdicts import Statements, verdicts_form
+        """Ask for RL_F: the share of an answer's statements that the judge finds supported."""
+        from convrag_metrics.verdicts import Statements, Verdicts, verdicts_form
 
         if not inputs["passages"]:
             gaps.append("no RL_F, for no passage was shown")
             return None
-        if (found := self._ask("statements", Statements, inputs, gaps)) is None:
+        found = self._ask("statements", Statements, inputs, gaps)
+        if found is None:
             return None
-        if not (statements := [each for each in found.statements if each.strip()]):
+        statements = [statement for statement in found.statements if statement.strip()]
+        if not statements:
             gaps.append("no RL_F, for the judge finds no statement in it")
             return None
-        replied = self._ask(
-            "verdicts", verdicts_form(len(statements)), {**inputs, "statements": statements}, gaps
-        )
-        return None if replied is None else fmean(replied.verdicts)
+        form = verdicts_form(len(statements), Verdicts)
+        reply = self._ask("verdicts", form, {**inputs, "statements": statements}, gaps)
+        return None if reply is None else fmean(reply.verdicts)
 
-    def _mark(self, inputs: Mapping[str, Any], gaps: list[str]) -> float | None:
-        """RB_llm: the median of the judges' marks."""
+    def _rate(self, inputs: Mapping[str, Any], gaps: list[str]) -> float | None:
+        """Ask for RB_llm: the median of the judges' marks."""
         from convrag_metrics.verdicts import Mark
 
         if not inputs["reference"].strip():
@@ -269,18 +289,27 @@ class MtragMetrics(Metrics):
     def _condition(
         self, record: TurnRecord, values: Mapping[str, float], gaps: list[str]
     ) -> dict[str, float]:
-        """The measures of a turn conditioned on its label, and on whether the answer says that it
-        does not know.
-        """
+        """Condition the measures of a turn on its label, and on "I do not know"."""
         if self.measures == "RL_F":
             return {}
-        label, idk = self.references.find_label(record, ANSWERABILITY), values.get("idk_judge")
-        if label not in ("", UNDERSPECIFIED, *UNANSWERABLE, *ANSWERABLE):
+        label = self.references.find_label(record, ANSWERABILITY)
+        idk = values.get("idk_judge")
+        if label == UNDERSPECIFIED:
+            return self._score_all(values.get("asks"))
+        if label in UNANSWERABLE:
+            return self._score_all(idk)
+        if label and label not in ANSWERABLE:
             gaps.append(f"not conditioned, for the label {label} is unknown")
             return {}
-        if label == UNDERSPECIFIED or label in UNANSWERABLE:
-            right = values.get("asks") if label == UNDERSPECIFIED else idk
-            names = _PLAIN if self.algorithmic else _PLAIN[1:]
-            return {} if right is None else {f"{name}_idk": float(right == 1) for name in names}
-        plain = {f"{name}_idk": values[name] for name in _PLAIN if name in values}
-        return {} if idk is None else dict.fromkeys(plain, 0.0) if idk == 1 else plain
+        if idk is None:
+            return {}
+        return {
+            f"{name}_idk": 0.0 if idk == 1 else values[name] for name in _PLAIN if name in values
+        }
+
+    def _score_all(self, verdict: float | None) -> dict[str, float]:
+        """Score every conditioned measure by a verdict: 1 where it is a full yes, else 0."""
+        if verdict is None:
+            return {}
+        names = _PLAIN if self.algorithmic else _PLAIN[1:]
+        return {f"{name}_idk": float(verdict == 1) for name in names}

@@ -1,6 +1,4 @@
-"""Pretrained models of the transformers library, from a folder or the local cache; nothing is
-downloaded.
-"""
+"""Pretrained models of transformers, from a folder or the local cache; nothing is downloaded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,24 +10,23 @@ from convrag.sdk.output.progress import hide_transformers_bars
 EXTRAS: Mapping[str, str] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
 """Module -> the extra that installs it."""
 
-_ROBERTA = (
-    "roberta",
-    "xlm-roberta",
-    "camembert",
-)  # the first positions of these models are reserved
+# the first positions of these models are reserved
+_ROBERTA = ("roberta", "xlm-roberta", "camembert")
 
 
 def find_model(name: str) -> str:
-    """What the library is to load: a folder with a config.json, or a model's name in the cache;
-    empty for neither.
+    """Find what the library should load; empty where there is no such model.
+
+    It is a folder with a config.json, or the name of a model in the cache.
     """
-    if folder := find_local_folder(name):
+    folder = find_local_folder(name)
+    if folder:
         return str(folder) if (folder / "config.json").is_file() else ""
     return name if find_cached_revision(name) else ""
 
 
 def load_pretrained(name: str, model_class: Any, device: str) -> tuple[Any, Any]:
-    """The tokenizer and the model, ready for inference on a device.
+    """Load the tokenizer and the model, ready for inference on a device.
 
     Args:
         name: a folder, or the name of a model in the local cache of the Hugging Face hub.
@@ -51,7 +48,7 @@ def load_pretrained(name: str, model_class: Any, device: str) -> tuple[Any, Any]
 
 
 def find_max_length(tokenizer: Any, config: Any) -> int:
-    """The most tokens of a text that a model reads, special tokens included."""
+    """Find how many tokens of a text a model reads, special tokens included."""
     positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     reserved = config.pad_token_id + 1 if config.model_type in _ROBERTA else 0
     return int(min(tokenizer.model_max_length, positions - reserved))

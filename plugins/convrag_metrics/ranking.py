@@ -5,15 +5,12 @@ from itertools import islice
 
 from convrag import ConfigError, Dataset, Measurement, Metrics, Store, TurnRecord
 from convrag.sdk.text.answers import lacks_part
-from convrag_metrics.trec_eval import (
-    BATCH,
-    evaluate_rankings,
+from convrag_metrics.qrels_report import (
     fold_passage,
-    parse_measure,
-    rank_ids,
     report_absent_passages,
     report_unjudged_passages,
 )
+from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
 
 _MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
 _MAIN = "nDCG@5"
@@ -28,7 +25,7 @@ class RankingMetrics(Metrics):
     is judged.
 
     Args:
-        dataset: whose qrels say which passages are relevant.
+        dataset: has the qrels, which say which passages are relevant.
         store: where the corpus is looked up.
         measures: names as ir-measures writes them ("nDCG@5", "R@10", "RR", "AP"); MTRAG reports the
             defaults.
@@ -54,7 +51,7 @@ class RankingMetrics(Metrics):
         self.documents = documents
 
     def check(self) -> Iterator[str]:
-        """Whether trec_eval has the measures."""
+        """Check that trec_eval has the measures."""
         for name in self.measures:
             try:
                 parse_measure(name)
@@ -62,13 +59,12 @@ class RankingMetrics(Metrics):
                 yield str(error)
 
     def list_measures(self) -> list[str]:
-        """Those that were asked for, nDCG@5 first where it is among them."""
-        return sorted(
-            (str(parse_measure(name)) for name in self.measures), key=lambda name: name != _MAIN
-        )
+        """List the chosen measures, nDCG@5 first if it is among them."""
+        names = [str(parse_measure(name)) for name in self.measures]
+        return sorted(names, key=lambda name: name != _MAIN)
 
     def explain_gap(self) -> str:
-        """Whether there are qrels at all."""
+        """Say so where there are no qrels at all."""
         if self.dataset.qrels():
             return ""
         return (
@@ -76,33 +72,32 @@ class RankingMetrics(Metrics):
         )
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """The values of each turn with qrels, and a report on ids that do not match."""
+        """Measure each turn with qrels, and report on ids that do not match."""
         measures = [parse_measure(name) for name in self.measures]
         qrels = self.dataset.qrels()
-        judged = {name for grades in qrels.values() for name in grades}
-        scored = (record for record in records if _is_measured(record, qrels))
+        judged = {passage_id for grades in qrels.values() for passage_id in grades}
+
+        def list_measured() -> Iterator[TurnRecord]:
+            return (record for record in records if _is_measured(record, qrels))
+
         values: dict[str, dict[str, float]] = {}
-        while batch := {
+        remaining = list_measured()
+        # records are not kept, because they are large
+        while rankings := {
             record.turn_id: rank_ids(self._list_ids(record, judged))
-            for record in islice(scored, BATCH)
+            for record in islice(remaining, BATCH)
         }:
-            values |= evaluate_rankings(
-                measures, {turn_id: dict(qrels[turn_id]) for turn_id in batch}, batch
-            )
-        names = (
-            name
-            for each in records
-            if _is_measured(each, qrels)
-            for name in self._list_ids(each, judged)
-        )
-        report = report_unjudged_passages(names, judged)
+            grades = {turn_id: dict(qrels[turn_id]) for turn_id in rankings}
+            values |= evaluate_rankings(measures, grades, rankings)
+
+        found = (name for record in list_measured() for name in self._list_ids(record, judged))
+        report = report_unjudged_passages(found, judged)
         if report is None and not self.documents:
-            measured = (record for record in records if _is_measured(record, qrels))
-            report = report_absent_passages(self.dataset, self.store, measured, qrels)
+            report = report_absent_passages(self.dataset, self.store, list_measured(), qrels)
         return Measurement(values, report=report)
 
     def _list_ids(self, record: TurnRecord, judged: Collection[str]) -> Iterator[str]:
-        """The ids that are looked up in the qrels, best first."""
+        """Yield the ids that are looked up in the qrels, best first."""
         for hit in record.hits:
             yield fold_passage(hit.passage.id, judged) if self.documents else hit.passage.id
 

@@ -1,6 +1,4 @@
-"""Token overlap of two texts: SQuAD's precision, recall and F1, and ROUGE-L's longest common
-subsequence.
-"""
+"""Token overlap of two texts: SQuAD's precision, recall and F1, and ROUGE-L."""
 
 import re
 import string
@@ -23,23 +21,23 @@ class Overlap(NamedTuple):
 
 
 def tokenize_squad(text: str) -> list[str]:
-    """SQuAD's tokens: lower case, no ASCII punctuation, no articles, split at white space."""
+    """Split a text into SQuAD's tokens: lower case, without ASCII punctuation and articles."""
     return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
 def tokenize_rouge(text: str) -> list[str]:
-    """ROUGE's tokens without stemming: runs of a-z and 0-9, in lower case."""
+    """Split a text into ROUGE's tokens: runs of a-z and 0-9 in lower case, not stemmed."""
     return _ROUGE_TOKEN.findall(text.lower())
 
 
 @lru_cache(maxsize=4096)
 def tokenize_passage(text: str) -> tuple[str, ...]:
-    """SQuAD's tokens of a passage, cached: many turns show the same passages."""
+    """Split a passage into SQuAD's tokens; cached, since many turns show the same passages."""
     return tuple(tokenize_squad(text))
 
 
 def measure_overlap(answer: Sequence[str], reference: Sequence[str]) -> Overlap:
-    """Shared tokens by number of occurrences, as SQuAD counts them; two empty lists score 1."""
+    """Measure the shared tokens by occurrences, as SQuAD does; two empty lists score 1."""
     if not answer or not reference:
         both_empty = float(not answer and not reference)
         return Overlap(both_empty, both_empty, both_empty)
@@ -47,34 +45,34 @@ def measure_overlap(answer: Sequence[str], reference: Sequence[str]) -> Overlap:
 
 
 def measure_token_f1(answer: str, reference: str) -> float:
-    """SQuAD's F1 of two texts."""
+    """Measure SQuAD's F1 of two texts."""
     return measure_overlap(tokenize_squad(answer), tokenize_squad(reference)).f1
 
 
 def measure_subsequence(answer: Sequence[str], reference: Sequence[str]) -> Overlap:
-    """The longest common subsequence of two token lists, as in ROUGE-L; 0 where one is empty, as in
-    rouge-score.
+    """Measure the longest common subsequence of two token lists, as in ROUGE-L.
+
+    It is 0 where one list is empty, as in rouge-score.
     """
     from rapidfuzz.distance import LCSseq
 
     if not answer or not reference:
         return Overlap(0.0, 0.0, 0.0)
-    numbers: dict[
-        str, int
-    ] = {}  # the library compares hashes, and the hashes of strings differ from run to run
-    first, second = (
-        [numbers.setdefault(token, len(numbers)) for token in each] for each in (answer, reference)
-    )
-    return _divide(int(LCSseq.similarity(first, second)), answer, reference)
+    # the library compares hashes, and the hashes of strings differ from run to run
+    numbers: dict[str, int] = {}
+    answer_numbers = [numbers.setdefault(token, len(numbers)) for token in answer]
+    reference_numbers = [numbers.setdefault(token, len(numbers)) for token in reference]
+    return _divide(int(LCSseq.similarity(answer_numbers, reference_numbers)), answer, reference)
 
 
 def measure_rouge_l(answer: str, reference: str) -> float:
-    """ROUGE-L's F1 of two texts, over lower-case [a-z0-9]+ tokens without stemming."""
+    """Measure ROUGE-L's F1 of two texts, over lower-case [a-z0-9]+ tokens without stemming."""
     return measure_subsequence(tokenize_rouge(answer), tokenize_rouge(reference)).f1
 
 
 def _divide(shared: int, answer: Sequence[str], reference: Sequence[str]) -> Overlap:
-    precision, recall = shared / len(answer), shared / len(reference)
-    return Overlap(
-        precision, recall, 2 * precision * recall / (precision + recall) if shared else 0.0
-    )
+    if not shared:
+        return Overlap(0.0, 0.0, 0.0)
+    precision = shared / len(answer)
+    recall = shared / len(reference)
+    return Overlap(precision, recall, 2 * precision * recall / (precision + recall))

@@ -1,6 +1,4 @@
-"""`metrics=trust`: whether answers are faithful, complete and appropriate, by the words in common
-with the passages.
-"""
+"""`metrics=trust`: whether answers are faithful, complete and appropriate, by shared words."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,7 +11,8 @@ from convrag.sdk.text.support import (
     measure_coverage,
     read_claims,
 )
-from convrag_metrics.idk import ANSWERABILITY, UNANSWERABLE, detect_idk_answer, withholds_answer
+from convrag_metrics.answerability_labels import ANSWERABILITY, UNANSWERABLE, withholds_answer
+from convrag_metrics.idk import detect_idk_answer
 
 _MEASURES = (
     "faithfulness",
@@ -24,18 +23,20 @@ _MEASURES = (
     "unsupported",
 )
 
+_REFUSAL = {"yes": 1.0, "partly": 0.5}
+
 AGREEMENT = {"faithfulness": 0.73, "completeness": 0.56, "appropriateness": 0.41}
 """Spearman's correlation with the mean mark of three people, by benchmarks/quality/trust.py."""
 JUDGED = "158 answers of language models to MTRAG's questions about two of its four corpora"
 
 
 class TrustMetrics(Metrics):
-    """Faithfulness, completeness and appropriateness of answers without a model, from the words of the passages shown.
+    """Faithfulness, completeness and appropriateness of answers, from the words of the passages.
 
-    How far these numbers can be trusted: on 158 answers of language models (MTRAG, two corpora),
-    Spearman's correlation with the marks of three people is .73 for trust_faithfulness (a language
-    model as the judge, RL_F: .68; one person with the two others: .56 to .66), .56 for
-    trust_completeness (.58) and .41 for trust_appropriateness (.32).
+    No model is asked. How far these numbers can be trusted: on 158 answers of language models
+    (MTRAG, two corpora), Spearman's correlation with the marks of three people is .73 for
+    trust_faithfulness (a language model as the judge, RL_F: .68; one person with the two others:
+    .56 to .66), .56 for trust_completeness (.58) and .41 for trust_appropriateness (.32).
 
     trust_faithfulness is how much of an answer the passages support: the mean of the support of its
     sentences and of whether they are supported (see convrag.sdk.text.support), by their words.
@@ -47,7 +48,7 @@ class TrustMetrics(Metrics):
     `answerability`, it scores 1. Turns to which no passage was shown are left out, and counted.
 
     Args:
-        dataset: whose label `answerability` says which questions cannot be answered.
+        dataset: has the label `answerability`, which says which questions cannot be answered.
     """
 
     libraries = LIBRARIES
@@ -60,69 +61,80 @@ class TrustMetrics(Metrics):
         return [f"trust_{name}" for name in _MEASURES]
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
-        """The measures of each turn with an answer and passages; how many have none; and how far to
-        trust them.
-        """
+        """Measure each turn with an answer and passages; report how far to trust the numbers."""
         measured: dict[str, Mapping[str, float]] = {}
         left_out: list[str] = []
-        cited: dict[str, dict[str, str]] = {}
+        cited_before: dict[str, dict[str, str]] = {}
         for record in records:
-            earlier = cited.setdefault(record.conversation_id, {})
+            cited = cited_before.setdefault(record.conversation_id, {})
             passages = {
                 item.passage.id: item.passage.content or item.text for item in record.evidence.items
             }
             if passages and not lacks_part(record, "answer"):
-                values = self._measure_turn(record, list(passages.values()), list(earlier.values()))
+                values = self._measure_turn(record, list(passages.values()), list(cited.values()))
                 measured[record.turn_id] = {
                     f"trust_{name}": value for name, value in values.items()
                 }
             else:
                 left_out.append(record.turn_id)
-            earlier |= {
-                name: passages[name] for name in record.answer.citations if name in passages
-            }
-        return Measurement(measured, report=_report(len(measured), left_out))
+            for passage_id in record.answer.citations:
+                if passage_id in passages:
+                    cited[passage_id] = passages[passage_id]
+        return Measurement(measured, report=_make_report(len(measured), left_out))
 
     def _measure_turn(
-        self, record: TurnRecord, passages: list[str], earlier: list[str]
+        self, record: TurnRecord, passages: list[str], cited: list[str]
     ) -> dict[str, float]:
-        answer, question, idk = (
-            read_claims(record),
-            record.original_query,
-            detect_idk_answer(record),
-        )
-        refusal = {"refusal": {"yes": 1.0, "partly": 0.5}.get(idk, 0.0)}
+        """Measure a turn.
+
+        Args:
+            record: the turn.
+            passages: the passages that were shown.
+            cited: the passages that earlier turns cited.
+        """
+        idk = detect_idk_answer(record)
+        refusal = _REFUSAL.get(idk, 0.0)
         label = self.references.find_label(record, ANSWERABILITY)
         if label in UNANSWERABLE and withholds_answer(label, idk):
-            return dict.fromkeys(_MEASURES[:4], 1.0) | refusal | {"unsupported": 0.0}
+            return {
+                "faithfulness": 1.0,
+                "faithfulness_cited": 1.0,
+                "completeness": 1.0,
+                "appropriateness": 1.0,
+                "refusal": refusal,
+                "unsupported": 0.0,
+            }
+        answer = read_claims(record)
+        question = record.original_query
         sentences = judge_sentences(answer, passages, question)
+        sentences_by_cited = judge_sentences(answer, [*passages, *cited], question)
         faithfulness = _weigh_support(sentences)
+        coverage = measure_coverage(answer, passages, record.rewritten_query)
         words = sum(sentence.words for sentence in sentences) or 1
-        values = {
+        supported_words = sum(sentence.words for sentence in sentences if sentence.supported)
+        return {
             "faithfulness": faithfulness,
-            "faithfulness_cited": _weigh_support(
-                judge_sentences(answer, [*passages, *earlier], question)
-            ),
-            "appropriateness": sum(each.words * each.supported for each in sentences) / words,
+            "faithfulness_cited": _weigh_support(sentences_by_cited),
+            "completeness": faithfulness * coverage,
+            "appropriateness": supported_words / words,
+            "refusal": refusal,
             "unsupported": float(sum(not sentence.supported for sentence in sentences)),
         }
-        coverage = measure_coverage(answer, passages, record.rewritten_query)
-        return values | refusal | {"completeness": faithfulness * coverage}
 
 
 def _weigh_support(sentences: Sequence[SentenceSupport]) -> float:
-    """The mean of the support of sentences and of whether they are supported, by their words; 0
-    without any.
+    """Average the support of sentences and whether they are supported, weighted by words.
+
+    It is 0 without any sentence.
     """
     words = sum(sentence.words for sentence in sentences)
-    return (
-        sum(each.words * (each.support + each.supported) / 2 for each in sentences) / words
-        if words
-        else 0.0
-    )
+    if not words:
+        return 0.0
+    support = sum(each.words * (each.support + each.supported) / 2 for each in sentences)
+    return support / words
 
 
-def _report(measured: int, left_out: Sequence[str]) -> Report | None:
+def _make_report(measured: int, left_out: Sequence[str]) -> Report | None:
     if not measured and not left_out:
         return None
     figures = ", ".join(f"{name} {value:.2f}" for name, value in AGREEMENT.items())
@@ -131,7 +143,8 @@ def _report(measured: int, left_out: Sequence[str]) -> Report | None:
     ]
     if left_out:
         lines.append(
-            f"Trust: {len(left_out)} turns without an answer or passages are left out, such as {left_out[0]}"
+            f"Trust: {len(left_out)} turns without an answer or passages are left out, such as "
+            f"{left_out[0]}"
         )
     return Report(
         "trust", tuple(lines), {"trust": {"measured": measured, "left_out": len(left_out)}}

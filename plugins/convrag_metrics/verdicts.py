@@ -21,14 +21,14 @@ class Verdicts(BaseModel):
 
 
 class GoalVerdicts(Verdicts):
-    """Which facts a conversation gives, whether its goal is reached, and whether answers contradict each other."""
+    """Which facts a conversation gives, whether its goal is reached, and whether answers clash."""
 
     reached: bool
     contradiction: bool
 
 
 def verdicts_form(count: int, base: type[V] = Verdicts) -> type[V]:  # type: ignore[assignment]
-    """The form of `count` verdicts."""
+    """Make the form of `count` verdicts."""
     exact: Any = (Annotated[list[bool], Field(min_length=count, max_length=count)], ...)
     return create_model(base.__name__, __base__=base, verdicts=exact)
 

@@ -26,8 +26,7 @@ def convrag_register(register: Register) -> None:
         "task",
         "evaluate",
         "convrag_tasks.evaluate:EvaluateTask",
-        "Score given files with the chosen metrics, running no pipeline: a TREC run, "
-        "answers, or a finished run.",
+        "Score files with the chosen metrics: a TREC run, answers, or a finished run.",
     )
     register(
         "task",
@@ -45,8 +44,7 @@ def convrag_register(register: Register) -> None:
         "task",
         "index",
         "convrag_tasks.run:IndexTask",
-        "Build what the chosen retriever searches, over the data set's corpora; no "
-        "question is asked.",
+        "Build the index of the chosen retriever over the data set's corpora; ask no question.",
     )
 
 

@@ -1,6 +1,4 @@
-"""`task=evaluate`: scores rankings and answers in files, or a finished run; nothing is retrieved or
-generated.
-"""
+"""`task=evaluate`: scores rankings and answers in files, or a finished run."""
 
 from __future__ import annotations
 
@@ -19,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class EvaluateTask(Task):
-    """Score given files with the chosen metrics, running no pipeline: a TREC run, answers, or a finished run.
+    """Score files with the chosen metrics: a TREC run, answers, or a finished run.
 
-    `task.run` and `task.answers` may come together. Answers are JSONL, in MTRAG's form for its
-    evaluation scripts ({"task_id", "predictions": [{"text"}], "contexts"}), as {"turn_id",
-    "answer"}, or as a run's datasets/ hold them. Contexts are the ranking too where there is no
-    run. The evidence of an answer without contexts is the top_n of the run, else the data set's
-    relevant passages. The data set says what is right: dataset=mtrag dataset.domain=clapnq.
+    No pipeline runs: nothing is retrieved or generated. `task.run` and `task.answers` may come
+    together. Answers are JSONL, in MTRAG's form for its evaluation scripts ({"task_id",
+    "predictions": [{"text"}], "contexts"}), as {"turn_id", "answer"}, or as a run's datasets/ hold
+    them. Contexts are the ranking too where there is no run. The evidence of an answer without
+    contexts is the top_n of the run, else the data set's relevant passages. The data set says what
+    is right: dataset=mtrag dataset.domain=clapnq.
 
     Args:
         run: a TREC run (six columns), or a folder of *.trec files.
@@ -60,8 +59,10 @@ class EvaluateTask(Task):
             raise ConfigError("task.records is a whole run: leave out task.run and task.answers")
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Score them and print the summary; 3 where a metric or turns of the finished run failed, 1
-        where all did.
+        """Score them and print the summary.
+
+        Returns:
+            3 where a metric or turns of the finished run failed, 1 where all did, else 0.
         """
         from convrag.sdk.tasks.configuration import read_settings
         from convrag.sdk.tasks.runs import evaluate_records
@@ -71,79 +72,95 @@ class EvaluateTask(Task):
 
         if self.run is None and self.answers is None and self.records is None:
             raise ConfigError(
-                "task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER"
+                "task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or "
+                "task.records=FOLDER"
             )
         settings = read_settings(config)
         wiring = Wiring(config)
         dataset: Dataset = wiring.get("dataset")
+        stopped = ""
         if self.records is not None:
             records, notes = self._read_run(self.records, dataset)
+            stopped = find_reason_of_stop(self.records)
         else:
-            read = {part for metric in wiring.get_all("metrics").values() for part in metric.reads}
-            records, notes = self._read_files(dataset, settings.limit, settings.top_n, read)
-        stopped = find_reason_of_stop(self.records) if self.records is not None else ""
+            parts = {part for metric in wiring.get_all("metrics").values() for part in metric.reads}
+            records, notes = self._read_files(dataset, settings.limit, settings.top_n, parts)
         _, summary = evaluate_records(
             config, folder, records, notes, stopped=stopped, show=print_summary
         )
         return summary.exit_status
 
     def _read_files(
-        self, dataset: Dataset, limit: int | None, top_n: int, read: Collection[str]
+        self, dataset: Dataset, limit: int | None, top_n: int, parts: Collection[str]
     ) -> tuple[list[TurnRecord], list[str]]:
-        """Make records of the files; the notes concern only what metrics read: "ranking", "answer"."""
-        from convrag_tasks.predictions import (
-            add_passage_texts,
-            find_missing,
-            make_records,
-            read_predictions,
-        )
+        """Make records of the files.
+
+        Args:
+            dataset: the data set that they are about.
+            limit: the most conversations.
+            top_n: passages of a ranking that are evidence where a file of answers names none.
+            parts: the parts that metrics read, "ranking" and "answer"; only these have notes.
+
+        Returns:
+            The records, and notes for the summary.
+        """
+        from convrag_tasks.prediction_records import add_passage_texts, make_records
+        from convrag_tasks.predictions import find_missing, read_predictions
         from convrag_tasks.run_records import read_dataset_turns
 
-        qrels, skip = dataset.qrels(), self.unknown == "skip"
-        judged = {name for grades in qrels.values() for name in grades}
+        qrels = dataset.qrels()
         predictions = read_predictions(
             self.run,
             self.answers,
             read_dataset_turns(dataset),
-            skip=skip,
-            known=judged,
+            skip=self.unknown == "skip",
+            known={passage_id for grades in qrels.values() for passage_id in grades},
             model=self.model,
         )
         turns = read_dataset_turns(dataset, limit)
         missing = find_missing(predictions, turns, qrels)
-        records = make_records(predictions, turns, missing if self.missing == "zero" else {}, top_n)
-        notes = [
-            *_note_unknown(predictions.unknown),
-            *self._note_missing({part: turns for part, turns in missing.items() if part in read}),
-            *(_note_evidence(predictions, top_n) if "answer" in read else ()),
-        ]
+        counted = missing if self.missing == "zero" else {}
+        records = make_records(predictions, turns, counted, top_n)
+        notes = [*_note_unknown(predictions.unknown)]
+        notes += self._note_missing(
+            {part: turn_ids for part, turn_ids in missing.items() if part in parts}
+        )
+        if "answer" in parts:
+            notes += _note_evidence(predictions, top_n)
         return add_passage_texts(records, dataset), notes
 
     def _read_run(self, folder: Path, dataset: Dataset) -> tuple[list[TurnRecord], list[str]]:
+        """Read the records of a finished run, and notes for the summary."""
         from convrag_tasks.run_records import mark_reused, read_dataset_turns, read_run_records
 
-        records, turns = read_run_records(folder), read_dataset_turns(dataset)
+        records = read_run_records(folder)
+        turns = read_dataset_turns(dataset)
         known = [mark_reused(record) for record in records if record.turn_id in turns]
-        if (others := len(records) - len(known)) and (self.unknown == "error" or not known):
+        unknown = len(records) - len(known)
+        if unknown and (self.unknown == "error" or not known):
             raise DataError(
-                f"{others} of its {len(records)} turns are not in the data set: choose the one that it was a run of "
-                "(dataset=..., dataset.domain=...), or leave them out: task.unknown=skip",
+                f"{unknown} of its {len(records)} turns are not in the data set: choose the one "
+                "that it was a run of (dataset=..., dataset.domain=...), or leave them out: "
+                "task.unknown=skip",
                 path=folder,
             )
-        return known, [
-            *_note_unknown({folder: others}),
-            f"The turns are those of {folder}; this run made none.",
-        ]
+        own = f"The turns are those of {folder}; this run made none."
+        return known, [*_note_unknown({folder: unknown}), own]
 
     def _note_missing(self, missing: Mapping[str, Sequence[str]]) -> Iterator[str]:
         truths = {"ranking": "qrels", "answer": "a reference answer"}
-        leave_out = "task.missing=skip leaves them out, as trec_eval and published figures do"
-        what = (
-            f"count as 0 ({leave_out})" if self.missing == "zero" else "are left out of the means"
-        )
-        for kind, turns in missing.items():
-            if turns:
-                yield f"{len(turns)} turns with {truths[kind]} have no {kind} in the files: they {what}."
+        effect = "are left out of the means"
+        if self.missing == "zero":
+            effect = (
+                "count as 0 (task.missing=skip leaves them out, as trec_eval and published figures "
+                "do)"
+            )
+        for part, turn_ids in missing.items():
+            if turn_ids:
+                yield (
+                    f"{len(turn_ids)} turns with {truths[part]} have no {part} in the files: they "
+                    f"{effect}."
+                )
 
 
 def _note_unknown(counts: Mapping[Path, int]) -> Iterator[str]:
@@ -153,18 +170,17 @@ def _note_unknown(counts: Mapping[Path, int]) -> Iterator[str]:
 
 
 def _note_evidence(predictions: Predictions, top_n: int) -> Iterator[str]:
-    """Say which passages stand for the evidence of answers without contexts."""
-    lacking = [
-        turn_id
-        for turn_id, answer in (predictions.answers or {}).items()
-        if answer.passages is None
-    ]
-    if lacking:
-        line = predictions.lines.get(lacking[0])
-        first = f" (the first: {line.path}, line {line.number})" if line else ""
-        passages = (
-            f"the first {top_n} passages of the run"
-            if predictions.rankings is not None
-            else "the relevant passages"
-        )
-        yield f"{len(lacking)} answers came without contexts{first}: {passages} stand for what they were given."
+    """Say which passages are the evidence of answers without contexts."""
+    answers = predictions.answers or {}
+    lacking = [turn_id for turn_id, answer in answers.items() if answer.passages is None]
+    if not lacking:
+        return
+    line = predictions.lines.get(lacking[0])
+    first = f" (the first: {line.path}, line {line.number})" if line else ""
+    passages = "the relevant passages"
+    if predictions.rankings is not None:
+        passages = f"the first {top_n} passages of the run"
+    yield (
+        f"{len(lacking)} answers came without contexts{first}: {passages} stand for what they were "
+        "given."
+    )

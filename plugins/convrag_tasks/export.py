@@ -41,7 +41,7 @@ class ExportTask(Task):
             folder must be new.
         format: mtrag (JSONL), inspectorraget (JSON), trec (a run, six columns), csv (a row for each
             turn), or beir (a folder).
-        contexts: mtrag: the passages that stand for the turn's contexts: evidence (what the answer
+        contexts: mtrag: the passages that are the turn's contexts: evidence (what the answer
             was given) or hits (the ranking), at most 10.
         subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference
             (B: the answer, and the task's own passages) or rag (C: the answer, and what it was
@@ -75,7 +75,8 @@ class ExportTask(Task):
 
     def __post_init__(self) -> None:
         for name, format in _FORMATS.items():
-            if getattr(self, name) != getattr(ExportTask, name) and self.format != format:
+            is_given = getattr(self, name) != getattr(ExportTask, name)
+            if is_given and self.format != format:
                 raise ConfigError(f"task.{name} is for task.format={format}, not for {self.format}")
         if self.format == "mtrag" and self.path.suffix != ".jsonl":
             raise ConfigError(
@@ -93,66 +94,77 @@ class ExportTask(Task):
 
         inputs = ExportInputs(config, self.records)
         if self.format == "beir":
-            from convrag_tasks.export_tables import write_beir
+            from convrag_tasks.export_beir import write_beir
 
             write_beir(self.path, inputs, self.queries, with_run=self.records is not None)
         else:
-            line_end = "" if self.format == "csv" else "\n"  # the lines of CSV bring theirs
-            _write_lines(self.path, (f"{line}{line_end}" for line in self._format_lines(inputs)))
+            _write_file(self.path, self._format_lines(inputs))
         console = make_console()
         for line in [*inputs.remarks, f"Written: {self.path}"]:
             console.print(line, soft_wrap=True)
         return 0
 
     def _format_lines(self, inputs: ExportInputs) -> Iterable[str]:
-        if self.format == "trec":
-            from convrag.sdk.tasks.runs import format_trec_lines
-
-            return [
-                line for record in inputs.records for line in format_trec_lines(record, self.tag)
-            ]
+        """Format the lines of the file, with their line ends."""
         if self.format == "csv":
-            from convrag_tasks.export_tables import format_csv_lines
+            from convrag_tasks.export_csv import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
 
             return format_csv_lines(inputs.records, read_run_scores(inputs.folder))
-        if self.format == "mtrag":
-            return self._format_mtrag(inputs)
-        from convrag_tasks.export_mtrag import format_inspector_lines
+        if self.format == "trec":
+            from convrag.sdk.tasks.runs import format_trec_lines
 
-        folders = [inputs.folder, *(self.compare or ())]
-        return format_inspector_lines(folders, inputs.turns, self.measures or (), inputs.remarks)
+            lines: Iterable[str] = [
+                line for record in inputs.records for line in format_trec_lines(record, self.tag)
+            ]
+        elif self.format == "mtrag":
+            lines = self._format_mtrag(inputs)
+        else:
+            from convrag_tasks.export_inspectorraget import format_inspector_lines
+
+            folders = [inputs.folder, *(self.compare or ())]
+            lines = format_inspector_lines(
+                folders, inputs.turns, self.measures or (), inputs.remarks
+            )
+        return (f"{line}\n" for line in lines)
 
     def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
-        from convrag_tasks import export_mtrag
-
-        records = inputs.records
-        contexts: Literal["evidence", "hits"] = (
-            "hits" if self.subtask == "retrieval" else self.contexts
+        from convrag_tasks.export_mtrag import format_mtrag_lines
+        from convrag_tasks.export_submission import (
+            count_other_evidence,
+            format_submission_lines,
+            make_tasks,
+            read_tasks,
         )
-        if self.subtask != "reference" and (
-            cut := sum(export_mtrag.exceeds_limit(record, contexts) for record in records)
-        ):
-            inputs.remarks.append(
-                f"{cut} turns have more contexts than the checker allows: the first {export_mtrag.LIMIT} are kept."
-            )
+
         if self.subtask is None:
-            return export_mtrag.format_mtrag_lines(records, inputs.turns, contexts)
-        tasks = (
-            export_mtrag.read_tasks(self.tasks)
-            if self.tasks
-            else export_mtrag.make_tasks(records, inputs.turns)
+            _remark_cut_contexts(inputs, self.contexts)
+            return format_mtrag_lines(inputs.records, inputs.turns, self.contexts)
+        tasks = read_tasks(self.tasks) if self.tasks else make_tasks(inputs.records, inputs.turns)
+        if self.subtask == "reference":
+            others = count_other_evidence(tasks, inputs.records)
+            if others:
+                inputs.remarks.append(
+                    f"{others} answers were given passages that are not the task's: B is about "
+                    "its own alone."
+                )
+        else:
+            _remark_cut_contexts(inputs, "hits" if self.subtask == "retrieval" else self.contexts)
+        return format_submission_lines(self.subtask, tasks, inputs.records, inputs.folder)
+
+
+def _remark_cut_contexts(inputs: ExportInputs, contexts: Literal["evidence", "hits"]) -> None:
+    """Remark how many turns have more contexts than MTRAG's checker allows."""
+    from convrag_tasks.export_mtrag import LIMIT, exceeds_limit
+
+    cut = sum(exceeds_limit(record, contexts) for record in inputs.records)
+    if cut:
+        inputs.remarks.append(
+            f"{cut} turns have more contexts than the checker allows: the first {LIMIT} are kept."
         )
-        if self.subtask == "reference" and (
-            others := export_mtrag.count_other_evidence(tasks, records)
-        ):
-            inputs.remarks.append(
-                f"{others} answers were given passages that are not the task's: B is about its own alone."
-            )
-        return export_mtrag.format_submission_lines(self.subtask, tasks, records, inputs.folder)
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
+def _write_file(path: Path, lines: Iterable[str]) -> None:
     """Write a file whole, or not at all. Raises ConfigError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

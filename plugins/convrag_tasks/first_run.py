@@ -1,6 +1,4 @@
-"""What `python -m convrag` prints where nothing is chosen: a conversation, scores in words, and
-what to try next.
-"""
+"""The output of `python -m convrag` alone: a conversation, scores in words, and next steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,19 +11,20 @@ from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.configuration import Command, read_place
 from convrag.sdk.tasks.options import plugins
 from convrag.sdk.tasks.scores import ADVICE, make_table, print_summary
-from convrag_tasks.chat.answer_display import print_lines, render_lines, text_width
+from convrag_tasks.chat.terminal_lines import print_lines, render_lines, text_width
 
-SHOWN, TURNS = "spacesuits", 3
-"""The conversation of the sample whose first turns are shown, and how many: most of its questions
-need a rewrite.
-"""
+SHOWN = "spacesuits"
+"""The conversation of the sample that is shown: most of its questions need a rewrite."""
+
+TURNS = 3
+"""The number of its turns that are shown."""
 
 MEANINGS = {
     "nDCG@5": "relevant passages among the first five found; 1: all of them, on top",
     "ROUGE-L": "words in common with the reference answer, in its order; 1: the same words",
     "evidence_nDCG": "nDCG of the passages that the answer was written from",
 }
-"""Measure -> what it says, for those that stand for the metrics of the default run."""
+"""Measure -> its meaning, for the main measures of the default run."""
 
 NEXT_STEPS = (
     ("talk to it", "python -m convrag task=chat"),
@@ -38,12 +37,13 @@ NEXT_STEPS = (
         "python -m convrag -m rewriter=none,last_n,full_history generator=none history=gold",
     ),
 )
-"""What to try next, and the command for it."""
+"""Aims, and the command for each."""
 
 
 def is_first_run(command: Command) -> bool:
-    """Whether a command is `python -m convrag` over the bundled sample, with nothing chosen but
-    where the store is.
+    """Whether a command is `python -m convrag` over the bundled sample.
+
+    Nothing may be chosen but the place of the store.
     """
     chosen = [
         override for override in command.overrides if not read_place(override).startswith("store.")
@@ -52,7 +52,7 @@ def is_first_run(command: Command) -> bool:
 
 
 class FirstRunDisplay:
-    """Observes a run, and shows one of its conversations, the main scores and what to try next."""
+    """An observer of a run that shows a conversation, the main scores and what to try next."""
 
     def __init__(self) -> None:
         self.console = make_console()
@@ -67,7 +67,8 @@ class FirstRunDisplay:
     def show_results(self, run: Run, summary: RunSummary) -> None:
         """Print a conversation, the scores and the remarks of the run."""
         self._print_heading(
-            f"One of {run.conversations} conversations about the Moon and spaceflight, its first turns"
+            f"One of {run.conversations} conversations about the Moon and spaceflight, its first "
+            "turns"
         )
         for place in range(1, len(self._records) + 1):
             self._print_turn(self._records[:place])
@@ -89,27 +90,26 @@ class FirstRunDisplay:
         for number, (aim, command) in enumerate(NEXT_STEPS, 1):
             self.console.print(f"{number}. {aim}:")
             self.console.print(f"   {command}", style="bold", soft_wrap=True)
-            if "task=serve" in command and (
-                missing := plugins.load().registry.get("task", "serve").missing_extra()
-            ):
-                self.console.print(f"   (first: pip install '{missing.install}')")
+            if "task=serve" in command:
+                missing = plugins.load().registry.get("task", "serve").missing_extra()
+                if missing:
+                    self.console.print(f"   (first: pip install '{missing.install}')")
 
     def _print_heading(self, text: str) -> None:
         self.console.print()
         self.console.print(f"{text}:", style="bold")
 
     def _print_turn(self, records: Sequence[TurnRecord]) -> None:
-        """Print the last one of the records: its question, its rewrite, its cited sources and its
-        answer.
-        """
+        """Print the last turn: its question, its rewrite, its cited sources and its answer."""
         record = records[-1]
         lines = [("Question", record.original_query, "bold")]
         if is_rewritten(record):
             lines.append(("Rewritten", record.rewritten_query, "cyan"))
         cited = [source for source in list_sources(records) if source.cited]
-        for place, source in enumerate(cited):
-            label = "" if place else "Sources" if len(cited) > 1 else "Source"
+        label = "Sources" if len(cited) > 1 else "Source"
+        for source in cited:
             lines.append((label, f"[{source.number}] {name_passage(source.passage)}", "dim"))
+            label = ""
         if record.error:
             lines.append(("No answer", record.error, "red"))
         else:
@@ -125,8 +125,6 @@ class FirstRunDisplay:
 
 def is_rewritten(record: TurnRecord) -> bool:
     """Whether something else was searched for than the question, but for white space and case."""
-    before, after = (
-        " ".join(text.casefold().split())
-        for text in (record.original_query, record.rewritten_query)
-    )
+    before = record.original_query.casefold().split()
+    after = record.rewritten_query.casefold().split()
     return before != after

@@ -1,6 +1,4 @@
-"""`task=run`: a run over a data set; `task=record`: one whose replies are recorded; `task=index`:
-the index alone.
-"""
+"""`task=run`, a run over a data set; `task=record`, one with recorded replies; `task=index`."""
 
 import logging
 import time
@@ -28,6 +26,8 @@ from convrag import (
 from convrag.sdk.files import open_atomically
 from convrag.sdk.llm.recording import compute_prompt_key, format_reply
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(kw_only=True, eq=False)
 class RunTask(Task):
@@ -37,19 +37,21 @@ class RunTask(Task):
         show: trace prints what happened in each turn: what the rewriter did and why (the gate's
             reasons), what was searched for, how many passages were found and shown, tokens,
             seconds.
-        top_level: a stage whose entries under "trace" stand at the top level of the lines of
-            intermediate/ too; rewriter gives those of rewriter=mmr the seed's keys.
+        top_level: a stage whose entries under "trace" are also at the top level of the lines of
+            intermediate/; rewriter gives those of rewriter=mmr the seed's keys.
     """
 
     show: Literal["trace"] | None = None
     top_level: Literal["rewriter", "context", "generator"] | None = None
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns
-        failed.
+        """Run it and print the summary.
 
-        Where nothing was chosen (`python -m convrag`), one conversation is printed too, and what to
+        If nothing was chosen (`python -m convrag`), one conversation is also printed, and what to
         try next.
+
+        Returns:
+            3 if the run is partial (some turns failed, say), 1 if all turns failed, else 0.
         """
         from convrag.sdk.output.console import make_console
         from convrag.sdk.tasks.configuration import Command
@@ -60,20 +62,18 @@ class RunTask(Task):
         from convrag_tasks.turn_trace import TraceObserver
 
         sweep = find_sweep_id(folder)
-        print_lines = partial(make_console().print, soft_wrap=True)
-        first = FirstRunDisplay() if is_first_run(Command.read()) else None
-        observers = [
-            *([first] if first else []),
-            *([TraceObserver(print_lines)] if self.show == "trace" else []),
-        ]
-        top_level = self.top_level or ""
+        observers: list[FirstRunDisplay | TraceObserver] = []
+        first_run = FirstRunDisplay() if is_first_run(Command.read()) else None
+        if first_run:
+            observers.append(first_run)
+        if self.show == "trace":
+            print_lines = partial(make_console().print, soft_wrap=True)
+            observers.append(TraceObserver(print_lines))
 
         def show(run: Run, summary: RunSummary) -> None:
-            if first:
-                first.show_results(run, summary)
-            elif (
-                not sweep
-            ):  # the scores of all cells come in one table; all else stands in each summary.md
+            if first_run:
+                first_run.show_results(run, summary)
+            elif not sweep:  # a grid prints one table, and each cell has its summary.md
                 print_summary(run, summary, advice=ADVICE)
 
         run, summary = run_experiment(
@@ -82,18 +82,18 @@ class RunTask(Task):
             *observers,
             sweep=sweep,
             reuse=bool(sweep),
-            top_level=top_level,
+            top_level=self.top_level or "",
             show=show,
         )
         if run.reused:
             show(run, summary)
-        if first:
-            first.show_next_steps()
+        if first_run:
+            first_run.show_next_steps()
         return summary.exit_status
 
 
 class IndexTask(Task):
-    """Build what the chosen retriever searches, over the data set's corpora; no question is asked.
+    """Build the index of the chosen retriever over the data set's corpora; ask no question.
 
     A retriever on a server needs it before its first run; local ones build their index by
     themselves when they are first used, and this does it ahead of time. Nothing is built twice: the
@@ -109,7 +109,7 @@ class IndexTask(Task):
         wiring.get("retriever")
         wiring.check()
         start = time.perf_counter()
-        # The retrievers of a hybrid stand before it; each has its own index.
+        # the retrievers of a hybrid come before it, and each has its own index
         for place, stage in wiring.stages.items():
             if isinstance(stage, Retriever):
                 for line in stage.index() or ["it is ready"]:
@@ -118,22 +118,18 @@ class IndexTask(Task):
         return 0
 
 
-log = logging.getLogger(__name__)
-
-
 class RecordTask(Task):
     """Run as task=run does, and write all replies of language models into a file for llm=replay.
 
-    What the store remembers is recorded like what is asked now, so recording after a run asks
-    nothing again.
+    Cached replies are recorded like new ones, so recording after a run asks nothing again.
 
     Args:
         path: the file to write; it appears whole when the run has ended, in place of one that is
             there.
         store: the run's store.
-        damaged_store: a store.damaged-<time>.sqlite that was renamed aside. What can be read there,
-            and the store lacks, is taken over first: replies that were paid for are not asked for
-            again.
+        damaged_store: a store.damaged-<time>.sqlite that was renamed aside. Results that can be
+            read there, and the store lacks, are taken over first: replies that were paid for are
+            not asked for again.
     """
 
     def __init__(self, *, path: Path, store: Store, damaged_store: Path | None = None) -> None:
@@ -142,8 +138,10 @@ class RecordTask(Task):
         self.damaged_store = damaged_store
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns
-        failed.
+        """Run it and print the summary.
+
+        Returns:
+            3 if the run is partial (some turns failed, say), 1 if all turns failed, else 0.
         """
         from convrag.sdk.tasks.grids import find_sweep_id
         from convrag.sdk.tasks.runs import run_experiment
@@ -177,10 +175,10 @@ class RecordTask(Task):
 
 
 class Recorder:
-    """Observes a run, and writes each reply once, in the order of the turns.
+    """An observer of a run that writes each reply once, in the order of the turns.
 
     Args:
-        file: where the lines go.
+        file: the file that the lines are written to.
     """
 
     def __init__(self, file: IO[str]) -> None:
@@ -189,24 +187,23 @@ class Recorder:
 
     @property
     def count(self) -> int:
-        """How many replies were written."""
+        """The number of replies that were written."""
         return len(self._seen)
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
-        """Write the replies that stages got in this turn."""
+        """Write the replies to the stages of this turn."""
         self._write(record.replies)
 
     @hookimpl
     def convrag_run_measured(self, run: Run, replies: Sequence[tuple[Prompt, Completion]]) -> None:
-        """Write the replies that metrics got."""
+        """Write the replies to metrics."""
         self._write(replies)
 
     def _write(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
-        """Write replies; of two replies to one prompt, from two models for example, the first is
-        kept.
-        """
+        """Write replies; of several to one prompt, as from two models, only the first."""
         for prompt, completion in replies:
-            if (key := compute_prompt_key(prompt)) not in self._seen:
+            key = compute_prompt_key(prompt)
+            if key not in self._seen:
                 self._seen.add(key)
                 self._file.write(f"{format_reply(prompt, completion)}\n")

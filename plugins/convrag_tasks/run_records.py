@@ -1,4 +1,4 @@
-"""What tasks read: the records and scores of a finished run, and the turns of a data set by id."""
+"""The records and scores of a finished run, and the turns of a data set by id."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,12 +15,16 @@ from convrag.sdk.tasks.scores import read_summary
 
 
 def read_run_records(folder: Path) -> list[TurnRecord]:
-    """Read the records of a run, in the order of its files. Raises DataError where the folder holds
-    none.
+    """Read the records of a run, in the order of its files.
+
+    Raises:
+        DataError: the folder holds none.
     """
     intermediate = folder / "intermediate"
     if not intermediate.is_dir():
-        raise DataError("this is no folder of a finished run: it has no intermediate/", path=folder)
+        raise DataError(
+            "this is not the folder of a finished run: it has no intermediate/", path=folder
+        )
     records = list(read_records(intermediate))
     if not records:
         raise DataError("this run has no turns", path=intermediate)
@@ -28,37 +32,35 @@ def read_run_records(folder: Path) -> list[TurnRecord]:
 
 
 def find_reason_of_stop(folder: Path) -> str:
-    """Why a run ended early; empty if it did not, or its folder does not say. Raises DataError for
-    broken metrics.
+    """Find why a run ended early; empty if it did not, or its folder does not say.
+
+    Raises:
+        DataError: the metrics are broken.
     """
     path = folder / "metrics.json"
     return read_summary(path).stopped if path.is_file() else ""
 
 
 def mark_reused(record: TurnRecord) -> TurnRecord:
-    """A record whose calls count as reused, and cost nothing now, because an earlier run made them."""
-    usage = {
-        stage: replace(
-            usage,
-            calls=0,
-            failed=0,
-            reused=usage.calls - usage.failed + usage.reused,
-            spent_usd=0.0,
-        )
-        for stage, usage in record.usage.items()
-    }
-    return replace(record, usage=usage)
+    """Mark the calls of a record as reused: an earlier run made them, and they cost nothing now."""
+    reused = {}
+    for stage, usage in record.usage.items():
+        count = usage.calls - usage.failed + usage.reused
+        reused[stage] = replace(usage, calls=0, failed=0, reused=count, spent_usd=0.0)
+    return replace(record, usage=reused)
 
 
 def read_run_scores(folder: Path) -> dict[str, dict[str, float]]:
-    """Read a run's scores.jsonl: turn id -> measure -> value. Raises DataError where it is missing
-    or broken.
+    """Read a run's scores.jsonl, turn id -> measure -> value.
+
+    Raises:
+        DataError: the file is missing or broken.
     """
     return {turn.turn_id: turn.scores for turn in read_scores(folder / "scores.jsonl")}
 
 
 class DatasetTurn(NamedTuple):
-    """A turn, its conversation, and its position in it, from 1; the history that is given counts too."""
+    """A turn, its conversation, and its number in it, from 1; the given history counts, too."""
 
     conversation: Conversation
     number: int
@@ -66,7 +68,7 @@ class DatasetTurn(NamedTuple):
 
 
 def read_dataset_turns(dataset: Dataset, limit: int | None = None) -> dict[str, DatasetTurn]:
-    """The turns of the data set by id; with a `limit`, the turns of so many conversations."""
+    """Read the turns of a data set by id; at most those of `limit` conversations."""
     return {
         turn.id: DatasetTurn(conversation, number, turn)
         for conversation in islice(dataset.conversations(), limit)
@@ -78,11 +80,11 @@ class ExportInputs:
     """The run and the data set of an export.
 
     Args:
-        config: of the command; it names the data set.
-        folder: of the run; None where none is named.
+        config: the configuration of the command, which names the data set.
+        folder: the folder of the run; None where none is named.
 
     Attributes:
-        remarks: what to say at the end, a line each.
+        remarks: lines to print at the end.
     """
 
     def __init__(self, config: DictConfig, folder: Path | None) -> None:
@@ -102,9 +104,11 @@ class ExportInputs:
         """The records of the run, in its order. Raises DataError."""
         records = read_run_records(self.folder)
         self.remarks.append(f"{len(records)} turns of {self.folder}.")
-        if failed := sum(bool(record.error) for record in records):
+        failed = sum(bool(record.error) for record in records)
+        if failed:
             self.remarks.append(
-                f"{failed} of them failed, and have no answer: its command, run again, asks for them."
+                f"{failed} of them failed, and have no answer: its command, run again, asks for "
+                "them."
             )
         return records
 
@@ -124,12 +128,11 @@ class ExportInputs:
     @cached_property
     def turns(self) -> Mapping[str, DatasetTurn]:
         """The turns of the data set. Raises DataError where it lacks a turn of the run."""
-        if unknown := next(
-            (record.turn_id for record in self.records if record.turn_id not in self.all_turns), ""
-        ):
-            raise DataError(
-                f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
-                "dataset.domain=...)",
-                path=self.folder,
-            )
+        for record in self.records:
+            if record.turn_id not in self.all_turns:
+                raise DataError(
+                    f"the data set has no turn {record.turn_id!r}: choose the one that it was a "
+                    "run of (dataset=..., dataset.domain=...)",
+                    path=self.folder,
+                )
         return self.all_turns

@@ -1,6 +1,4 @@
-"""What happened in a turn, in plain words: why its query was searched for, and where its tokens
-went.
-"""
+"""A turn in plain words: why its query was searched for, and where its tokens went."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,8 +20,18 @@ REASONS = {
 }
 """Code of a reason in the trace of rewriter=condense -> the reason."""
 
-_TOLD = {"prompt", "system", "edited", "condense", "gate", "exchanges", "known_share"} | {
-    *("extracted_sentences", "representative_sentences", "cluster_sizes", "read_as")
+_EXPLAINED = {
+    "prompt",
+    "system",
+    "edited",
+    "condense",
+    "gate",
+    "exchanges",
+    "known_share",
+    "extracted_sentences",
+    "representative_sentences",
+    "cluster_sizes",
+    "read_as",
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 
@@ -31,10 +39,10 @@ _LONGEST = 120  # characters of an entry, or of a question that is quoted
 
 
 class TraceObserver:
-    """Observes a run, and prints each turn's lines when the turn is added to the results (`task.show=trace`).
+    """An observer of a run that prints each turn's lines (`task.show=trace`).
 
     Args:
-        print_lines: prints a text of several lines.
+        print_lines: a function that prints a text of several lines.
     """
 
     def __init__(self, print_lines: Callable[[str], object]) -> None:
@@ -47,7 +55,7 @@ class TraceObserver:
 
 
 def format_turn_trace(records: Sequence[TurnRecord]) -> str:
-    """The explanation of the last turn, and the tokens of its prompts, as lines.
+    """Format the explanation of the last turn, and the tokens of its prompts, as lines.
 
     Args:
         records: the turns of the conversation, at least one.
@@ -57,82 +65,80 @@ def format_turn_trace(records: Sequence[TurnRecord]) -> str:
 
 
 def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tuple[str, str]]:
-    """Explain the queries of the last turn, as lines of a heading and a text: ("Gate", "the
-    question was ...").
+    """Explain the queries of the last turn.
 
     Args:
         records: the turns of the conversation, at least one.
         rewriter: the option that rewrites questions.
+
+    Returns:
+        Lines of a heading and a text: ("Gate", "the question was ...").
     """
     record = records[-1]
-    trace = record.trace.get("rewriter", {})
-    lines = [
-        ("Asked", record.original_query),
-        *(("Query", text) for text in list_queries(record.queries)),
-    ]
+    rewriter_trace = record.trace.get("rewriter", {})
+    lines = [("Asked", record.original_query)]
+    lines += [("Query", text) for text in list_queries(record.queries)]
     lines += _explain_memory(record.trace.get("memory", {}))
-    if trace.get("edited"):
+    if rewriter_trace.get("edited"):
         lines.append(("Why", "you typed this query"))
     else:
-        lines += [("Rewriter", rewriter), *_explain_rewriter(trace, records)]
+        lines.append(("Rewriter", rewriter))
+        lines += _explain_rewriter(rewriter_trace, records)
     lines += _explain_searches(record.trace.get("search", {}))
     read_as = record.trace.get("retriever", {}).get("read_as", {})
-    lines += [
-        ("Read as", f"{near}, for {word}, which no passage has") for word, near in read_as.items()
-    ]
-    lines += [("Fallback", f"{stage}: {reason}") for stage, reason in record.fallbacks.items()]
-    decision = record.trace.get("generator", {}).get("decision", {})
-    lines += [("Read as", decision.get("read_as", "")), ("Decision", decision.get("why", ""))]
-    lines += [
-        (
-            "",
-            ", ".join(f"{name} {value:.2f}" for name, value in decision.get("signals", {}).items()),
-        )
-    ]
+    for word, near in read_as.items():
+        lines.append(("Read as", f"{near}, for {word}, which no passage has"))
+    for stage, reason in record.fallbacks.items():
+        lines.append(("Fallback", f"{stage}: {reason}"))
+    lines += _explain_decision(record.trace.get("generator", {}).get("decision", {}))
     lines += _explain_passages(records)
-    lines += [("Failed", record.error)]
-    lines += [
-        (
-            "Seconds",
-            ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in record.timings.items()),
-        )
-    ]
+    lines.append(("Failed", record.error))
+    seconds = [f"{stage} {value:.2f}" for stage, value in record.timings.items()]
+    lines.append(("Seconds", ", ".join(seconds)))
     return [(heading, " ".join(text.split())) for heading, text in lines if text]
 
 
+def _explain_decision(decision: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the generator's decision to answer, with the signals that it rests on."""
+    yield "Read as", decision.get("read_as", "")
+    yield "Decision", decision.get("why", "")
+    signals = [f"{name} {value:.2f}" for name, value in decision.get("signals", {}).items()]
+    yield "", ", ".join(signals)
+
+
 def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How much of the history the turn has seen, and the summary of the rest."""
+    """Yield how much of the history the turn has seen, and the summary of the rest."""
     if "turns" not in trace or "seen" not in trace:
         return
-    tokens = (
-        f", {trace['tokens']} of {trace['tokens_of_all']} tokens"
-        if "tokens_of_all" in trace
-        else ""
-    )
+    tokens = ""
+    if "tokens_of_all" in trace:
+        tokens = f", {trace['tokens']} of {trace['tokens_of_all']} tokens"
     yield "Memory", f"{trace['seen']} of {count(trace['turns'], 'turn')} seen{tokens}"
     for name, text in (
         ("fell_out", "out of view since the last question"),
         ("recalled", "seen again"),
     ):
-        if isinstance(turns := trace.get(name), list | tuple) and turns:
+        turns = trace.get(name)
+        if isinstance(turns, list | tuple) and turns:
             yield "", f"{text}: {', '.join(map(str, turns))}"
     if trace.get("summary"):
-        yield (
-            "",
-            f"summary of {count(trace.get('summarised', '?'), 'turn')}: {_quote(trace['summary'])}",
-        )
+        summarised = count(trace.get("summarised", "?"), "turn")
+        yield "", f"summary of {summarised}: {_quote(trace['summary'])}"
 
 
 def _explain_searches(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was searched for one after the other, and why no more."""
-    for number, step in enumerate(trace.get("steps", ()), 1):
+    """Yield the searches one after the other, and why there were no more."""
+    steps = trace.get("steps", ())
+    for number, step in enumerate(steps, 1):
         first, *others = dict.fromkeys(step["queries"])
-        more = f" and {len(others)} more" * bool(others) + f" (missing: {step.get('missing')})" * (
-            "missing" in step
-        )
-        yield f"Search {number}", f"{first}{more}: {count(step.get('found', 0), 'passage')}"
+        text = first
+        if others:
+            text += f" and {len(others)} more"
+        if "missing" in step:
+            text += f" (missing: {step['missing']})"
+        yield f"Search {number}", f"{text}: {count(step.get('found', 0), 'passage')}"
     if trace.get("why"):
-        yield ("No more" if trace.get("steps") else "No search"), str(trace["why"])
+        yield ("No more" if steps else "No search"), str(trace["why"])
 
 
 def _explain_rewriter(
@@ -143,10 +149,11 @@ def _explain_rewriter(
     if "exchanges" in trace:
         seen = "exchange" if trace["exchanges"] == 1 else f"{trace['exchanges']} exchanges"
         yield "History", f"the rewriter saw the last {seen}"
-    if isinstance(share := trace.get("known_share"), float):
+    share = trace.get("known_share")
+    if isinstance(share, float):
         yield "Drift", f"{share:.0%} of the query's new words were said before"
     gated = {"reasons"} if "condense" in trace else set()
-    rest = {name: entry for name, entry in trace.items() if name not in _TOLD | gated}
+    rest = {name: entry for name, entry in trace.items() if name not in _EXPLAINED | gated}
     yield from _explain_entries(rest, records)
 
 
@@ -160,11 +167,10 @@ def _explain_gate(trace: Mapping[str, Any]) -> str:
 def _explain_entries(
     trace: Mapping[str, Any], records: Sequence[TurnRecord]
 ) -> Iterator[tuple[str, str]]:
-    """The entries that have no words of their own: short ones in one line, objects and turns in a
-    line each.
+    """Yield the entries that have no words of their own.
 
-    Turns stand there with their questions: the history that a rewriter chose, with the scores by
-    which it did.
+    Short ones are in one line, objects and turns in a line each. Turns are named with their
+    questions: the history that a rewriter chose, with the scores by which it did.
     """
     turns = {
         record.turn_id: f"turn {record.number}, {_quote(record.original_query)}"
@@ -172,49 +178,71 @@ def _explain_entries(
     }
     short = []
     for name, entry in trace.items():
-        title, items = name.replace("_", " "), entry if isinstance(entry, list | tuple) else [entry]
-        if isinstance(entry, Mapping):
-            items = [
-                {key: value} for key, value in entry.items() if str(key) in turns
-            ]  # others are of other stages
+        items = _list_items(entry, turns)
         lines = [_describe_item(item, turns) for item in items if item is not None]
         if any(isinstance(item, Mapping) or str(item) in turns for item in items):
             heading = name.partition("_")[0].capitalize()
             yield from zip([heading, *[""] * len(lines)], lines, strict=False)
-        elif 0 < len(text := " ".join(lines)) <= _LONGEST:
-            short.append(f"{title} {text}")
+            continue
+        text = " ".join(lines)
+        if 0 < len(text) <= _LONGEST:
+            short.append(f"{name.replace('_', ' ')} {text}")
     if short:
         yield "Trace", ", ".join(short)
 
 
+def _list_items(entry: object, turns: Mapping[str, str]) -> Sequence[object]:
+    """List the items of an entry; an object has one for each turn that it names."""
+    if isinstance(entry, Mapping):
+        # other keys belong to other stages
+        return [{key: value} for key, value in entry.items() if str(key) in turns]
+    if isinstance(entry, list | tuple):
+        return entry
+    return [entry]
+
+
 def _describe_item(item: object, turns: Mapping[str, str]) -> str:
-    """A value, or the names and values of an object: `turn 1, "How far is it?": similarity 0.53,
-    last`.
+    """Describe a value, or the names and values of an object.
+
+    `turn 1, "How far is it?": similarity 0.53, last`
     """
     if isinstance(item, Mapping):
-        told = {
-            turns.get(str(name), str(name).replace("_", " ")): value
-            for name, value in item.items()
-            if value
-        }
-        shown = {name: _describe_item(value, turns) for name, value in told.items()}
-        bare = [name for name, value in told.items() if value is True]
-        return ", ".join(
-            name if name in bare else text if text in turns.values() else f"{name} {text}"
-            for name, text in shown.items()
-        )
+        return _describe_object(item, turns)
     if isinstance(item, float):
         return f"{item:.2f}"
-    return turns.get(str(item)) or (_quote(item) if len(str(item)) > _LONGEST else str(item))
+    text = str(item)
+    if text in turns:
+        return turns[text]
+    return _quote(item) if len(text) > _LONGEST else text
+
+
+def _describe_object(item: Mapping[Any, Any], turns: Mapping[str, str]) -> str:
+    """Describe the names and values of an object; a name is enough for True, a turn for itself."""
+    parts = []
+    for key, value in item.items():
+        if not value:
+            continue
+        name = turns.get(str(key), str(key).replace("_", " "))
+        text = _describe_item(value, turns)
+        if value is True:
+            parts.append(name)
+        elif text in turns.values():
+            parts.append(text)
+        else:
+            parts.append(f"{name} {text}")
+    return ", ".join(parts)
 
 
 def _explain_passages(records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
-    record, sources = records[-1], list_sources(records)
+    """Yield how many passages were found, read and cited, and the cited ones."""
+    record = records[-1]
+    sources = list_sources(records)
     hints = sum(item.hint for item in record.evidence.items)
     repeated = f", {hints} of them as hints at earlier ones" if hints else ""
     cited = [source for source in sources if source.cited]
     yield "Passages", f"{len(record.hits)} found, {len(sources)} read{repeated}, {len(cited)} cited"
-    yield from (("", f"[{source.number}] {describe_passage(source.passage)}") for source in cited)
+    for source in cited:
+        yield "", f"[{source.number}] {describe_passage(source.passage)}"
 
 
 def _quote(text: object) -> str:
@@ -223,14 +251,13 @@ def _quote(text: object) -> str:
 
 
 def _explain_tokens(replies: Iterable[tuple[Prompt, Completion]]) -> Iterator[tuple[str, str]]:
-    """A line for each task: the tokens of its prompts, and of the replies."""
-    tasks: dict[str, list[Completion]] = {}
+    """Yield a line for each task, with the tokens of its prompts and of the replies."""
+    by_task: dict[str, list[Completion]] = {}
     for prompt, completion in replies:
         if completion.prompt_tokens:  # rules read none
-            tasks.setdefault(prompt.task, []).append(completion)
-    for task, asked in tasks.items():
-        read, replied = (
-            sum(getattr(each, f"{kind}_tokens") for each in asked)
-            for kind in ("prompt", "completion")
-        )
-        yield "Tokens", f"{task}, {count(len(asked), 'call')}: {read:,}; reply {replied:,}"
+            by_task.setdefault(prompt.task, []).append(completion)
+    for task, completions in by_task.items():
+        prompt_tokens = sum(each.prompt_tokens for each in completions)
+        completion_tokens = sum(each.completion_tokens for each in completions)
+        calls = count(len(completions), "call")
+        yield "Tokens", f"{task}, {calls}: {prompt_tokens:,}; reply {completion_tokens:,}"

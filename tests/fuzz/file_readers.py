@@ -21,13 +21,14 @@ from convrag_datasets.conversations import read_conversations, read_queries
 from convrag_datasets.corpus import read_passages, read_qrels
 from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_datasets.mtrag import read_reference
-from convrag_judging.judgement_files import read_nugget_labels, read_nuggets, read_ratings
-from convrag_judging.rating_aggregate import read_rubric
+from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
+from convrag_judging.rating_files import read_ratings
+from convrag_judging.rubric import read_rubric
 from convrag_metrics.bert_encoder import read_baseline
 from convrag_metrics.rewrites import read_reference_rewrites
 from convrag_replay.recorded_files import RecordedRankings, read_rewrites
-from convrag_tasks.export_mtrag import read_tasks
-from convrag_tasks.predictions import read_answers, read_trec_run
+from convrag_tasks.export_submission import read_tasks
+from convrag_tasks.prediction_files import read_answers, read_trec_run
 
 Reader = Callable[[Path], Any]
 

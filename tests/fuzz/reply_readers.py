@@ -39,8 +39,8 @@ from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.summarizer import LlmSummarizer
 from convrag_judging.judge import JudgeMetrics
-from convrag_judging.judgement_files import NuggetSet
 from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits
+from convrag_judging.nugget_labels import NuggetSet
 from convrag_metrics.mtrag import MtragMetrics
 
 Check = Callable[[str], Any]

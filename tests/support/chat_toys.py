@@ -18,8 +18,9 @@ from convrag.sdk.llm.rewriter import suggest_follow_ups
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
 from convrag_tasks.chat.conversation import ChatConversation
+from convrag_tasks.chat.inspection import Inspection
 from convrag_tasks.chat.line_input import Later
-from convrag_tasks.chat.loop import ChatLoop, Inspection
+from convrag_tasks.chat.loop import ChatLoop
 from convrag_tasks.chat.screen import Screen
 from toys import EvenRanker, ListRetriever, PlainContext
 

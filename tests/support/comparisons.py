@@ -3,7 +3,8 @@
 from typing import Any
 
 from convrag.api.records import RunSummary, Usage
-from convrag_compare.run_result import RunResult, Scores, parse_overrides
+from convrag_compare.factors import parse_overrides
+from convrag_compare.run_result import RunResult, Scores
 
 Values = dict[str, list[float]]
 

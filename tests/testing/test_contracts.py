@@ -16,8 +16,8 @@ import heavy
 import sound
 from convrag import Hit, testing
 from convrag.api.groups import GROUPS, options_group
-from convrag.testing.calls import call_from_threads
 from convrag.testing.libraries import block_network
+from convrag.testing.threads import call_from_threads
 
 CONTRACTS: dict[str, type[testing.StageContract]] = {
     contract.group: contract

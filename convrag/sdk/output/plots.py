@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from convrag.store.files import open_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,3 +37,11 @@ def make_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(max(width, 4.6), max(height, 2.6)))
     FigureCanvasAgg(figure)
     return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure to a file, whole or not at all, in the format of its suffix: .png or .svg."""
+    kind = path.suffix.removeprefix(".")
+    metadata = {"Date": None} if kind == "svg" else None  # the same figure is the same bytes
+    with open_atomically(path, "wb") as file:
+        figure.savefig(file, format=kind, metadata=metadata)

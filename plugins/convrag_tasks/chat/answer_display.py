@@ -1,55 +1,21 @@
-"""Shows an answer while it is generated: what goes on, then its text in Markdown, with nothing
-hidden in it.
+"""Shows an answer while it is generated: the stage at work, then the text in Markdown.
+
+Control characters are made visible, so that nothing is hidden in an answer.
 """
 
 import atexit
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import ClassVar
 
-from markdown_it import MarkdownIt
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console
 from rich.live import Live
-from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.segment import Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
 from convrag.sdk.output.printable import make_printable
-
-Line = list[Segment]
-
-MAX_WIDTH = 100
-"""Columns of text: longer lines are hard to read."""
-
-
-def text_width(console: Console) -> int:
-    """Return the columns that text takes on a console."""
-    return min(console.width, MAX_WIDTH)
-
-
-def render_lines(console: Console, renderable: RenderableType) -> list[Line]:
-    """Lay something out as lines, without spaces at their ends: in a narrower window these would
-    take rows.
-    """
-    options = console.options.update(width=text_width(console), height=None)
-    return [_strip_end(line) for line in console.render_lines(renderable, options, pad=False)]
-
-
-def print_lines(console: Console, lines: Sequence[Line]) -> None:
-    """Print lines, in one write."""
-    with console:
-        for line in lines:
-            console.print(Segments([*line, Segment.line()]), end="", soft_wrap=True)
-
-
-def _strip_end(line: Line) -> Line:
-    kept = list(line)
-    while kept and not kept[-1].text.rstrip():
-        kept.pop()
-    return [*kept[:-1], Segment(kept[-1].text.rstrip(), kept[-1].style)] if kept else []
-
+from convrag_tasks.chat.markdown import render_block, split_finished_blocks
+from convrag_tasks.chat.terminal_lines import Line, print_lines, render_lines
 
 DOING = {
     "memory": "Recalling the conversation",
@@ -61,24 +27,24 @@ DOING = {
     "context": "Putting the evidence together",
     "generator": "Writing the answer",
 }
-"""Stage -> what is going on."""
+"""Stage -> the words for its work."""
 
 SPINNER_AFTER = 0.15
-"""Seconds after which it is worth saying what goes on."""
+"""Seconds after which the stage at work is shown."""
 
 SHARE_OF_TIME = 0.1
-"""Of the time between two drawings, the most that drawing may take."""
+"""The largest share of the time between two drawings that drawing may take."""
 
 
 PrintLine = Callable[[str, str], None]
 
 
 class PlainDisplay:
-    """Prints the pieces of an answer as they come, into a pipe.
+    """A display that prints the pieces of an answer as they come, into a pipe.
 
     Args:
-        console: prints into a pipe, or on a terminal that cannot move its cursor.
-        print_line: prints a line in a style.
+        console: a console for a pipe, or for a terminal that cannot move its cursor.
+        print_line: a function that prints a line in a style.
     """
 
     def __init__(self, console: Console, print_line: PrintLine) -> None:
@@ -87,7 +53,7 @@ class PlainDisplay:
         self.text = ""
 
     def show_doing(self, doing: str) -> None:
-        """Nothing: a pipe has no spinner."""
+        """Do nothing: a pipe has no spinner."""
 
     def add_piece(self, piece: str) -> None:
         """Print a piece of the answer."""
@@ -99,7 +65,7 @@ class PlainDisplay:
         self._print_line(text, style)
 
     def tick(self) -> None:
-        """Nothing: pieces are printed at once."""
+        """Do nothing: pieces are printed at once."""
 
     def close(self) -> None:
         """End the last line."""
@@ -108,13 +74,13 @@ class PlainDisplay:
 
 
 class AnswerDisplay(PlainDisplay):
-    """Shows one answer on a terminal: a spinner, then Markdown that is wrapped and grows.
+    """A display of one answer on a terminal: a spinner, then Markdown that is wrapped and grows.
 
-    Finished blocks are printed for good; the last one is drawn anew when more of it comes.
+    Finished blocks are printed for good; the last one is drawn again when more of it comes.
 
     Args:
-        console: prints on a terminal that can move the cursor.
-        print_line: prints a line in a style.
+        console: a console for a terminal that can move the cursor.
+        print_line: a function that prints a line in a style.
     """
 
     def __init__(self, console: Console, print_line: PrintLine) -> None:
@@ -130,9 +96,7 @@ class AnswerDisplay(PlainDisplay):
         self._next_drawing = 0.0
 
     def show_doing(self, doing: str) -> None:
-        """Show from now on what is going on ("Searching"), until text comes; nothing for an empty
-        text.
-        """
+        """Show the work of a stage ("Searching") until text comes; nothing for an empty text."""
         self._doing = doing
         self._since = time.monotonic()
 
@@ -204,7 +168,7 @@ class AnswerDisplay(PlainDisplay):
             self._has_text = True
 
     def _render(self, block: str) -> list[Line]:
-        """The lines of a block, and an empty one before them."""
+        """Render the lines of a block, after an empty line."""
         return [[], *render_block(self.console, block)]
 
     def _make_spinner(self) -> Text:
@@ -215,71 +179,6 @@ class AnswerDisplay(PlainDisplay):
         )
         shown = self._spinner.render(self.console.get_time())
         assert isinstance(shown, Text)
-        shown.no_wrap, shown.overflow = True, "ellipsis"
+        shown.no_wrap = True
+        shown.overflow = "ellipsis"
         return shown
-
-
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-_PARSER.disable(["reference", "image", "autolink"])
-"""HTML is text. So are images and <addresses>, and a line "[1]: https://..." does not make a link
-of each "[1]".
-"""
-
-
-class _Heading(Heading):
-    """A heading at the left, of whatever level; Rich puts the first level in the middle."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        heading = self.text.copy()
-        heading.justify = "left"
-        yield heading
-
-
-class _ChatMarkdown(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "heading_open": _Heading,
-    }
-
-    def __init__(self, text: str) -> None:
-        super().__init__("", code_theme="ansi_dark", hyperlinks=False)
-        self.parsed = _PARSER.parse(make_printable(text))
-
-
-def print_markdown(console: Console, text: str) -> None:
-    """Print a text in Markdown, with an empty line between its blocks."""
-    blocks, rest = split_finished_blocks(make_printable(text))
-    for number, block in enumerate(filter(str.strip, [*blocks, rest])):
-        print_lines(console, [*([[]] if number else []), *render_block(console, block)])
-
-
-def render_block(console: Console, block: str) -> list[Line]:
-    """Render a block of Markdown as lines of a terminal, without empty lines around them.
-
-    Links show their address, and control characters a character that stands for them. Code is
-    coloured in the terminal's own colours.
-    """
-    lines = render_lines(console, _ChatMarkdown(block))
-    while lines and not lines[-1]:
-        lines.pop()
-    while lines and not lines[0]:
-        del lines[0]
-    return lines
-
-
-def split_finished_blocks(text: str) -> tuple[list[str], str]:
-    """Split the beginning of a text into the blocks that no further text can change, and the rest.
-
-    A paragraph, a list or a table is finished when another block has begun.
-
-    Args:
-        text: in Markdown, without control characters.
-
-    Returns:
-        The blocks, which make up the text together with the rest.
-    """
-    starts = [token.map[0] for token in _PARSER.parse(text) if token.map and token.level == 0]
-    lines = text.split("\n")
-    bounds = [0, *starts[1:]]
-    blocks = ["\n".join([*lines[start:end], ""]) for start, end in pairwise(bounds)]
-    return blocks, "\n".join(lines[bounds[-1] :])

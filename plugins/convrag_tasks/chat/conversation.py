@@ -1,6 +1,4 @@
-"""The conversation of a chat: asking and asking again in the background, and going on with another
-conversation.
-"""
+"""The conversation of a chat: it is asked, asked again, and exchanged for another one."""
 
 import logging
 import secrets
@@ -19,11 +17,11 @@ from convrag_tasks.chat.screen import Screen
 
 
 class ChatConversation:
-    """The conversation at hand, with the records of its turns; the pipeline keeps it in its database.
+    """The current conversation and its records; the pipeline keeps it in a database.
 
     Args:
-        pipeline: answers the questions.
-        screen: shows queries, answers and sources.
+        pipeline: the pipeline that answers the questions.
+        screen: the screen that shows queries, answers and sources.
         session: the conversation to begin or to go on with, from the pipeline.
     """
 
@@ -38,12 +36,12 @@ class ChatConversation:
         return self.session.id
 
     def go_on_with(self, session: Session) -> None:
-        """Make another conversation the one at hand."""
+        """Make another conversation the current one."""
         self.session = session
         self.reread()
 
     def has_turns(self) -> bool:
-        """Whether there is a last turn; where there is none, say so."""
+        """Whether there is a last turn; the user is told if there is none."""
         if not self.records:
             self.screen.print_line("Ask a question first.", "yellow")
         return bool(self.records)
@@ -54,29 +52,30 @@ class ChatConversation:
 
     def start(self) -> None:
         """Begin a new conversation about the same corpus; the former one stays in the database."""
-        begin, configuration = self.pipeline.conversations.begin, self.pipeline.configuration
-        self.go_on_with(
-            begin(make_conversation_id(), self.session.domain, configuration=configuration)
+        session = self.pipeline.conversations.begin(
+            make_conversation_id(),
+            self.session.domain,
+            configuration=self.pipeline.configuration,
         )
+        self.go_on_with(session)
 
     def ask(self, text: str) -> None:
-        """Answer the next question, and show the answer while it is generated. Raises what
-        Pipeline.turn raises.
+        """Answer the next question, and show the answer while it is generated.
+
+        It raises the exceptions of Pipeline.turn.
         """
-        record, shown = self._answer(
-            partial(self.pipeline.turn, self.id, text, domain=self.session.domain)
-        )
+        turn = partial(self.pipeline.turn, self.id, text, domain=self.session.domain)
+        record, shown = self._answer(turn)
         self.records.append(record)
         self._show_end(record, self.records, shown)
 
     def ask_again(self, query: str | None = None) -> None:
-        """Answer the last question again; the new answer replaces the last one. Raises what
-        Pipeline.turn raises.
+        """Answer the last question again; the new answer replaces the last one.
 
-        Where no answer comes, the last one stays.
+        If the turn fails, the last answer stays. It raises the exceptions of Pipeline.turn.
 
         Args:
-            query: searched for instead of a rewrite.
+            query: the query to search for instead of a rewrite.
         """
         record, shown = self._answer(partial(self.pipeline.regenerate, self.id, query=query))
         turns = [*self.records[:-1], record]
@@ -90,20 +89,22 @@ class ChatConversation:
         self.screen.show_end_of_answer(turns, shown)
 
     def _answer(self, turn: Callable[..., TurnRecord]) -> tuple[TurnRecord, str]:
-        """Carry out a turn in a thread, and show what it tells; return its record, and the text
-        that was shown.
+        """Carry out a turn in a thread, and show its progress.
 
         An exception of this thread, such as KeyboardInterrupt, cancels the turn: its waits end,
-        what it does after that is not shown, and nobody waits for it.
+        nothing more of it is shown, and nobody waits for it.
 
         Args:
             turn: `Pipeline.turn` or `regenerate`, with all arguments given but `listener` and
                 `stages`.
+
+        Returns:
+            The record, and the text that was shown.
         """
         display = self.screen.start_answer()
         display.show_doing(DOING[Stages._fields[0]])
         stream = Stream[str | StageFinished, TurnRecord](
-            lambda tell: turn(listener=tell, stages=True)
+            lambda listener: turn(listener=listener, stages=True)
         )
         with hold_log_lines(), closing(display):
             try:
@@ -117,49 +118,49 @@ class ChatConversation:
         return stream.record, display.text
 
     def _show(self, display: PlainDisplay, event: str | StageFinished) -> None:
-        """Show a piece of the answer; or what a stage has done, and which one goes on."""
+        """Show a piece of the answer, or the queries of a finished stage and the next stage."""
         if isinstance(event, str):
             display.add_piece(event)
             return
         stage, record = event
-        if told := self._tell(stage, record):
-            display.print_line(told, "cyan")
+        queries = self._list_new_queries(stage, record)
+        if queries:
+            more = ", /why" if len(queries) > 1 else ""
+            display.print_line(f"Searching for: {summarise_queries(queries)}{more}", "cyan")
         following = Stages._fields[Stages._fields.index(stage) + 1 :]
         display.show_doing(DOING.get(following[0], following[0]) if following else "")
 
-    def _tell(self, stage: str, record: TurnRecord) -> str:
-        """What is searched for, once it is known: by the rewriter, or where searches are planned,
-        before each.
+    def _list_new_queries(self, stage: str, record: TurnRecord) -> Sequence[Query]:
+        """List the queries that a finished stage has made.
+
+        The rewriter makes them, unless searches are planned, each with its own queries.
         """
-        search, queries = self.pipeline.stages.search, record.queries
-        plans = search and search.several and "edited" not in record.trace.get("rewriter", {})
-        if plans:
-            rows = record.trace.get("search", {}).get("steps", [])
-            queries = tuple(
-                Query(text) for row in rows if "found" not in row for text in row["queries"]
-            )
-        if not queries or stage != ("search" if plans else "rewriter"):
-            return ""
-        return f"Searching for: {summarise_queries(queries)}" + (
-            ", /why" if len(queries) > 1 else ""
-        )
+        search = self.pipeline.stages.search
+        is_edited = "edited" in record.trace.get("rewriter", {})
+        if search is None or not search.several or is_edited:
+            return record.queries if stage == "rewriter" else ()
+        if stage != "search":
+            return ()
+        steps = record.trace.get("search", {}).get("steps", [])
+        planned = [step for step in steps if "found" not in step]
+        return [Query(text) for step in planned for text in step["queries"]]
 
 
 def make_conversation_id() -> str:
-    """A new id for a conversation: the time, and four random digits."""
+    """Make a new id for a conversation: the time, and four random digits."""
     return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 _MOST_LINES = 1_000
-"""Of the log, that wait for the end of an answer."""
+"""The most lines of the log that wait for the end of an answer."""
 
 TICK_SECONDS = 0.08
-"""From one tick of the display to the next while nothing is told."""
+"""The time from one tick of the display to the next while nothing happens."""
 
 
 @contextmanager
 def hold_log_lines() -> Iterator[None]:
-    """Print what the log says on the terminal after the block, in which an answer is drawn there.
+    """Hold back the log's lines on the terminal until the end of the block, which draws an answer.
 
     Failures of stages are left out: the record of the turn has them.
     """

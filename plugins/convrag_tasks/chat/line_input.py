@@ -1,6 +1,4 @@
-"""Reads the lines of a chat: from a terminal, with prompt-toolkit's editing and a history in a
-file, or from a pipe.
-"""
+"""Reads the lines of a chat from a terminal, with editing and a history, or from a pipe."""
 
 from __future__ import annotations
 
@@ -37,8 +35,8 @@ def make_reader(
 
     Args:
         history: the file of the lines that were typed; only a terminal has one.
-        list_commands: what can be completed; called at the first completion.
-        plain: whether the output is no terminal, or one that cannot move its cursor.
+        list_commands: lists the commands for completion; called at the first completion.
+        plain: whether the output is not a terminal, or one that cannot move its cursor.
     """
     if plain or sys.stdin is None or not sys.stdin.isatty():
         return PlainReader()
@@ -46,11 +44,10 @@ def make_reader(
 
 
 class PlainReader:
-    """Reads from a pipe, a file, or a terminal that cannot move its cursor.
+    """A reader of a pipe, a file, or a terminal that cannot move its cursor.
 
-    Bytes that are no text in the input's encoding become U+FFFD.
-
-    `leaves_at_interrupt` says whether Ctrl-C ends the input.
+    Bytes that are not text in the input's encoding become U+FFFD. `leaves_at_interrupt` says
+    whether Ctrl-C ends the input.
     """
 
     def __init__(self) -> None:
@@ -60,7 +57,7 @@ class PlainReader:
 
     @property
     def typed(self) -> str:
-        """What stood in the line that Ctrl-C has ended."""
+        """The text in the line when Ctrl-C was typed."""
         return ""
 
     def read(self, later: Later | None = None) -> str | None:
@@ -69,8 +66,8 @@ class PlainReader:
         Raises KeyboardInterrupt where the user has typed Ctrl-C.
 
         Args:
-            later: is shown as soon as it is there, on a terminal above the line that is being
-                typed. A pipe waits for it, and a terminal that cannot move its cursor does without.
+            later: shown as soon as it is there, on a terminal above the line that is being typed.
+                A pipe waits for it; a terminal that cannot move its cursor does not show it.
         """
         if later and self.leaves_at_interrupt:
             later.show()
@@ -83,7 +80,9 @@ class PlainReader:
 
 
 class EditingReader(PlainReader):
-    """Reads from a terminal: Emacs's keys, history, completion; Alt-Enter, or Escape and Enter, begins a new line.
+    """A reader of a terminal, with Emacs's keys, a history and completion.
+
+    Alt-Enter, or Escape and Enter, begins a new line.
 
     Args:
         history: the file of the lines that were typed.
@@ -93,9 +92,8 @@ class EditingReader(PlainReader):
     def __init__(self, history: Path, completer: Completer) -> None:
         self.leaves_at_interrupt = False
         output = create_output(stdout=getattr(sys.stdout, "unguarded", sys.stdout))
-        if hasattr(
-            output, "enable_cpr"
-        ):  # not every terminal answers, and an answer may come when nobody reads
+        # not every terminal reports its cursor, and a report may come when nobody reads
+        if hasattr(output, "enable_cpr"):
             output.enable_cpr = False
         self._session: PromptSession[str] = PromptSession(
             history=QuestionHistory(history),
@@ -113,34 +111,16 @@ class EditingReader(PlainReader):
 
     @property
     def typed(self) -> str:
-        """What stood in the line that was given up with Ctrl-C."""
+        """The text in the line when Ctrl-C was typed."""
         return self._session.default_buffer.text
 
     def read(self, later: Later | None = None) -> str | None:
         """Read a line; see PlainReader."""
-
-        def watch() -> None:
-            assert later
-            show, loop, context = (
-                partial(run_in_terminal, later.show),
-                asyncio.get_running_loop(),
-                copy_context(),
-            )
-
-            def wake() -> None:
-                with suppress(RuntimeError):  # the line was read meanwhile
-                    loop.call_soon_threadsafe(show, context=context)
-
-            later.stream.wake = wake
-            if later.stream.has_ended:
-                show()
-
+        watch = partial(_show_when_ended, later) if later else None
         with keep_watching():
             try:
                 line = self._session.prompt(
-                    [("class:prompt", PROMPT)],
-                    handle_sigint=False,
-                    pre_run=watch if later else None,
+                    [("class:prompt", PROMPT)], handle_sigint=False, pre_run=watch
                 )
             except EOFError:
                 return None
@@ -148,6 +128,21 @@ class EditingReader(PlainReader):
                 resume()
                 raise
         return line.encode("utf-8", "replace").decode().strip()
+
+
+def _show_when_ended(later: Later) -> None:
+    """Show something above the line that is being typed, as soon as its stream has ended."""
+    show = partial(run_in_terminal, later.show)
+    loop = asyncio.get_running_loop()
+    context = copy_context()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the line was read meanwhile
+            loop.call_soon_threadsafe(show, context=context)
+
+    later.stream.wake = wake
+    if later.stream.has_ended:
+        show()
 
 
 def _make_key_bindings() -> KeyBindings:
@@ -161,9 +156,7 @@ def _make_key_bindings() -> KeyBindings:
 
 
 def make_completer(list_commands: Callable[[], Mapping[str, Command]]) -> Completer:
-    """Make what completes "/so" to "/sources", and "/open 2" to the ids that begin so; a question
-    is not completed.
-    """
+    """Make a completer of commands ("/so") and of their values ("/open 2"), not of questions."""
 
     def complete() -> Completer:
         commands = list_commands().values()
@@ -177,7 +170,7 @@ def make_completer(list_commands: Callable[[], Mapping[str, Command]]) -> Comple
 
 
 class QuestionHistory(FileHistory):
-    """The history of a prompt in a file of mode 0600. Where the file cannot be written, lines are kept in memory.
+    """The history of a prompt in a file of mode 0600; in memory if it cannot be written.
 
     Args:
         path: the file; made where it is missing.
@@ -204,7 +197,7 @@ class QuestionHistory(FileHistory):
 
 
 class Later(NamedTuple):
-    """What is shown when its stream has ended; `show` waits for that."""
+    """Something to show when its stream has ended; `show` waits for that."""
 
     stream: Stream[Any, Any]
     show: Callable[[], object]
@@ -214,7 +207,7 @@ class Later(NamedTuple):
 class Command:
     """A command: "/passage 3" has the name "passage" and the argument "NUMBER".
 
-    `run` is given what stands behind the name; `list_values` gives what may stand there, for
+    `run` gets the text after the name; `list_values` lists the values that it may have, for
     completion.
     """
 

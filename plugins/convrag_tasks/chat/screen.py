@@ -1,4 +1,4 @@
-"""What a chat prints, on a terminal or into a pipe."""
+"""The output of a chat, on a terminal or into a pipe."""
 
 from collections.abc import Sequence
 
@@ -9,19 +9,16 @@ from convrag import Passage, TurnRecord
 from convrag.sdk.data.transcript import Source, describe_passage, list_sources
 from convrag.sdk.output.console import make_console
 from convrag.sdk.tasks.scores import list_cut_replies
-from convrag_tasks.chat.answer_display import (
-    AnswerDisplay,
-    PlainDisplay,
-    print_markdown,
-    text_width,
-)
+from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay
+from convrag_tasks.chat.markdown import print_markdown
+from convrag_tasks.chat.terminal_lines import text_width
 from convrag_tasks.turn_trace import format_turn_trace
 
 Span = tuple[int, int]
 
 
 class Screen:
-    """Prints lines, queries, answers and sources.
+    """A screen that shows lines, queries, answers and sources.
 
     On a terminal text is wrapped, and Markdown is rendered; into a pipe, or on a terminal that
     cannot move its cursor (TERM=dumb), it goes as it is.
@@ -53,7 +50,7 @@ class Screen:
             self.console.print(text, style=style, width=text_width(self.console))
 
     def print_item(self, label: str, text: str, style: str = "") -> None:
-        """Print a text behind its label; on a terminal its further lines begin below the first one."""
+        """Print a text after its label; on a terminal its further lines are indented, too."""
         if self.is_plain:
             self.print_line(f"{label} {text}", style)
             return
@@ -105,16 +102,19 @@ class Screen:
         """Show the passages of an answer with their numbers."""
         self.print_line("Sources:", "bold")
         for source in sources:
-            note, style = ("", "") if source.cited else (" (not cited)", "dim")
-            self.print_item(
-                f"  [{source.number}]", f"{describe_passage(source.passage)}{note}", style
-            )
+            text = describe_passage(source.passage)
+            style = ""
+            if not source.cited:
+                text += " (not cited)"
+                style = "dim"
+            self.print_item(f"  [{source.number}]", text, style)
 
     def show_passage(self, source: Source, spans: Sequence[Span]) -> None:
         """Show a passage, with the parts marked that the answer rests on."""
         passage = source.passage
         self.print_item(f"[{source.number}]", passage.title or "(no title)", "bold")
-        self.print_line(" - ".join(filter(None, [passage.place, passage.url])) or passage.id, "dim")
+        address = " - ".join(part for part in (passage.place, passage.url) if part)
+        self.print_line(address or passage.id, "dim")
         if self.is_plain:
             self.print_line(_mark(passage, spans))
         else:
@@ -126,22 +126,22 @@ class Screen:
             self.print_line("The answer does not cite it.", "dim")
 
     def _show_cited(self, sources: Sequence[Source]) -> None:
-        """Show the sources that the answer cites, and how many there are beside them."""
-        if sources:
-            self.print_gap()
-        if cited := [source for source in sources if source.cited]:
+        """Show the sources that the answer cites, and how many others there are."""
+        if not sources:
+            return
+        self.print_gap()
+        cited = [source for source in sources if source.cited]
+        if cited:
             self.show_sources(cited)
-        if left := len(sources) - len(cited):
-            more = (
-                f"{left} more {'is' if left == 1 else 'are'} not cited"
-                if cited
-                else "No passage is cited"
-            )
-            self.print_line(f"  {more}: /sources lists all", "dim")
+        others = len(sources) - len(cited)
+        if others:
+            verb = "is" if others == 1 else "are"
+            text = f"{others} more {verb} not cited" if cited else "No passage is cited"
+            self.print_line(f"  {text}: /sources lists all", "dim")
 
 
 def _mark(passage: Passage, spans: Sequence[Span]) -> str:
-    """The text of a passage with ** around each span."""
+    """Put ** around each span of a passage's text."""
     text = passage.text
     for start, end in sorted(spans, reverse=True):
         text = f"{text[:start]}**{text[start:end]}**{text[end:]}"

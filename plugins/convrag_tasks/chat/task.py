@@ -43,7 +43,7 @@ class ChatTask(Task):
             `answer`, `titles` (of passages that were found and not cited) and `count`.
 
     Raises:
-        DataError: the prompt's file is missing or is no template.
+        DataError: the prompt's file is missing or is not a template.
     """
 
     conversation: str | None = None
@@ -58,8 +58,10 @@ class ChatTask(Task):
         self.prompt_templates = (self.template,)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Read questions and answer them until /quit or the end of the input; 1 where the run was
-        stopped.
+        """Read questions and answer them until /quit or the end of the input.
+
+        Returns:
+            1 where the run was stopped, else 0.
         """
         from difflib import get_close_matches
 
@@ -68,8 +70,9 @@ class ChatTask(Task):
         from convrag.sdk.tasks.configuration import check_configuration, read_settings
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
+        from convrag_tasks.chat.inspection import Inspection
         from convrag_tasks.chat.line_input import make_reader
-        from convrag_tasks.chat.loop import ChatLoop, Inspection
+        from convrag_tasks.chat.loop import ChatLoop
         from convrag_tasks.chat.screen import Screen
 
         wiring = Wiring(config)
@@ -88,17 +91,15 @@ class ChatTask(Task):
             wiring.store.path / "chat_history", lambda: loop.commands, plain=screen.is_plain
         )
 
-        if (
-            not existing
-            and self.conversation
-            and (near := get_close_matches(conversation_id, conversations.ids()))
-        ):
-            screen.print_line(f"Conversations with a similar name: {', '.join(near)}.")
+        if self.conversation and not existing:
+            similar = get_close_matches(conversation_id, conversations.ids())
+            if similar:
+                screen.print_line(f"Conversations with a similar name: {', '.join(similar)}.")
         session = conversations.begin(conversation_id, domain, configuration=pipeline.configuration)
         chat = ChatConversation(pipeline, screen, session)
-        suggest = (
-            partial(suggest_follow_ups, llm, self.template, count=self.suggestions) if llm else None
-        )
+        suggest = None
+        if llm:
+            suggest = partial(suggest_follow_ups, llm, self.template, count=self.suggestions)
         loop = ChatLoop(chat, suggest, Inspection(chat, folder))
         with ending_conversations(
             [pipeline.watch.observers], lambda line: screen.print_line(line, "dim")
@@ -106,14 +107,15 @@ class ChatTask(Task):
             status = loop.run(reader)
         if chat.records:
             screen.print_line("To go on:", "dim")
-            screen.console.print(
-                format_resume_command(sys.argv[1:], chat.id), soft_wrap=True
-            )  # so it can be pasted
+            command = format_resume_command(sys.argv[1:], chat.id)
+            screen.console.print(command, soft_wrap=True)  # so that it can be pasted
         return status
 
     def _choose_domain(self, domain: str | None, known: Sequence[str]) -> str:
-        """The corpus to talk about. Raises ConfigError where it is unknown, not chosen, or not the
-        conversation's.
+        """Choose the corpus to talk about.
+
+        Raises:
+            ConfigError: it is unknown, not chosen, or not the conversation's.
         """
         if domain is None and len(known) > 1:
             raise ConfigError(
@@ -130,11 +132,11 @@ class ChatTask(Task):
 
 
 def format_resume_command(arguments: Sequence[str], conversation_id: str) -> str:
-    """The command of these arguments, with the conversation to go on with.
+    """Format the command of these arguments, with the conversation to go on with.
 
         task=chat rewriter=mmr -> python -m convrag task=chat rewriter=mmr task.conversation=moon
 
-    No secret stands in it: a command in which one stands is refused before it begins.
+    It has no secret: a command with one is refused before it begins.
     """
     kept = [each for each in arguments if not each.lstrip("+").startswith("task.conversation=")]
     return shlex.join(
@@ -143,14 +145,11 @@ def format_resume_command(arguments: Sequence[str], conversation_id: str) -> str
 
 
 def _quote_value(text: str) -> str:
-    """A text as Hydra reads it as that text: a plain name stays, all else stands in quotation
-    marks.
-    """
+    """Quote a text so that Hydra reads it as that text; a plain name stays as it is."""
     if _PLAIN.fullmatch(text):
         return text
-    escaped = re.sub(
-        r"(\\*)\$\{", r"\1\1\\${", text
-    )  # backslashes count only before a reference, a quotation mark,
-    escaped = re.sub(r"(\\*)'", r"\1\1\\'", escaped)  # and the end
+    # backslashes count only before a reference, a quotation mark, and the end
+    escaped = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
+    escaped = re.sub(r"(\\*)'", r"\1\1\\'", escaped)
     escaped = re.sub(r"\\+$", r"\g<0>\g<0>", escaped)
     return f"'{escaped}'"

@@ -15,19 +15,15 @@ from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell, Sweep, Usage
 from convrag_compare import convrag_sweep_check, convrag_sweep_report
+from convrag_compare.baseline import find_baseline
+from convrag_compare.factors import format_run
 from convrag_compare.find_runs import find_runs
 from convrag_compare.leaderboard import build_leaderboard
-from convrag_compare.plots import has_costs
+from convrag_compare.plots.scatter_plot import has_costs
 from convrag_compare.report import compare_runs
-from convrag_compare.run_result import FAILED, RunResult, Scores, find_baseline, format_run
-from convrag_compare.tables import (
-    Table,
-    format_number,
-    format_p,
-    format_signed,
-    make_tables,
-    print_tables,
-)
+from convrag_compare.run_result import FAILED, RunResult, Scores
+from convrag_compare.tables import Table, format_number, format_p, format_signed
+from convrag_compare.terminal_tables import make_tables, print_tables
 from convrag_web.report.reports import write_comparison_report
 from tasks import run_task
 from web.report_records import read_blocks
@@ -360,7 +356,7 @@ def test_runs_are_found_by_folder_glob_and_grid(tmp_path: Path) -> None:
         '{"state": "failed"}'
     )  # its metrics are of an earlier try
     assert [run.choices["rewriter"] for run in find_runs([str(tmp_path / "grid")])] == ["none"]
-    with pytest.raises(ConfigError, match=r"no finished run"):
+    with pytest.raises(ConfigError, match=r"not a finished run"):
         find_runs([str(tmp_path / "nowhere")])
 
 

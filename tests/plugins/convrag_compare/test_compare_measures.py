@@ -15,7 +15,8 @@ from comparisons import BAD, GOOD, MIXED, grid, run_result
 from convrag_compare.leaderboard import build_leaderboard
 from convrag_compare.report import compare_runs, find_missing_metrics
 from convrag_compare.run_result import RunResult
-from convrag_compare.tables import format_number, format_signed, print_tables
+from convrag_compare.tables import format_number, format_signed
+from convrag_compare.terminal_tables import print_tables
 
 
 @pytest.fixture(autouse=True)

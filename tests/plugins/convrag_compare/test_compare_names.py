@@ -9,7 +9,8 @@ from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag_compare.find_runs import name_runs
 from convrag_compare.report import compare_runs
-from convrag_compare.tables import print_tables, shorten_all
+from convrag_compare.tables import shorten_all
+from convrag_compare.terminal_tables import print_tables
 
 
 @pytest.fixture(autouse=True)

@@ -7,17 +7,14 @@ import pytest
 
 from comparisons import BAD, GOOD, MIXED, grid, run_result
 from convrag_compare.leaderboard import Leaderboard, build_leaderboard
-from convrag_compare.plots import (
-    choose_axes,
+from convrag_compare.plots.heat_map import choose_axes, draw_heat_map, list_combinations
+from convrag_compare.plots.scatter_plot import (
     draw_cost,
-    draw_heat_map,
     draw_latency,
-    draw_turns,
     find_pareto_front,
     label_points,
-    list_combinations,
-    make_curves,
 )
+from convrag_compare.plots.turn_curves import draw_turns, make_curves
 from convrag_compare.report import compare_runs
 from convrag_compare.run_result import RunResult
 
@@ -142,6 +139,26 @@ def test_a_plot_with_a_log_scale_has_plain_numbers_in_its_svg(tmp_path: Path) ->
     assert not [name for name in before if name.startswith("quality_cost")]  # no run used a token
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a/b", "a-b"),
+        (f"{'same' * 40}/one", f"{'same' * 40}/two"),
+        ("Notes", "notes"),  # one file on a disk that ignores case
+    ],
+)
+def test_each_combination_has_a_plot_of_its_own(one: str, other: str, tmp_path: Path) -> None:
+    levels = itertools.product("ab", "xy", (one, other))
+    runs = [
+        run_result(f"rewriter={rewriter} ranker={ranker} dataset.path={path}", {"c": [number / 10]})
+        for number, (rewriter, ranker, path) in enumerate(levels)
+    ]
+    compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
+    maps = [path.name for path in tmp_path.glob("heat_*.png")]
+    assert len({name.casefold() for name in maps}) == 2
+    assert all(len(name) <= 130 for name in maps)
+
+
 def test_plots_stay_where_they_would_be_drawn_from_the_same(tmp_path: Path) -> None:
     runs = [run_result(f"rewriter={name}", values) for name, values in (("a", GOOD), ("b", BAD))]
     compare_runs(runs, ["nDCG@5"], runs[0], tmp_path)
@@ -203,7 +220,8 @@ def test_without_a_library_for_plots_all_else_is_made(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "convrag_compare.plots.find_spec", lambda name: None if name == library else object()
+        "convrag_compare.plots.plot_files.find_spec",
+        lambda name: None if name == library else object(),
     )
     made = compare_runs(grid(), ["nDCG@5"], None, tmp_path)
     assert any(f"{library} is not installed" in line for line in made.lines)

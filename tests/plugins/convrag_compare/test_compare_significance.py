@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from convrag_compare import paired_differences
-from convrag_compare.paired_differences import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm
+from convrag_compare import significance
+from convrag_compare.significance import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm
 
 sums = st.lists(st.integers(-5, 5).map(lambda n: n / 4), min_size=1, max_size=9)
 
@@ -108,10 +108,10 @@ def test_many_conversations_take_little_memory_and_chunks_change_nothing(
 ) -> None:
     differences = np.random.default_rng(1).normal(size=(40, 2))
     whole = compute_sign_flip_p(differences)
-    monkeypatch.setattr(paired_differences, "_SIGNS", 40 * 7)
+    monkeypatch.setattr(significance, "_SIGNS_AT_ONCE", 40 * 7)
     assert compute_sign_flip_p(differences) == whole
     monkeypatch.undo()
-    monkeypatch.setattr(paired_differences, "FLIPS", 500)
+    monkeypatch.setattr(significance, "FLIPS", 500)
     many = np.random.default_rng(1).normal(size=(50_000, 1))
     tracemalloc.start()
     compute_sign_flip_p(many)

@@ -19,15 +19,13 @@ from convrag.api.evidence import Evidence, EvidenceItem
 from convrag.api.passages import Passage
 from convrag.sdk.data.inspectorraget import read_marked_answers
 from convrag.testing import MetricsContract, TaskContract
-from convrag_judging.agreement import (
-    AgreementTask,
-    kendall_tau_b,
-    krippendorff_alpha,
-    measure_agreement,
-)
+from convrag_judging.agreement import measure_agreement
+from convrag_judging.agreement_task import AgreementTask
+from convrag_judging.correlation import kendall_tau_b
 from convrag_judging.judge import JudgeMetrics
-from convrag_judging.judgement_files import group_ratings, read_ratings
-from convrag_judging.rating_aggregate import read_rubric, rubric_path
+from convrag_judging.krippendorff import krippendorff_alpha
+from convrag_judging.rating_files import group_ratings, read_ratings
+from convrag_judging.rubric import read_rubric, rubric_path
 from fixtures import SHARED
 from tasks import run_task
 from toys import Says

@@ -13,13 +13,10 @@ from hypothesis import given, strategies as st
 from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import scores
-from convrag_judging.judgement_files import read_nugget_labels, read_nuggets
-from convrag_judging.nugget_scores import (
-    LabelPairs,
-    ScoreNuggetsTask,
-    parse_assignment,
-    parse_importance,
-)
+from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
+from convrag_judging.nugget_labels import parse_assignment, parse_importance
+from convrag_judging.nugget_scores import LabelPairs
+from convrag_judging.score_nuggets_task import ScoreNuggetsTask
 from tasks import run_task
 
 IMPORTANCE = st.sampled_from(["vital", "okay"])

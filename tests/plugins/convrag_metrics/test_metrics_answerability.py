@@ -6,7 +6,7 @@ from convrag import Answer, Conversation, Dataset, Turn, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.answerability import AnswerabilityMetrics
-from convrag_metrics.idk import condition_on_answerability
+from convrag_metrics.answerability_labels import condition_on_answerability
 
 DUNNO = "I do not know."
 

@@ -10,7 +10,8 @@ import pytest
 from convrag import Answer, Conversation, Dataset, Evidence, EvidenceItem, Passage, Turn, TurnRecord
 from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.testing import MetricsContract
-from convrag_metrics.bertscore import BertScoreMetrics, RbAggMetrics
+from convrag_metrics.bertscore import BertScoreMetrics
+from convrag_metrics.rb_agg import RbAggMetrics
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -160,7 +161,7 @@ def test_check_reports_a_missing_model_and_baseline() -> None:
     assert "there is no such file" in problems(model=FOLDER, baseline=Path("no.tsv"))
     with pytest.raises(ConfigError, match="the model has 6 layers"):
         bertscore("A dog.", layer=7)
-    with pytest.raises(ConvragError, match="no folder with a config"):
+    with pytest.raises(ConvragError, match="not a folder with a config"):
         BertScoreMetrics(dataset=Answered(), model="nowhere").measure([record("A dog.")])
 
 

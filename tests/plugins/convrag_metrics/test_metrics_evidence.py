@@ -24,12 +24,9 @@ from convrag import (
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
 from convrag.testing import MetricsContract, TinyDataset
-from convrag_metrics.evidence import (
-    EvidenceMetrics,
-    compute_alpha_ndcg,
-    name_document,
-    read_subtopics,
-)
+from convrag_metrics.alpha_ndcg import compute_alpha_ndcg
+from convrag_metrics.evidence import EvidenceMetrics
+from convrag_metrics.subtopics import name_document, read_subtopics
 
 _FOLDER = TemporaryDirectory()
 STORE = Store(Path(_FOLDER.name))

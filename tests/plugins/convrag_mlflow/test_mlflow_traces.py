@@ -17,7 +17,7 @@ import pytest
 
 from commands import LIBRARIES, drop_progress, run_convrag
 from convrag import Question, Run, RunSummary, TurnRecord
-from convrag.testing.running import make_records
+from convrag.testing.samples import make_records
 from convrag_mlflow.tracker import MlflowTracker
 from llm_server import Server, make_error, make_reply
 from mlflow_database import (

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from convrag_tasks.chat.answer_display import AnswerDisplay, print_markdown, split_finished_blocks
+from convrag_tasks.chat.answer_display import AnswerDisplay
 from convrag_tasks.chat.conversation import hold_log_lines
+from convrag_tasks.chat.markdown import print_markdown, split_finished_blocks
 from terminal_screen import TerminalConsole
 
 ANSWER = """# The Moon

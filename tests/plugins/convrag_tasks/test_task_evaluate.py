@@ -25,14 +25,9 @@ from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_replay.retriever import RunRetriever
 from convrag_tasks.evaluate import EvaluateTask
-from convrag_tasks.predictions import (
-    add_passage_texts,
-    find_missing,
-    make_records,
-    read_answers,
-    read_predictions,
-    read_trec_run,
-)
+from convrag_tasks.prediction_files import read_answers, read_trec_run
+from convrag_tasks.prediction_records import add_passage_texts, make_records
+from convrag_tasks.predictions import find_missing, read_predictions
 from convrag_tasks.run_records import read_dataset_turns
 from fixtures import SHARED
 from tasks import run_task
@@ -335,7 +330,7 @@ def test_turns_of_others_are_left_out_where_asked(data: list[str], tmp_path: Pat
         ([], r"task=evaluate needs task\.run="),
         (["task.run=no.trec"], r"no\.trec: there is no such file or folder"),
         (["task.answers=."], r"this folder has no \*\.jsonl file"),
-        (["task.records=."], "no folder of a finished run"),
+        (["task.records=."], "not the folder of a finished run"),
         (["task.records=.", "task.run=x"], r"task\.records is a whole run"),
         (["task.run=x", "task.missing=no"], r"task\.missing"),
     ],

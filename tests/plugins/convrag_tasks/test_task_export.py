@@ -15,8 +15,9 @@ from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_tasks.export import ExportTask
-from convrag_tasks.export_mtrag import format_inspector_lines, format_mtrag_lines
-from convrag_tasks.export_tables import format_csv_lines
+from convrag_tasks.export_csv import format_csv_lines
+from convrag_tasks.export_inspectorraget import format_inspector_lines
+from convrag_tasks.export_mtrag import format_mtrag_lines
 from convrag_tasks.run_records import DatasetTurn
 
 
@@ -241,7 +242,7 @@ def test_mistakes_are_said(run: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text('{"_id": "x<::>1", "text": "?"}\n', encoding="utf-8")
     other = ["dataset=jsonl", f"dataset.queries={tmp_path / 'q.jsonl'}"]
     wrong = {
-        "no folder of a finished run": [f"task.records={tmp_path}", "task.path=x.jsonl"],
+        "not the folder of a finished run": [f"task.records={tmp_path}", "task.path=x.jsonl"],
         "the data set has no turn": [f"task.records={run}", "task.path=x.jsonl", *other],
         "cannot be written": [f"task.records={run}", "task.path=/proc/nowhere/x.jsonl"],
     }

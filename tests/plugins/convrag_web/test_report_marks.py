@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from convrag_judging.judgement_files import read_ratings
+from convrag_judging.rating_files import read_ratings
 from web.browser import find_violations, open_page
 from web.report_records import write_report
 

@@ -15,7 +15,7 @@ pytest.importorskip("prometheus_client")
 
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
-from convrag_judging.judgement_files import read_ratings
+from convrag_judging.rating_files import read_ratings
 from served import serve
 from web.chat_page import ChatPage
 

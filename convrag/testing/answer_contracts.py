@@ -1,6 +1,4 @@
-"""Contracts of the stages that make an answer: LLMs, contexts, generators, detectors and
-summarizers.
-"""
+"""Contracts of LLMs, contexts, generators, detectors and summarizers."""
 
 import json
 from math import inf, nan
@@ -12,7 +10,7 @@ from convrag.api.conversations import Question
 from convrag.api.evidence import Evidence
 from convrag.api.passages import Hit, Nugget, Passage
 from convrag.concurrency.streaming import listen_with
-from convrag.testing.calls import CallContract
+from convrag.testing.call_contract import CallContract
 from convrag.testing.samples import (
     BLANK_TEXTS,
     ODD_TEXTS,
@@ -28,9 +26,7 @@ from convrag.testing.samples import (
 
 
 class LLMContract(CallContract):
-    """An LLM replies to prompts. To refuse one is to raise LLMError, which stages that call an LLM
-    handle.
-    """
+    """An LLM replies to prompts. It raises LLMError for one that it refuses; stages handle that."""
 
     group = "llm"
     method = "complete"
@@ -51,7 +47,7 @@ class LLMContract(CallContract):
         return [{"prompt": make_prompt(text)} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """A completion, with a text where the prompt is the one that it can answer."""
+        """A completion, which has a text if it can answer the prompt."""
         assert isinstance(result, Completion)
         assert result.text.strip() or arguments["prompt"] != self.prompt()
 
@@ -65,7 +61,7 @@ class LLMContract(CallContract):
         assert all(stage.count_tokens(text) > 0 for text in ODD_TEXTS)
 
     def test_the_request_tells_prompts_apart(self) -> None:
-        """The key of a remembered reply is made of the request."""
+        """The key of a cached reply is made of the request."""
         stage = self.make()
         assert stage.request(make_prompt("one?")) != stage.request(make_prompt("two?"))
         assert stage.request(make_prompt("one?")) == stage.request(make_prompt("one?"))
@@ -87,31 +83,31 @@ class ContextContract(CallContract):
     method = "assemble"
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
-        said = [(turn.question, turn.answer) for turn in asked.history]
-        messages = [
-            each
-            for text, answer in said
-            for each in (Message("user", text), Message("assistant", answer))
-        ]
+        messages = []
+        for turn in asked.history:
+            messages.append(Message("user", turn.question))
+            messages.append(Message("assistant", turn.answer))
         return {"question": asked, "hits": make_hits(steps), "messages": messages}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        found: list[list[Passage]] = [passages()[:1], passages(), odd_passages(), []]
-        hits = [[Hit(passage, 4.0 - n) for n, passage in enumerate(each)] for each in found]
-        return [{"question": question(), "hits": each, "messages": []} for each in hits]
+        inputs = []
+        for chosen in (passages()[:1], passages(), odd_passages(), []):
+            hits = [Hit(passage, 4.0 - place) for place, passage in enumerate(chosen)]
+            inputs.append({"question": question(), "hits": hits, "messages": []})
+        return inputs
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Items with numbers of their own, of passages that were found; a hint needs a message with
-        the full text.
+        """Items with different numbers, of passages that were found.
+
+        A hint needs a message with the full text.
         """
         numbers = [item.number for item in result.items]
         assert len(numbers) == len(set(numbers)), "two passages have the same number"
         assert all(number > 0 for number in numbers)
         found = {hit.passage.id for hit in arguments["hits"]}
         assert {item.passage.id for item in result.items} <= found, "only what was found is shown"
-        assert arguments["messages"] or not any(item.hint for item in result.items), (
-            "a hint to a text nobody has seen"
-        )
+        has_hint = any(item.hint for item in result.items)
+        assert arguments["messages"] or not has_hint, "a hint to a text that nobody has seen"
 
 
 class GeneratorContract(CallContract):
@@ -131,7 +127,7 @@ class GeneratorContract(CallContract):
         return [*odd, {"question": question(turns=0), "evidence": Evidence()}]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """A text; it cites passages of the evidence, each once, and rests on parts of cited ones."""
+        """A text that cites passages of the evidence, each once, and rests on parts of them."""
         assert isinstance(result, Answer)
         assert isinstance(result.text, str)
         texts = {item.passage.id: item.passage.text for item in arguments["evidence"].items}
@@ -154,26 +150,23 @@ class DetectorContract(CallContract):
         return {"query": f"kettle? {asked.text}", "passage": rotate_passages(steps)[0]}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        numbers = Passage(
-            "numbers", "A kettle.", metadata={"most": inf, "none": nan, "tags": ("tea", ("hot",))}
-        )
+        metadata = {"most": inf, "none": nan, "tags": ("tea", ("hot",))}
+        numbers = Passage("numbers", "A kettle.", metadata=metadata)
         lines = Passage("lines", "One kettle.\n\nAnother\tkettle.")
-        odd = [
-            {"query": "kettle", "passage": passage}
-            for passage in [*odd_passages(), *passages(), numbers, lines]
+        hard = [*odd_passages(), *passages(), numbers, lines]
+        odd_texts = [{"query": "kettle", "passage": passage} for passage in hard]
+        odd_queries = [
+            {"query": passage.text, "passage": passages()[0]} for passage in odd_passages()
         ]
-        return [
-            *odd,
-            *({"query": passage.text, "passage": passages()[0]} for passage in odd_passages()),
-        ]
+        return odd_texts + odd_queries
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
         """Spans of the passage with its text, in its order."""
         passage = arguments["passage"]
         for nugget in result:
-            assert nugget.text == passage.text[nugget.start : nugget.end] != "", (
-                "a nugget is a span of the passage"
-            )
+            span = passage.text[nugget.start : nugget.end]
+            assert span, "a nugget has a text"
+            assert nugget.text == span, "a nugget is a span of the passage"
             assert nugget.passage_id == passage.id
         starts = [nugget.start for nugget in result]
         assert starts == sorted(starts), "nuggets come in the order of the passage"
@@ -186,12 +179,11 @@ class SummarizerContract(CallContract):
     method = "summarize"
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
-        found = [
-            *self.nuggets(),
-            *(Nugget(p.text, p.id, 0, len(p.text)) for p in rotate_passages(steps)[:1]),
-        ]
-        first = steps % len(found)
-        return {"query": asked.text, "nuggets": found[first:] + found[:first], "words": 20 + steps}
+        passage = rotate_passages(steps)[0]
+        nuggets = [*self.nuggets(), Nugget(passage.text, passage.id, 0, len(passage.text))]
+        first = steps % len(nuggets)
+        rotated = nuggets[first:] + nuggets[:first]
+        return {"query": asked.text, "nuggets": rotated, "words": 20 + steps}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [
@@ -204,12 +196,11 @@ class SummarizerContract(CallContract):
         ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """A text with words, as many as are wanted at most."""
+        """A text with words, at most as many as are wanted."""
         assert isinstance(result, str)
         assert result.strip(), "one nugget is enough for a sentence"
-        assert len(result.split()) <= arguments["words"], (
-            "the sentence has more words than are wanted"
-        )
+        length = len(result.split())
+        assert length <= arguments["words"], "the sentence has more words than are wanted"
 
     def nuggets(self) -> list[Nugget]:
         """Make two nuggets about kettles."""

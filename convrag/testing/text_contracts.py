@@ -5,12 +5,12 @@ from typing import Any
 from convrag.api.conversations import Question
 from convrag.api.documents import Document, Heading
 from convrag.api.stage import Embedder
-from convrag.testing.calls import CallContract
+from convrag.testing.call_contract import CallContract
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, rotate_passages
 
 
 class ChunkerContract(CallContract):
-    """A chunker cuts documents into passages that say where they stand."""
+    """A chunker cuts documents into passages that know their place in it."""
 
     group = "chunker"
     method = "chunk"
@@ -26,29 +26,29 @@ class ChunkerContract(CallContract):
             "\n" * 2_000 + "tea",
             "one. " * 2_000,
         ]
-        odd = tuple(Heading(place, 6 - place, "") for place in (0, 0, 1, 2))
-        texts = enumerate([*ODD_TEXTS, *BLANK_TEXTS, *long])
-        documents = [
-            Document(f"odd-{n}.txt", text, headings=used) for n, text in texts for used in ((), odd)
-        ]
-        return [{"document": document} for document in documents]
+        odd_headings = tuple(Heading(place, 6 - place, "") for place in (0, 0, 1, 2))
+        inputs = []
+        for number, text in enumerate([*ODD_TEXTS, *BLANK_TEXTS, *long]):
+            for headings in ((), odd_headings):
+                document = Document(f"odd-{number}.txt", text, headings=headings)
+                inputs.append({"document": document})
+        return inputs
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Each passage is a span of the document with a text, in the order of the document; blank
-        ones have none.
+        """Each passage is a span of the document with a text; they are in its order.
+
+        A blank document has no passages.
         """
         document = arguments["document"]
-        assert result or not any(map(str.isalpha, document.text)), (
-            "a document with words has passages"
-        )
+        has_words = any(map(str.isalpha, document.text))
+        assert result or not has_words, "a document with words has passages"
         for passage in result:
-            of, start, end = (passage.metadata.get(key) for key in ("document", "start", "end"))
-            assert of == document.id, (
+            metadata = passage.metadata
+            assert metadata.get("document") == document.id, (
                 "metadata['document'] is its id: use convrag.sdk.data.document_passages"
             )
-            assert passage.text == document.text[start:end], (
-                "metadata says where the text stands in the document"
-            )
+            span = document.text[metadata.get("start") : metadata.get("end")]
+            assert passage.text == span, "metadata has the place of the text in the document"
             assert passage.text.strip(), "a passage has a text"
         starts = [passage.metadata["start"] for passage in result]
         assert starts == sorted(starts), "passages come in the order of the document"
@@ -56,9 +56,8 @@ class ChunkerContract(CallContract):
     def test_passages_have_ids_of_their_own(self) -> None:
         documents = [_make_document(0), _make_document(1)]
         ids = [passage.id for document in documents for passage in self.make().chunk(document)]
-        assert len(ids) == len(set(ids)), (
-            "two documents of a corpus need passages with different ids"
-        )
+        is_unique = len(ids) == len(set(ids))
+        assert is_unique, "two documents of a corpus need passages with different ids"
 
 
 class EmbedderContract(CallContract):
@@ -82,10 +81,11 @@ class EmbedderContract(CallContract):
         import numpy as np
 
         lengths = np.linalg.norm(result, axis=1)
+        is_unit = np.isclose(lengths, 1, atol=1e-4)
         assert result.dtype == np.float32
         assert result.ndim == 2
         assert len(result) == len(arguments["texts"]), "each text gets a row"
-        assert np.all(np.isclose(lengths, 1, atol=1e-4) | (lengths == 0)), "rows have unit length"
+        assert np.all(is_unit | (lengths == 0)), "rows have unit length"
 
     def test_a_row_does_not_depend_on_its_neighbours(self) -> None:
         import numpy as np
@@ -138,25 +138,22 @@ class LetterEmbedder(Embedder):
 
 
 def _list_texts(asked: Question, steps: int) -> list[str]:
-    """List a question, the earlier questions and answers, and the sample texts in an order of their
-    own.
-    """
-    said = [text for turn in asked.history for text in (turn.question, turn.answer)]
-    return [asked.text, *said, *(passage.text for passage in rotate_passages(steps))]
+    """List a question, the earlier questions and answers, and the sample texts in another order."""
+    history = [text for turn in asked.history for text in (turn.question, turn.answer)]
+    samples = [passage.text for passage in rotate_passages(steps)]
+    return [asked.text, *history, *samples]
 
 
 def _make_document(number: int) -> Document:
     """Make one of many different documents about tea, with headings and pages."""
     steps = number % len(TEXTS)
-    text, headings, pages = "", [], [0]
+    text = ""
+    headings = []
+    pages = []
     for place, paragraph in enumerate([*TEXTS[steps:], *TEXTS[:steps]]):
-        headings.append(Heading(len(text), 1 + min(place, 2), f"Part {number + place}"))
-        text += (
-            f"# Part {number + place}\n\n{paragraph} "
-            + "It is said of tea. " * (number * place)
-            + "\n\n"
-        )
+        title = f"Part {number + place}"
+        filling = "It is said of tea. " * (number * place)
+        headings.append(Heading(len(text), 1 + min(place, 2), title))
         pages.append(len(text))
-    return Document(
-        f"tea/{number}.md", text, "Tea", headings=tuple(headings), pages=tuple(pages[:-1])
-    )
+        text += f"# {title}\n\n{paragraph} {filling}\n\n"
+    return Document(f"tea/{number}.md", text, "Tea", headings=tuple(headings), pages=tuple(pages))

@@ -1,4 +1,4 @@
-"""Contracts of the stages around the turns: data sets, metrics, trackers and tasks."""
+"""Contracts of data sets, metrics, trackers and tasks."""
 
 import math
 import tempfile
@@ -13,20 +13,11 @@ import pluggy
 
 from convrag.api import hookspecs
 from convrag.api.conversations import Question
-from convrag.api.passages import Hit, Passage
+from convrag.api.passages import Passage
 from convrag.api.records import Run, RunSummary, TurnRecord
-from convrag.testing.calls import CallContract
-from convrag.testing.samples import ODD_TEXTS, passages, vary_records
-from convrag.testing.stage import StageContract
-
-
-def make_records() -> list[TurnRecord]:
-    """Make the records of two turns; the second failed."""
-    hits = tuple(Hit(passage, 1.0 / n) for n, passage in enumerate(passages(), 1))
-    return [
-        TurnRecord("tea", "tea<::>1", "default", 1, "Why does a kettle whistle?", hits=hits),
-        TurnRecord("tea", "tea<::>2", "default", 2, "And green tea?", error="retriever: down"),
-    ]
+from convrag.testing.call_contract import CallContract
+from convrag.testing.samples import ODD_TEXTS, make_records, vary_records
+from convrag.testing.stage_contract import StageContract
 
 
 class DatasetContract(CallContract):
@@ -41,26 +32,23 @@ class DatasetContract(CallContract):
     def test_ids_are_unique_and_no_conversation_is_empty(self) -> None:
         conversations = list(self.make().conversations())
         turns = [turn for conversation in conversations for turn in conversation.turns]
-        assert len({each.id for each in conversations}) == len(conversations), (
-            "two conversations have the same id"
-        )
-        assert len({turn.id for turn in turns}) == len(turns), "two turns have the same id"
-        assert all(conversation.turns for conversation in conversations), (
-            "a conversation has no turn"
-        )
+        ids = {conversation.id for conversation in conversations}
+        turn_ids = {turn.id for turn in turns}
+        have_turns = all(conversation.turns for conversation in conversations)
+        assert len(ids) == len(conversations), "two conversations have the same id"
+        assert len(turn_ids) == len(turns), "two turns have the same id"
+        assert have_turns, "a conversation has no turn"
         assert all(turn.question.strip() for turn in turns), "a question is empty"
 
     def test_domains_and_judgements_name_what_is_there(self) -> None:
         stage = self.make()
         conversations = list(stage.conversations())
         corpus = chain.from_iterable(stage.corpus(domain) for domain in stage.domains())
-        assert conversations or any(True for _ in corpus), (
-            "there is neither a conversation nor a passage"
-        )
+        has_passages = any(True for _ in corpus)
+        assert conversations or has_passages, "there is neither a conversation nor a passage"
         assert {conversation.domain for conversation in conversations} <= set(stage.domains())
-        assert set(stage.qrels()) <= {
-            turn.id for conversation in conversations for turn in conversation.turns
-        }
+        turn_ids = {turn.id for conversation in conversations for turn in conversation.turns}
+        assert set(stage.qrels()) <= turn_ids
 
     def test_rewrites_are_of_turns_that_are_asked(self) -> None:
         stage = self.make()
@@ -76,9 +64,8 @@ class DatasetContract(CallContract):
             assert all(isinstance(passage, Passage) for passage in found)
             ids = [passage.id for passage in found]
             assert len(ids) == len(set(ids))
-            assert [passage.id for passage in stage.corpus(domain)] == ids, (
-                "a corpus is read more than once"
-            )
+            again = [passage.id for passage in stage.corpus(domain)]
+            assert again == ids, "a corpus is read more than once"
 
     def test_a_corpus_has_a_stable_fingerprint(self) -> None:
         for domain in self.make().domains():
@@ -96,21 +83,19 @@ class MetricsContract(CallContract):
         return make_records()
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
-        first = steps == 1  # of the first conversation
-        return {"records": self.records() if first else vary_records(self.records(), steps)}
+        is_first = steps == 1  # the first turn of the first conversation
+        return {"records": self.records() if is_first else vary_records(self.records(), steps)}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         odd = [
             TurnRecord("odd", f"odd<::>{n}", "default", n, text)
             for n, text in enumerate(ODD_TEXTS, 1)
         ]
-        return [
-            {"records": records}
-            for records in ([], *([record] for record in [*self.records(), *odd]))
-        ]
+        single = [{"records": [record]} for record in [*self.records(), *odd]]
+        return [{"records": []}, *single]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Finite numbers of turns that are there."""
+        """Finite numbers, of turns that are in the records."""
         assert set(result) <= {record.turn_id for record in arguments["records"]}
         numbers = [value for turn in result.values() for value in turn.values()]
         assert all(isinstance(value, float) and math.isfinite(value) for value in numbers)
@@ -122,17 +107,16 @@ class MetricsContract(CallContract):
 
     def test_the_measures_that_it_declares_are_all_that_it_has(self) -> None:
         metric = self.make()
-        turns = metric.measure(self.records()).values()
-        sums: dict[str, list[float]] = {}
-        for measure, value in (item for turn in turns for item in turn.items()):
-            sums.setdefault(measure, []).append(value)
-        if (declared := set(metric.list_measures())) and sums:
-            scores = metric.conclude(
-                {measure: sum(values) / len(values) for measure, values in sums.items()}
-            )
-            assert set(scores) <= declared, (
-                f"list_measures() lacks {', '.join(sorted(set(scores) - declared))}"
-            )
+        by_measure: dict[str, list[float]] = {}
+        for values in metric.measure(self.records()).values():
+            for measure, value in values.items():
+                by_measure.setdefault(measure, []).append(value)
+        declared = set(metric.list_measures())
+        if not declared or not by_measure:
+            return
+        means = {measure: sum(values) / len(values) for measure, values in by_measure.items()}
+        undeclared = set(metric.conclude(means)) - declared
+        assert not undeclared, f"list_measures() lacks {', '.join(sorted(undeclared))}"
 
 
 class TrackerContract(StageContract):
@@ -145,21 +129,19 @@ class TrackerContract(StageContract):
         stage = self.make()
         hooks = self._make_manager(stage).get_hookcallers(stage) or []
         unknown = [hook.name for hook in hooks if not hook.has_spec()]
-        assert not unknown, f"{', '.join(unknown)} is no hook of convrag.api.hookspecs"
-        named = {
+        assert not unknown, f"{', '.join(unknown)} is not a hook of convrag.api.hookspecs"
+        marked = {hook.name for hook in hooks}
+        unmarked = [
             name
             for name in dir(stage)
-            if name.startswith("convrag_") and callable(getattr(stage, name))
-        }
-        unmarked = sorted(named - {hook.name for hook in hooks})
+            if name.startswith("convrag_") and callable(getattr(stage, name)) and name not in marked
+        ]
         assert not unmarked, f"mark {', '.join(unmarked)} with @convrag.hookimpl"
 
     def test_it_follows_a_run_to_its_end(self) -> None:
         with make_run_folder() as folder:
-            run, hook = (
-                Run(folder, {"rewriter": {"_option_": "none"}}, 1, 2),
-                self._make_manager(self.make()).hook,
-            )
+            run = Run(folder, {"rewriter": {"_option_": "none"}}, 1, 2)
+            hook = self._make_manager(self.make()).hook
             hook.convrag_run_started(run=run)
             for record in make_records():
                 hook.convrag_turn_finished(run=run, record=record)
@@ -168,7 +150,8 @@ class TrackerContract(StageContract):
 
     def test_it_follows_a_run_that_fails(self) -> None:
         with make_run_folder() as folder:
-            run, hook = Run(folder, {}, 1, 2), self._make_manager(self.make()).hook
+            run = Run(folder, {}, 1, 2)
+            hook = self._make_manager(self.make()).hook
             hook.convrag_run_started(run=run)
             hook.convrag_run_failed(run=run, error="the disk is full", interrupted=False)
 
@@ -181,7 +164,7 @@ class TrackerContract(StageContract):
 
 
 class TaskContract(StageContract):
-    """A task of the command. If `overrides` is set, the task is executed with that configuration."""
+    """A task of the command, which is executed if `overrides` is set."""
 
     group = "task"
     overrides: tuple[str, ...] | None = None
@@ -199,8 +182,9 @@ class TaskContract(StageContract):
 
 @contextmanager
 def make_run_folder() -> Iterator[Path]:
-    """Make an empty folder for a run, in a temporary folder that is the working folder during the
-    block.
+    """Make an empty folder for a run, in a temporary folder.
+
+    The temporary folder is the working folder during the block.
     """
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         (Path(folder) / "run").mkdir()

@@ -1,6 +1,4 @@
-"""Contracts of the stages that search and choose: memories, rewriters, searches, retrievers,
-rankers and selectors.
-"""
+"""Contracts of memories, rewriters, searches, retrievers, rankers and selectors."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,7 +6,7 @@ from typing import Any
 from convrag.api.conversations import MemoryView, Question, Turn
 from convrag.api.passages import Hit, Selection
 from convrag.api.queries import Query, Rewrite, SearchStep
-from convrag.testing.calls import CallContract
+from convrag.testing.call_contract import CallContract
 from convrag.testing.samples import (
     BLANK_TEXTS,
     ODD_TEXTS,
@@ -22,10 +20,10 @@ from convrag.testing.samples import (
 
 
 class _QuestionContract(CallContract):
-    """The tests of stages that are given a question alone."""
+    """The tests of stages that get only a question."""
 
     shown: str
-    """The field of a result that later stages go by."""
+    """The field of a result that later stages read."""
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
         return {"question": asked}
@@ -34,12 +32,12 @@ class _QuestionContract(CallContract):
         return [{"question": each} for each in odd_questions()]
 
     def test_turns_one_after_the_other_equal_turns_from_the_start(self) -> None:
-        """A stage must be able to rebuild what it keeps in `question.state(self)` from the history."""
-        kept: dict[object, dict[str, Any]] = {}
+        """A stage can rebuild its data in `question.state(self)` from the history."""
+        state: dict[object, dict[str, Any]] = {}
         stage = self.make()
         for turns in range(3):
             incremental = self.ask(
-                stage, {"question": replace(question(turns=turns), stage_state=kept)}
+                stage, {"question": replace(question(turns=turns), stage_state=state)}
             )
         from_the_start = self.ask(stage, {"question": question(turns=2)})
         assert getattr(incremental, self.shown) == getattr(from_the_start, self.shown)
@@ -53,8 +51,7 @@ class MemoryContract(_QuestionContract):
     shown = "history"
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """The turns stand once and in order; one that the memory made has an id, a question and an
-        answer of its own.
+        """Each turn is there once, in order, and one that the memory made has texts and a new id.
 
         A turn that keeps its id keeps its contents, too: stages know turns by their ids. Providers
         refuse empty messages.
@@ -63,18 +60,19 @@ class MemoryContract(_QuestionContract):
         assert isinstance(result, MemoryView)
         assert isinstance(result.history, tuple)
         assert all(isinstance(turn, Turn) and turn.id for turn in result.history)
-        assert history or not result.history, "no history is none"
+        assert history or not result.history, "without a history nothing is seen"
         places = {turn.id: place for place, turn in enumerate(history)}
         seen = [places[turn.id] for turn in result.history if turn.id in places]
-        assert seen == sorted(set(seen)), "each turn stands once, in the order of the conversation"
+        assert seen == sorted(set(seen)), (
+            "each turn is there once, in the order of the conversation"
+        )
         for turn in result.history:
             if turn.id in places:
-                assert turn == history[places[turn.id]], (
-                    "a turn with another text needs an id of its own"
-                )
+                is_unchanged = turn == history[places[turn.id]]
+                assert is_unchanged, "a turn with another text needs an id of its own"
             else:
-                assert turn.question.strip(), "what the memory makes has a question"
-                assert turn.answer.strip(), "what the memory makes has an answer"
+                assert turn.question.strip(), "a turn that the memory makes has a question"
+                assert turn.answer.strip(), "a turn that the memory makes has an answer"
 
 
 class RewriterContract(_QuestionContract):
@@ -93,46 +91,50 @@ class RewriterContract(_QuestionContract):
 
 
 class SearchContract(CallContract):
-    """A search plans steps with queries, and comes to an end."""
+    """A search plans steps with queries, and ends."""
 
     group = "search"
     method = "plan"
 
     def make_input(self, asked: Question, steps: int) -> dict[str, Any]:
         queries = (Query(asked.text, turn_id=asked.turn_id),)
+        earlier = []
+        if steps % 2:
+            earlier.append(SearchStep(queries, hits=tuple(make_hits(0))))
         asked = replace(asked, standalone=asked.text, queries=queries)
-        return {
-            "question": asked,
-            "steps": [SearchStep(queries, hits=tuple(make_hits(0)))] * (steps % 2),
-            "seconds": 0,
-        }
+        return {"question": asked, "steps": earlier, "seconds": 0}
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         return [self.make_input(asked, step) for asked in odd_questions() for step in range(2)]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """The queries have weights and texts; what was found is the pipeline's to fill in."""
+        """The queries have weights; the pipeline fills in the hits."""
         assert isinstance(result, SearchStep)
         assert all(query.weight > 0 for query in result.queries), "a weight is above 0"
         assert not result.hits
 
     def test_it_ends_and_joins_what_was_found(self) -> None:
-        stage, arguments, steps = self.make(), self.make_input(question(), 0), list[SearchStep]()
-        while (step := stage.plan(**{**arguments, "steps": steps})).queries:
-            if any(
-                step.queries == made.queries for made in steps
-            ):  # the pipeline makes no search twice
+        stage = self.make()
+        arguments = self.make_input(question(), 0)
+        steps: list[SearchStep] = []
+        while True:
+            step = stage.plan(**{**arguments, "steps": steps})
+            is_repeated = any(step.queries == made.queries for made in steps)
+            if not step.queries or is_repeated:  # the pipeline makes no search twice
                 break
             steps.append(replace(step, hits=tuple(make_hits(len(steps)))))
             assert len(steps) < 50, "it never ends"
         joined = stage.join(arguments["question"], steps, 3)
-        assert len({hit.passage.id for hit in joined}) == len(joined) <= 3
-        assert [hit.score for hit in joined] == sorted((hit.score for hit in joined), reverse=True)
+        assert len(joined) <= 3
+        assert len({hit.passage.id for hit in joined}) == len(joined)
+        scores = [hit.score for hit in joined]
+        assert scores == sorted(scores, reverse=True)
 
 
 class RetrieverContract(CallContract):
-    """A retriever finds at most k passages for queries, best first. Let `make` index
-    convrag.testing.passages().
+    """A retriever finds at most k passages for queries, best first.
+
+    Let `make` index convrag.testing.passages().
     """
 
     group = "retriever"
@@ -149,18 +151,20 @@ class RetrieverContract(CallContract):
     def odd_inputs(self) -> list[dict[str, Any]]:
         texts = (*ODD_TEXTS, *BLANK_TEXTS, "zzzxxy", "kettle " * 500)
         kettle = [Query("kettle", domain=self.domain), Query("tea", domain=self.domain)]
-        few_or_none = [{"queries": kettle, "k": k} for k in (0, 1, 100)] + [{"queries": [], "k": 3}]
         return [
-            {"queries": [Query(text, domain=self.domain)], "k": 3} for text in texts
-        ] + few_or_none
+            *({"queries": [Query(text, domain=self.domain)], "k": 3} for text in texts),
+            *({"queries": kettle, "k": k} for k in (0, 1, 100)),
+            {"queries": [], "k": 3},
+        ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """At most k different passages, the best first; no queries find nothing."""
-        ids, scores = [hit.passage.id for hit in result], [hit.score for hit in result]
-        assert len(ids) == len(set(ids)), "a passage comes twice"
+        """At most k different passages, the best first; none without queries."""
+        assert all(isinstance(hit, Hit) for hit in result)
+        ids = [hit.passage.id for hit in result]
+        scores = [hit.score for hit in result]
+        assert len(ids) == len(set(ids)), "a passage is found twice"
         assert len(ids) <= (arguments["k"] if arguments["queries"] else 0)
         assert scores == sorted(scores, reverse=True), "the best come first"
-        assert all(isinstance(hit, Hit) for hit in result)
 
 
 class RankerContract(CallContract):
@@ -184,7 +188,7 @@ class RankerContract(CallContract):
 
         assert result.shape == (len(arguments["texts"]),), "each text gets a score"
         assert np.issubdtype(result.dtype, np.floating)
-        assert np.isfinite(result).all(), "a score is no number"
+        assert np.isfinite(result).all(), "a score is not a finite number"
 
     def test_equal_texts_get_equal_scores(self) -> None:
         scores = self.make().score("copper kettle", [TEXTS[0]] * 3)
@@ -216,17 +220,13 @@ class SelectorContract(CallContract):
         ]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Some of the passages that were found, unchanged and each once: the scores are those that
-        ranked them.
-        """
+        """Some of the passages that were found, each once, with the scores that ranked them."""
         assert isinstance(result, Selection)
         assert isinstance(result.hits, tuple)
-        assert all(hit in arguments["hits"] for hit in result.hits), (
-            "only what was found is selected"
-        )
-        assert len({hit.passage.id for hit in result.hits}) == len(result.hits), (
-            "a passage is selected twice"
-        )
+        are_found = all(hit in arguments["hits"] for hit in result.hits)
+        assert are_found, "only passages that were found are selected"
+        ids = [hit.passage.id for hit in result.hits]
+        assert len(ids) == len(set(ids)), "a passage is selected twice"
 
     def test_it_selects(self) -> None:
         stage = self.make()
