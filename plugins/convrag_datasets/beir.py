@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import DataError, UnknownName
-from convrag_datasets.conversations import read_queries
-from convrag_datasets.corpus import read_qrels
-from convrag_datasets.file_dataset import Contents, FileDataset, find_file
+from convrag_datasets.file_dataset import Contents, FileDataset
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.queries import read_queries
+from convrag_datasets.published_dataset import find_file
 
 _PACKED = ("", ".gz", ".zip")
 

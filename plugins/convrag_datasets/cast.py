@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from convrag import ConfigError, Conversation, Passage, Turn
 from convrag.sdk.data.jsonl import read_lines
-from convrag_datasets.conversations import pair_turns
-from convrag_datasets.corpus import read_qrels
-from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, with_ids
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.row import Row, with_ids
+from convrag_datasets.files.turns import pair_turns
+from convrag_datasets.published_dataset import PublishedDataset, add_texts
 
 _CANONICAL = "canonical_result_id"
 

@@ -5,10 +5,11 @@ from hashlib import blake2b
 from pathlib import Path
 
 from convrag import Conversation, Passage, Turn
-from convrag_datasets.conversations import pair_turns
-from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages, split_names
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.turns import pair_turns
+from convrag_datasets.published_dataset import PublishedDataset, grade_passages, split_names
 
 _FILES = {
     "coqa": "coqa/dev.json",

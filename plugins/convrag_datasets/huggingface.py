@@ -9,11 +9,11 @@ from typing import Any
 
 from convrag import ConfigError, DataError, Dataset, Passage, UnknownName
 from convrag.sdk.data.jsonl import data_suffix
-from convrag_datasets.conversations import make_conversations
-from convrag_datasets.corpus import make_passages
 from convrag_datasets.file_dataset import Contents, FileDataset
-from convrag_datasets.row_files import SUFFIXES, Columns, read_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.files.conversations import make_conversations
+from convrag_datasets.files.passages import make_passages
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.rows import SUFFIXES, Columns, read_rows
 
 _RELEVANT = "relevant"
 _FIELDS = (

@@ -5,9 +5,10 @@ from importlib import resources
 from pathlib import Path
 
 from convrag import ConfigError, Conversation
-from convrag_datasets.conversations import read_conversations, read_queries
-from convrag_datasets.corpus import read_qrels
 from convrag_datasets.file_dataset import Contents, FileDataset
+from convrag_datasets.files.conversations import read_conversations
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.queries import read_queries
 
 
 class JsonlDataset(FileDataset):

@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from convrag import Conversation, DataError, Passage, Turn
-from convrag_datasets.conversations import (
-    TurnRow,
-    group_turns,
-    pair_messages,
-    read_queries,
-    split_turn_id,
-)
-from convrag_datasets.corpus import read_qrels
-from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.file_dataset import Contents, FileDataset
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.queries import read_queries
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.turns import TurnRow, group_turns, pair_messages, split_turn_id
+from convrag_datasets.published_dataset import choose_domains, find_file
 
 _CORPUS_SUFFIXES = (".jsonl", ".jsonl.zip", ".jsonl.gz")
 

@@ -12,10 +12,11 @@ from convrag import ConfigError, Conversation, DataError, Dataset
 from convrag.sdk.data.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_datasets.conversations import read_conversations
-from convrag_datasets.corpus import hash_content, read_qrels
-from convrag_datasets.over_corpus import OverCorpus
-from convrag_datasets.row_files import read_json_rows
+from convrag_datasets.borrowed_corpus import BorrowedCorpusDataset
+from convrag_datasets.files.conversations import read_conversations
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.passages import hash_content
+from convrag_datasets.files.qrels import read_qrels
 
 
 class _Moved(NamedTuple):
@@ -25,7 +26,7 @@ class _Moved(NamedTuple):
     judged: int
 
 
-class QuestionsDataset(OverCorpus):
+class QuestionsDataset(BorrowedCorpusDataset):
     """Questions that `task=questions` wrote, with judgements and reference answers, over your own data set's passages.
 
     `dataset=questions dataset.path=questions dataset.corpus=documents

@@ -7,10 +7,11 @@ from typing import Literal
 
 from convrag import Conversation, Passage, Turn
 from convrag.sdk.data.jsonl import data_suffix, read_lines
-from convrag_datasets.conversations import TurnRow, format_row_id, group_rows
-from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.turns import TurnRow, format_row_id, group_rows
+from convrag_datasets.published_dataset import PublishedDataset, grade_passages
 
 _NAMES = {"dev": ("topiocqa_valid", "topiocqa_dev"), "train": ("topiocqa_train",)}
 _UNANSWERABLE = "UNANSWERABLE"
