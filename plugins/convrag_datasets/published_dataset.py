@@ -34,7 +34,7 @@ class PublishedDataset(FileDataset):
         return find_file(self._folders, *names)
 
     def require(self, *names: str) -> Path:
-        """Find the first file of these names. Raises DataError where there is none, or no folder."""
+        """Find the first file of these names. Raises DataError where there is none."""
         found = self.find(*names)
         if found is not None:
             return found

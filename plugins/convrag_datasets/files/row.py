@@ -1,7 +1,8 @@
 """A row of a data set's file, whose fields are checked as they are read.
 
-Errors name the file, the line and the field. A field is named by its path, "turns[1].question"; in a JSON array that begins with the item,
-"[3].turns[1]", and in a Parquet file with the row, "row 7.question".
+Errors name the file, the line and the field. A field is named by its path, "turns[1].question". In
+a JSON array the path begins with the item, "[3].turns[1]", and in a Parquet file with the row,
+"row 7.question".
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class Row:
         return self.value
 
     def read_id(self) -> str:
-        """Return this value as an id. Raises DataError for anything but a text or a whole number."""
+        """Return this value as an id, a text or a whole number. Raises DataError."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return str(self.value)
         if not isinstance(self.value, str):
