@@ -3,7 +3,9 @@
 * `context`: `context=dedup`, and where a passage stands in the messages.
 * `deduplication`: the core: which documents of a turn are novel, hinted at or missing.
 * `shown_passages`: which passages a conversation has shown, and their near-duplicates.
-* `stats`: statistics of turns, conversations and runs, `metrics=dedup` and `metrics=prefix_reuse`.
+* `stats`: statistics of turns and conversations.
+* `dedup_metrics`: `metrics=dedup`, and the report of a run.
+* `prefix_reuse`: `metrics=prefix_reuse`.
 * `multi_turn`, `rag_pipeline`: RAGBoost's API over the same code.
 """
 
@@ -26,8 +28,8 @@ __all__ = ["ConversationState", "InferenceConfig", "MultiTurnManager", "RAGPipel
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("context", "dedup", "convrag_dedup.context:DedupContext")
-    register("metrics", "dedup", "convrag_dedup.stats:DedupMetrics")
-    register("metrics", "prefix_reuse", "convrag_dedup.stats:PrefixReuse")
+    register("metrics", "dedup", "convrag_dedup.dedup_metrics:DedupMetrics")
+    register("metrics", "prefix_reuse", "convrag_dedup.prefix_reuse:PrefixReuse")
 
 
 def __getattr__(name: str) -> Any:
