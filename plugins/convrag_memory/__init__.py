@@ -9,6 +9,6 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options; memory=all, the default, stands in convrag_basics."""
     register("memory", "recent", "convrag_memory.recent:RecentMemory")
-    register("memory", "relevant", "convrag_memory.recent:RelevantMemory")
+    register("memory", "relevant", "convrag_memory.relevant:RelevantMemory")
     register("memory", "summary", "convrag_memory.summary:SummaryMemory")
     register("memory", "forgetting", "convrag_memory.forgetting:ForgettingMemory")
