@@ -122,11 +122,11 @@ def _closes(line: str, fence: str) -> bool:
 class SectionChunker(Chunker):
     """Make a passage of each section, with the path of its headings as title.
 
-    Sections are found by the document's headings, which HTML, DOCX, PDF and others have as well as Markdown. A
-    heading without text of its own belongs to its first subsection, and short sections that follow
-    each other under one heading are joined. A longer section is cut between paragraphs, lists,
-    tables and blocks of code, which stay whole if they fit; then between sentences, lines of code
-    or rows; then between lines and words.
+    Sections are found by the document's headings, which HTML, DOCX, PDF and others have as well as
+    Markdown. A heading without text of its own belongs to its first subsection, and short sections
+    that follow each other under one heading are joined. A longer section is cut between paragraphs,
+    lists, tables and blocks of code, which stay whole if they fit; then between sentences, lines of
+    code or rows; then between lines and words.
 
     Args:
         tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three

@@ -130,7 +130,8 @@ def add_texts(
 
 
 def _list_provenance(turn: Turn) -> Sequence[str]:
-    return turn.labels.get("provenance", ())
+    provenance: Sequence[str] = turn.labels.get("provenance", ())
+    return provenance
 
 
 def _add_texts_to_turn(turn: Turn, found: dict[str, Passage]) -> Turn:

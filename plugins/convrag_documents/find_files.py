@@ -272,7 +272,7 @@ def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
         rules: of the folders above it, the highest first; rules of other folders have no effect.
     """
     for each in reversed(rules):
-        decision = each.decide(path)
+        decision: bool | None = each.decide(path)
         if decision is not None:
             return decision
     return False

@@ -38,7 +38,7 @@ def list_sources(records: Sequence[TurnRecord]) -> list[Source]:
     for record in records:
         for item in record.evidence.items:
             passages[item.passage.id] = item.passage
-    numbers: Mapping[str, int] = last.trace.get("generator", {}).get("numbers")
+    numbers: Mapping[str, int] = last.trace.get("generator", {}).get("numbers") or {}
     if not numbers:
         numbers = {item.passage.id: item.number for item in last.evidence.items}
     sources = []
