@@ -26,7 +26,7 @@ from convrag.api.conversations import Conversation, Question, Turn
 from convrag.api.stages import Memory
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
-from convrag_memory.recent import TurnTokens
+from convrag_memory.turn_tokens import TurnTokens
 from mtrag_retrieval import DOMAINS, TOP, choose_minilm, compute_ndcg, compute_p, list_overrides
 
 LENGTHS = (5, 10, 20, 40)

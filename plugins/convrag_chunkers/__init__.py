@@ -27,7 +27,7 @@ def convrag_register(register: Register) -> None:
         "chunker",
         "tokens",
         "convrag_chunkers.tokens:TokenChunker",
-        "Cut at every so many tokens, between two words: the baseline that papers compare with.",
+        "Cut windows of a fixed number of tokens, between two words: the baseline of many papers.",
     )
     register(
         "chunker",
@@ -40,6 +40,5 @@ def convrag_register(register: Register) -> None:
         "chunker",
         "none",
         "convrag_chunkers.sentences:NoChunker",
-        "Keep each document whole, as one passage: for short ones, such as questions with "
-        "their answers.",
+        "Keep each document whole, as one passage: for short documents, such as FAQs.",
     )

@@ -17,81 +17,101 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\d{1,9}[.)])[ \t]")
 _ROW = re.compile(r"[^:;\n]{1,80}: [^;\n]*; [^:;\n]{1,80}: ")
 """A row of a table, as dataset=documents writes it: "item: laptop; price: 1200"."""
+
 _LINE = re.compile(r"[^\n]*\n?")
 
 
 class Block(NamedTuple):
-    """A block: its kind, its first character, and the one after its last; without white space around it."""
+    """A block, without white space around it.
+
+    Args:
+        kind: of block.
+        start: its first character.
+        end: the character after its last one.
+    """
 
     kind: Kind
     start: int
     end: int
 
     def find_parts(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield what the block can be cut into: the lines of tables and code, the sentences and
-        items of others.
-        """
+        """Yield the parts of the block: the lines of tables and code, else sentences and items."""
         if self.kind in ("paragraph", "list"):
             yield from find_sentence_spans(text, self.start, self.end)
             return
         for line in _LINE.finditer(text, self.start, self.end):
-            start, end = line.start(), trim_span(text, *line.span())[1]
+            start = line.start()  # the indentation of code is part of it
+            _, end = trim_span(text, start, line.end())
             if text[start:end].strip():
                 yield start, end
 
 
 def find_blocks(text: str, start: int, end: int) -> Iterator[Block]:
-    """Yield the blocks of a span in order. Every character that is no white space is in one of
-    them.
+    """Yield the blocks of a span in order; they contain all of it but white space.
 
     A blank line ends a block, except in a list (where an item or an indented line goes on) and
     within a fence of code.
     """
     kind: Kind = "paragraph"
     first: int | None = None
-    last, blank, fence = start, False, ""
-    for line in _LINE.finditer(text, start, end):
+    last = start
+    after_blank = False
+    fence = ""
+    for match in _LINE.finditer(text, start, end):
+        line = match[0]
         if fence:
-            last = line.end()
-            if _closes(line[0], fence):
+            last = match.end()
+            if _closes(line, fence):
                 fence = ""
             continue
-        if not line[0].strip():
-            blank = True
+        if not line.strip():
+            after_blank = True
             continue
-        of = _get_kind(line[0])
-        if first is not None and not _goes_on(kind, of, line[0], blank):
-            yield Block(
-                kind, first, trim_span(text, first, last)[1]
-            )  # the indentation of code is part of it
+        line_kind = _get_kind(line)
+        if first is not None and not _continues(kind, line_kind, line, after_blank=after_blank):
+            yield _make_block(text, kind, first, last)
             first = None
         if first is None:
-            kind, first = of, line.start()
-        if of == "code" and (mark := _FENCE.match(line[0])):
-            fence = mark[1]
-        last, blank = line.end(), False
+            kind = line_kind
+            first = match.start()
+        if line_kind == "code":
+            fence = _get_fence(line)
+        last = match.end()
+        after_blank = False
     if first is not None:
-        yield Block(kind, first, trim_span(text, first, last)[1])
+        yield _make_block(text, kind, first, last)
+
+
+def _make_block(text: str, kind: Kind, start: int, end: int) -> Block:
+    """Make a block without white space at its end; the indentation of code is part of it."""
+    _, end = trim_span(text, start, end)
+    return Block(kind, start, end)
+
+
+def _get_fence(line: str) -> str:
+    """Return the fence that a line begins with; empty where it has none."""
+    fence = _FENCE.match(line)
+    return fence[1] if fence else ""
 
 
 def _get_kind(line: str) -> Kind:
-    """What a line begins, where it goes on with nothing."""
-    if _FENCE.match(line):
+    """Return the kind of block that a line begins, unless it continues the block before it."""
+    if _get_fence(line):
         return "code"
-    if line.lstrip().startswith("|") or "\t" in line.strip() or " | " in line or _ROW.match(line):
+    has_cells = line.lstrip().startswith("|") or "\t" in line.strip() or " | " in line
+    if has_cells or _ROW.match(line):
         return "table"
     return "list" if _ITEM.match(line) else "paragraph"
 
 
-def _goes_on(kind: Kind, of: Kind, line: str, blank: bool) -> bool:
-    """Whether a line belongs to the block before it: `kind` is the block's, `of` the line's own."""
-    if kind == "code" or of == "code":
-        return kind == "list" and not blank and line[:1].isspace()
+def _continues(kind: Kind, line_kind: Kind, line: str, *, after_blank: bool) -> bool:
+    """Whether a line continues a block of a kind."""
+    is_indented = line[:1].isspace()
+    if kind == "code" or line_kind == "code":
+        return kind == "list" and is_indented and not after_blank
     if kind == "list":
-        return of == "list" or not blank or line[:1].isspace()
-    if blank:
-        return False
-    return kind == of
+        return line_kind == "list" or is_indented or not after_blank
+    return kind == line_kind and not after_blank
 
 
 def _closes(line: str, fence: str) -> bool:
@@ -102,11 +122,11 @@ def _closes(line: str, fence: str) -> bool:
 class SectionChunker(Chunker):
     """Make a passage of each section, with the path of its headings as title.
 
-    It goes by the document's headings, which HTML, DOCX, PDF and others have as well as Markdown. A
-    heading without text of its own belongs to its first subsection, and short sections that follow
-    each other under one heading are joined. A longer section is cut between paragraphs, lists,
-    tables and blocks of code, which stay whole if they fit; then between sentences, lines of code
-    or rows; then between lines and words.
+    Sections are found by the document's headings, which HTML, DOCX, PDF and others have as well as
+    Markdown. A heading without text of its own belongs to its first subsection, and short sections
+    that follow each other under one heading are joined. A longer section is cut between paragraphs,
+    lists, tables and blocks of code, which stay whole if they fit; then between sentences, lines of
+    code or rows; then between lines and words.
 
     Args:
         tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three
@@ -124,7 +144,7 @@ class SectionChunker(Chunker):
         self.smallest = choose_part("smallest", smallest, 5, tokens)
 
     def chunk(self, document: Document) -> Sequence[Passage]:
-        """The passages in their order; all of the text is in them."""
+        """Return the passages in their order; they contain all of the text."""
         return list(cut_passages(document, self._find_spans(document)))
 
     def _find_spans(self, document: Document) -> Iterator[tuple[int, int]]:
@@ -161,20 +181,19 @@ def fill_blocks(
     """
     held: _Piece | None = None
     for block in find_blocks(text, start, end):
-        pieces = [*_make_pieces(text, [(block.start, block.end)], block)]
+        pieces = _make_pieces(text, [(block.start, block.end)], block)
         while pieces:
             piece = pieces.pop()
-            room = tokens - (held.tokens if held else 0)
-            if piece.tokens <= room:
-                held = _Piece(
-                    held.start if held else piece.start, piece.end, tokens - room + piece.tokens
-                )
-            elif piece.block and (piece.tokens > tokens or tokens - room < smallest):
-                pieces += reversed([*_make_pieces(text, piece.block.find_parts(text))])
+            used = held.tokens if held else 0
+            if used + piece.tokens <= tokens:
+                start = held.start if held else piece.start
+                held = _Piece(start, piece.end, used + piece.tokens)
+            elif piece.block and (piece.tokens > tokens or used < smallest):
+                parts = _make_pieces(text, piece.block.find_parts(text))
+                pieces += reversed(parts)
             elif piece.tokens > tokens:
-                pieces += reversed(
-                    [*_make_pieces(text, cut_lines(text, piece.start, piece.end, tokens))]
-                )
+                parts = _make_pieces(text, cut_lines(text, piece.start, piece.end, tokens))
+                pieces += reversed(parts)
             else:
                 assert held is not None
                 yield held.start, held.end
@@ -185,18 +204,24 @@ def fill_blocks(
 
 def _make_pieces(
     text: str, spans: Iterable[tuple[int, int]], block: Block | None = None
-) -> Iterator[_Piece]:
-    """Yield the pieces at these spans, without white space around them."""
+) -> list[_Piece]:
+    """Return the pieces at these spans, without white space around them."""
+    pieces = []
     for span in spans:
         start, end = trim_span(text, *span)
-        yield _Piece(start, end, count_tokens(text, start, end), block)
+        pieces.append(_Piece(start, end, count_tokens(text, start, end), block))
+    return pieces
 
 
 class Section(NamedTuple):
     """One or more sections in a row, as a span without white space around it.
 
-    `level` is the level of the highest heading in it, 0 for what stands before the first heading.
-    `open_level` is the level of the heading without text that it ends with, or None.
+    Args:
+        start: its first character.
+        end: the character after its last one.
+        tokens: the number of its tokens.
+        level: of the highest heading in it; 0 for the text before the first heading.
+        open_level: of the heading without text that it ends with, or None.
     """
 
     start: int
@@ -207,8 +232,9 @@ class Section(NamedTuple):
 
 
 def list_sections(document: Document) -> Iterator[Section]:
-    """Yield the sections in order, without blank ones. A heading without text is joined to its
-    first subsection.
+    """Yield the sections that are not blank, in order.
+
+    A heading without text is joined to its first subsection.
     """
 
     def belongs(held: Section, section: Section) -> bool:
@@ -224,7 +250,8 @@ def join_sections(sections: Iterable[Section], smallest: int) -> Iterator[Sectio
     """
 
     def belongs(held: Section, section: Section) -> bool:
-        return held.tokens < smallest > section.tokens and section.level >= held.level
+        are_small = held.tokens < smallest and section.tokens < smallest
+        return are_small and section.level >= held.level
 
     return _join_where(sections, belongs)
 
@@ -232,9 +259,7 @@ def join_sections(sections: Iterable[Section], smallest: int) -> Iterator[Sectio
 def _join_where(
     sections: Iterable[Section], belongs: Callable[[Section, Section], bool]
 ) -> Iterator[Section]:
-    """Join each section to those before it, as far as these have been joined, where it belongs to
-    them.
-    """
+    """Join each section to the joined sections before it, if it belongs to them."""
     held: Section | None = None
     for section in sections:
         if held is not None and belongs(held, section):
@@ -249,20 +274,19 @@ def _join_where(
 
 def _split_at_headings(document: Document) -> Iterator[Section]:
     text = document.text
-    levels = {
-        heading.start: heading.level
-        for heading in document.headings
-        if 0 <= heading.start < len(text)
-    }
+    levels: dict[int, int] = {}
+    for heading in document.headings:
+        if 0 <= heading.start < len(text):
+            levels[heading.start] = heading.level
     starts = sorted({0, *levels})
     for first, last in zip(starts, [*starts[1:], len(text)], strict=True):
         start, end = trim_span(text, first, last)
-        if start < end:
-            level = levels.get(first, 0)
-            alone = first in levels and is_heading_alone(text, start, end)
-            yield Section(
-                start, end, count_tokens(text, start, end), level, level if alone else None
-            )
+        if start == end:
+            continue
+        level = levels.get(first, 0)
+        is_alone = first in levels and is_heading_alone(text, start, end)
+        tokens = count_tokens(text, start, end)
+        yield Section(start, end, tokens, level, open_level=level if is_alone else None)
 
 
 def _join(one: Section, other: Section) -> Section:

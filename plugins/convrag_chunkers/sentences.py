@@ -1,6 +1,4 @@
-"""chunker=sentences, chunker=pages and chunker=none: passages of whole sentences, of pages, or of
-documents.
-"""
+"""chunker=sentences, pages and none: passages of whole sentences, of pages, or of documents."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -36,15 +34,14 @@ class SentenceChunker(Chunker):
         self.overlap = choose_part("overlap", overlap, 8, tokens)
 
     def chunk(self, document: Document) -> Sequence[Passage]:
-        """The passages in their order; all of the text is in them."""
+        """Return the passages in their order; they contain all of the text."""
         text = document.text
-        return list(
-            cut_passages(document, fill_passages(text, 0, len(text), self.tokens, self.overlap))
-        )
+        spans = fill_passages(text, 0, len(text), self.tokens, self.overlap)
+        return list(cut_passages(document, spans))
 
 
 class _Sentence(NamedTuple):
-    """A sentence, or a part of one that is too long; with its tokens."""
+    """A sentence, or a part of one that is too long, with the number of its tokens."""
 
     start: int
     end: int
@@ -104,12 +101,13 @@ class PageChunker(Chunker):
         self.tokens = tokens
 
     def chunk(self, document: Document) -> Sequence[Passage]:
-        """The pages in their order; all of the text is in them."""
+        """Return the pages in their order; they contain all of the text."""
         return list(cut_passages(document, self._find_spans(document)))
 
     def _find_spans(self, document: Document) -> Iterator[tuple[int, int]]:
         text = document.text
-        starts = sorted({0, *(page for page in document.pages if 0 < page < len(text))})
+        pages = [start for start in document.pages if 0 < start < len(text)]
+        starts = sorted({0, *pages})
         for first, last in zip(starts, [*starts[1:], len(text)], strict=True):
             start, end = trim_span(text, first, last)
             if self.tokens is not None and count_tokens(text, start, end) > self.tokens:
@@ -119,9 +117,9 @@ class PageChunker(Chunker):
 
 
 class NoChunker(Chunker):
-    """Keep each document whole, as one passage: for short ones, such as questions with their answers."""
+    """Keep each document whole, as one passage: for short documents, such as FAQs."""
 
     def chunk(self, document: Document) -> Sequence[Passage]:
-        """The document's text without white space around it; nothing where it is blank."""
+        """Return the document's text without white space around it; nothing for a blank one."""
         start, end = trim_span(document.text, 0, len(document.text))
         return list(cut_passages(document, [(start, end)] if start < end else []))

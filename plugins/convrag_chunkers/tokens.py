@@ -1,5 +1,4 @@
-"""chunker=tokens: windows of a fixed length. Also the measure of length, and where a text without
-sentence ends is cut.
+"""chunker=tokens: windows of a fixed length; and the measure of length that all chunkers use.
 
 A token is up to six letters or digits of ASCII, up to three of other alphabets, one character of
 Chinese, Japanese or Korean, or one other sign: "Employees may carry over days." has 7. It is an
@@ -32,8 +31,8 @@ def choose_part(name: str, given: int | None, share: int, tokens: int) -> int:
 
     Args:
         name: of the parameter.
-        given: its value; None for one of so many parts of a passage.
-        share: the number of these parts.
+        given: its value; None for the tokens of a passage divided by `share`.
+        share: the number of parts of a passage.
         tokens: the most that a passage has.
 
     Raises:
@@ -61,9 +60,7 @@ def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def cut_lines(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int]]:
-    """Yield the lines of a span, without blank ones; a line that has more tokens is cut between
-    words.
-    """
+    """Yield the lines of a span that are not blank; a longer line is cut between words."""
     for line in _LINE.finditer(text, start, end):
         first, last = trim_span(text, *line.span())
         if first < last:
@@ -86,14 +83,14 @@ def cut_windows(
     start, end = trim_span(text, start, end)
     done = start
     while start < end:
-        starts = [found.start() for found in islice(_TOKEN.finditer(text, start, end), tokens + 1)]
+        matches = islice(_TOKEN.finditer(text, start, end), tokens + 1)
+        starts = [match.start() for match in matches]
         if len(starts) <= tokens:
             yield start, end
             return
         cut = _find_cut(text, start, starts.pop())
-        if (
-            cut <= done
-        ):  # all of it was in the last span: an accented letter has more tokens than the overlap leaves
+        # All of it was in the last span: an accented letter has more tokens than the overlap leaves
+        if cut <= done:
             start, end = trim_span(text, done, end)
             continue
         yield trim_span(text, start, cut)
@@ -106,25 +103,30 @@ def cut_windows(
 
 
 def _find_cut(text: str, start: int, latest: int) -> int:
-    """Find the last place between words in the second half of a span; else between clauses, else
-    characters.
+    """Find the last place between words in the second half of a span.
+
+    Where there is none, find one between clauses, or else between characters.
     """
     places = range(latest, start + (latest - start) // 2, -1)
-    return _find_place(
-        text, places, (_is_between_words, _is_between_clauses, _is_between_characters), latest
-    )
+    tests = (_is_between_words, _is_between_clauses, _is_between_characters)
+    return _find_place(text, places, tests, latest)
 
 
 def _find_word(text: str, earliest: int, cut: int) -> int:
     """Find the first word, else character, that begins at `earliest` or later, before the cut."""
-    return _find_place(text, range(earliest, cut), (_is_between_words, _is_between_characters), cut)
+    tests = (_is_between_words, _is_between_characters)
+    return _find_place(text, range(earliest, cut), tests, cut)
 
 
 def _find_place(
     text: str, places: range, tests: Iterable[Callable[[str, int], bool]], default: int
 ) -> int:
     """Find the first of the places that passes the first test that any of them passes."""
-    return next((place for test in tests for place in places if test(text, place)), default)
+    for test in tests:
+        for place in places:
+            if test(text, place):
+                return place
+    return default
 
 
 def _is_between_words(text: str, place: int) -> bool:
@@ -137,21 +139,21 @@ def _is_between_clauses(text: str, place: int) -> bool:
 
 def _is_between_characters(text: str, place: int) -> bool:
     """Whether no visible character is cut there: an accent, or an emoji of several code points."""
-    before, after = text[place - 1], text[place]
-    if after.isascii():
-        return before != _JOINER
-    if (
-        before == _JOINER or after == _JOINER or "\u1160" <= after <= "\u11ff"
-    ):  # a syllable of Korean in its parts
+    before = text[place - 1]
+    after = text[place]
+    if _JOINER in (before, after):
         return False
+    if after.isascii():
+        return True
+    is_part_of_korean_syllable = "\u1160" <= after <= "\u11ff"
+    is_accent = unicodedata.category(after).startswith("M")
     is_skin_tone = "\U0001f3fb" <= after <= "\U0001f3ff"
-    return not (
-        unicodedata.category(after).startswith("M") or is_skin_tone or after >= "\U000e0000"
-    )
+    is_tag_or_variant = after >= "\U000e0000"
+    return not (is_part_of_korean_syllable or is_accent or is_skin_tone or is_tag_or_variant)
 
 
 class TokenChunker(Chunker):
-    """Cut at every so many tokens, between two words: the baseline that papers compare with.
+    """Cut windows of a fixed number of tokens, between two words: the baseline of many papers.
 
     Text without spaces is cut between characters.
 
@@ -171,6 +173,6 @@ class TokenChunker(Chunker):
         self.overlap = choose_part("overlap", overlap, 8, tokens)
 
     def chunk(self, document: Document) -> Sequence[Passage]:
-        """The windows in their order; all of the text is in them."""
+        """Return the windows in their order; they contain all of the text."""
         windows = cut_windows(document.text, 0, len(document.text), self.tokens, self.overlap)
         return list(cut_passages(document, windows))

@@ -46,8 +46,7 @@ def convrag_register(register: Register) -> None:
         "dataset",
         "questions",
         "convrag_datasets.questions:QuestionsDataset",
-        "Questions that `task=questions` wrote, with judgements and reference answers, "
-        "over your own data set's passages.",
+        "Questions that `task=questions` wrote about your data set, with judgements and answers.",
     )
     register(
         "dataset",
@@ -66,22 +65,19 @@ def convrag_register(register: Register) -> None:
         "dataset",
         "cast",
         "convrag_datasets.cast:CastDataset",
-        "TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb or from "
-        "its folders 2019 to 2022.",
+        "TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb.",
     )
     register(
         "dataset",
         "chatrag",
         "convrag_datasets.chatrag:ChatragDataset",
-        "ChatRAG-Bench: ten sets of questions in conversations, in one form, each "
-        "question with its contexts.",
+        "ChatRAG-Bench: ten sets of questions in conversations, each question with its contexts.",
     )
     register(
         "dataset",
         "ikat",
         "convrag_datasets.ikat:IkatDataset",
-        "TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT or from "
-        "its folders 2023 to 2025.",
+        "TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT.",
     )
     register(
         "dataset",

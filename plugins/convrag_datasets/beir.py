@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import DataError, UnknownName
-from convrag_datasets.conversations import read_queries
-from convrag_datasets.corpus import read_qrels
-from convrag_datasets.file_dataset import Contents, FileDataset, find_file
+from convrag_datasets.file_dataset import Contents, FileDataset
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.queries import read_queries
+from convrag_datasets.published_dataset import find_file
 
 _PACKED = ("", ".gz", ".zip")
 
@@ -30,12 +31,12 @@ class BeirDataset(FileDataset):
         self.split = split
 
     def list_files(self) -> Iterable[Path]:
-        """The files of the folder, packed or not, whether they are there or not."""
+        """List the files that the folder may have, packed or not."""
         names = ("corpus.jsonl", "queries.jsonl", f"qrels/{self.split}.tsv")
         return [self.path / f"{name}{packed}" for name in names for packed in _PACKED]
 
     def domains(self) -> Sequence[str]:
-        """The one domain, called as the folder is. Raises DataError where there is no folder."""
+        """Return the one domain, which has the folder's name. Raises DataError without a folder."""
         if not self.path.is_dir():
             raise DataError(
                 "this folder does not exist; dataset.path must be one in BEIR's layout",
@@ -44,7 +45,7 @@ class BeirDataset(FileDataset):
         return (self.path.resolve().name or "default",)
 
     def find_corpus(self, domain: str) -> Path:
-        """corpus.jsonl, packed or not. Raises DataError where it is missing."""
+        """Find corpus.jsonl, packed or not. Raises DataError where it is missing."""
         return self._find("corpus.jsonl")
 
     def read_contents(self) -> Contents:
@@ -53,13 +54,15 @@ class BeirDataset(FileDataset):
         if splits and self.split not in splits:
             raise UnknownName("dataset.split", self.split, splits)
         qrels = self._find(f"qrels/{self.split}.tsv")
-        found = read_queries(self._find("queries.jsonl"), self.domains()[0])
-        grades = read_qrels(qrels, found)
-        judged = tuple(each for each in found if any(turn.id in grades for turn in each.turns))
-        return Contents(judged, grades)
+        conversations = read_queries(self._find("queries.jsonl"), self.domains()[0])
+        grades = read_qrels(qrels, conversations)
+        judged = [each for each in conversations if any(turn.id in grades for turn in each.turns)]
+        return Contents(tuple(judged), grades)
 
     def _find(self, name: str) -> Path:
-        """A file of the folder, packed or not. Raises DataError where it is missing."""
-        if found := find_file([self.path], *(f"{name}{packed}" for packed in _PACKED)):
-            return found
-        raise DataError(f"there is no {name}, as BEIR's layout has it", path=self.path)
+        """Find a file of the folder, packed or not. Raises DataError where it is missing."""
+        names = [f"{name}{packed}" for packed in _PACKED]
+        found = find_file([self.path], *names)
+        if found is None:
+            raise DataError(f"there is no {name}, as BEIR's layout has it", path=self.path)
+        return found

@@ -1,4 +1,4 @@
-"""dataset=cast: TREC CAsT; and files of its topics, which iKAT has too."""
+"""dataset=cast: TREC CAsT. Its files of topics, which iKAT has too, are read here."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,17 +7,18 @@ from typing import Any, Literal
 
 from convrag import ConfigError, Conversation, Passage, Turn
 from convrag.sdk.data.jsonl import read_lines
-from convrag_datasets.conversations import pair_turns
-from convrag_datasets.corpus import read_qrels
-from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, with_ids
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.row import Row, with_ids
+from convrag_datasets.files.turns import pair_turns
+from convrag_datasets.published_dataset import PublishedDataset, add_texts
 
 _CANONICAL = "canonical_result_id"
 
 
 def format_turn(topic: str, number: str) -> str:
-    """The id of a turn as CAsT's qrels have it: "31_1", "132_1-3"."""
+    """Return the id of a turn as CAsT's qrels have it: "31_1", "132_1-3"."""
     return f"{topic}_{number}"
 
 
@@ -38,67 +39,74 @@ def read_topics(path: Path, canonical: str) -> Iterator[Conversation]:
     """
     for topic, row in with_ids(read_json_rows(path), "topic", find_number):
         turns = with_ids(row.require_items("turn"), "turn", find_number)
-        yield Conversation(
-            topic,
-            tuple(
-                _read_turn(each, format_turn(topic, number), canonical) for number, each in turns
-            ),
-        )
+        read = (_read_turn(turn, format_turn(topic, number), canonical) for number, turn in turns)
+        yield Conversation(topic, tuple(read))
 
 
 def find_number(row: Row) -> str:
-    """The number of a topic or of a turn, which is its id."""
+    """Return the number of a topic or of a turn, which is its id."""
     return row.require_id("number")
 
 
 def read_field(path: Path, field: str) -> dict[str, str]:
-    """Turn id -> the text of a field ("manual_rewritten_utterance") of each turn that has it.
+    """Read a field ("manual_rewritten_utterance") of each turn that has it: turn id -> text.
+
     Raises DataError.
     """
-    return {
-        format_turn(node.require_id("number"), each.require_id("number")): each.optional_text(field)
-        for node in read_json_rows(path)
-        for each in node.require_items("turn")
-        if each.has(field)
-    }
+    texts = {}
+    for topic in read_json_rows(path):
+        for turn in topic.require_items("turn"):
+            if turn.has(field):
+                turn_id = format_turn(topic.require_id("number"), turn.require_id("number"))
+                texts[turn_id] = turn.optional_text(field)
+    return texts
 
 
 def read_resolved(path: Path) -> Mapping[str, str]:
-    """Turn id -> resolved utterance, of the table of 2019. Raises DataError where a line is no id,
-    tab and text.
+    """Read the table of 2019: turn id -> resolved utterance.
+
+    Raises DataError for a line that is not an id, a tab and a text.
     """
     resolved: dict[str, str] = {}
     for line in read_lines(path):
-        turn_id, tab, text = line.text.partition("\t")
-        if not tab or not turn_id.strip() or not text.strip():
+        turn_id, _, text = (part.strip() for part in line.text.partition("\t"))
+        if not turn_id or not text:
             raise line.error(
                 "there must be a turn's id and its resolved utterance, with a tab between them"
             )
-        if turn_id.strip() in resolved:
-            raise line.error(f"the turn {turn_id.strip()!r} occurs twice")
-        resolved[turn_id.strip()] = text.strip()
+        if turn_id in resolved:
+            raise line.error(f"the turn {turn_id!r} occurs twice")
+        resolved[turn_id] = text
     return resolved
 
 
 def _read_turn(node: Row, turn_id: str, canonical: str) -> Turn:
     question = node.require_text("raw_utterance")
-    result = node.require_id(field) if (field := _find_result(node, canonical)) else ""
+    result = _read_result(node, canonical)
     if node.has("passage"):
-        text = node.optional_text("passage")
-        passage_id = (
-            f"{result}-{node.require_number('passage_id')}" if node.has("passage_id") else result
-        )
-        if not passage_id:
-            raise node.error(f"there is a 'passage', but no {_CANONICAL!r}")
-        passage = Passage(passage_id, text, metadata={"result": result} if result else {})
-        return Turn(turn_id, question, text, (passage,), {"provenance": [passage_id]})
+        passage = _read_passage(node, result)
+        return Turn(turn_id, question, passage.text, (passage,), {"provenance": [passage.id]})
     labels: dict[str, Any] = {"provenance": [result]} if result else {}
     return Turn(turn_id, question, labels=labels)
 
 
-def _find_result(node: Row, canonical: str) -> str:
-    """The field with the canonical result; empty where there is none."""
-    return next((name for name in (f"{canonical}_{_CANONICAL}", _CANONICAL) if node.has(name)), "")
+def _read_result(node: Row, canonical: str) -> str:
+    """Return the id of the canonical result; empty where there is none."""
+    for field in (f"{canonical}_{_CANONICAL}", _CANONICAL):
+        if node.has(field):
+            return node.require_id(field)
+    return ""
+
+
+def _read_passage(node: Row, result: str) -> Passage:
+    """Read the passage of a turn of 2021, which is a part of its canonical result."""
+    passage_id = result
+    if node.has("passage_id"):
+        passage_id = f"{result}-{node.require_number('passage_id')}"
+    if not passage_id:
+        raise node.error(f"there is a 'passage', but no {_CANONICAL!r}")
+    metadata = {"result": result} if result else {}
+    return Passage(passage_id, node.optional_text("passage"), metadata=metadata)
 
 
 _USER, _SYSTEM = "user", "system"
@@ -106,7 +114,14 @@ _USER, _SYSTEM = "user", "system"
 
 @dataclass(frozen=True)
 class TreeTurn:
-    """A turn of the user or the system, and the number of the turn before it; empty for the first one."""
+    """A turn of the user or the system.
+
+    Args:
+        number: its own.
+        parent: the number of the turn before it; empty for the first one.
+        node: its row.
+        is_user: whether it is the user's.
+    """
 
     number: str
     parent: str
@@ -115,14 +130,13 @@ class TreeTurn:
 
 
 def read_trees(path: Path) -> Iterator[Conversation]:
-    """Yield the conversations of a file of topics: for each topic one for each branch, in the order
-    of its last turns.
+    """Yield a conversation for each branch of each topic, in the order of the last turns.
 
-    A turn's question is the user's `utterance`, its answer what the system says until the user
-    speaks again, and its label `provenance` the passages of that answer; its label `grounded` is
-    `no` where there are none, since the system asks back, say. A branch asks the turns that no
-    earlier branch has asked; what it shares with one is its history. So each turn is asked and
-    measured once, and the answer that leads into a branch is in its history.
+    A turn's question is the user's `utterance`. Its answer is all that the system says until the
+    user speaks again. Its label `provenance` has the passages of the answer; its label `grounded`
+    is `no` where there are none, as where the system asks back. A branch asks the turns that no
+    earlier branch has asked; those that it shares with one are its history. So each turn is asked
+    and measured once, and the answer that leads into a branch is in its history.
 
     Raises:
         DataError: an item is no topic; a turn occurs twice, or has an unknown parent.
@@ -132,7 +146,7 @@ def read_trees(path: Path) -> Iterator[Conversation]:
 
 
 def _read_tree(node: Row) -> dict[str, TreeTurn]:
-    """The turns of a topic by number. Raises DataError."""
+    """Read the turns of a topic: number -> turn. Raises DataError."""
     turns: dict[str, TreeTurn] = {}
     for number, each in with_ids(node.require_items("turn"), "turn", find_number):
         participant = each.require_text("participant").strip().casefold()
@@ -149,56 +163,67 @@ def _read_branches(topic: str, turns: dict[str, TreeTurn], node: Row) -> Iterato
     for leaf in turns.values():
         if leaf.number in parents:
             continue
-        exchanges = _read_exchanges(topic, _find_way(leaf, turns))
+        exchanges = _read_exchanges(topic, _find_branch(leaf, turns))
         new = [turn for turn in exchanges if turn.id not in asked]
+        shared = exchanges[: len(exchanges) - len(new)]
         if new:
-            yield Conversation(
-                format_turn(topic, leaf.number),
-                tuple(new),
-                history=tuple(exchanges[: len(exchanges) - len(new)]),
-            )
+            name = format_turn(topic, leaf.number)
+            yield Conversation(name, tuple(new), history=tuple(shared))
         asked.update(turn.id for turn in new)
     if not asked:
         raise node.error(f"no user speaks in the topic {topic!r}")
 
 
-def _find_way(leaf: TreeTurn, turns: dict[str, TreeTurn]) -> list[TreeTurn]:
-    """The turns from the first one to this one."""
-    way = [leaf]
-    while parent := way[-1].parent:
-        if parent not in turns:
-            raise way[-1].node.error(
-                f"the parent {parent!r} of the turn {way[-1].number!r} is no turn of this topic"
+def _find_branch(leaf: TreeTurn, turns: dict[str, TreeTurn]) -> list[TreeTurn]:
+    """Find the turns from the first one to this one."""
+    branch = [leaf]
+    turn = leaf
+    while turn.parent:
+        if turn.parent not in turns:
+            raise turn.node.error(
+                f"the parent {turn.parent!r} of the turn {turn.number!r} is no turn of this topic"
             )
-        way.append(turns[parent])
-    return way[::-1]
+        turn = turns[turn.parent]
+        branch.append(turn)
+    branch.reverse()
+    return branch
 
 
-def _read_exchanges(topic: str, way: Sequence[TreeTurn]) -> list[Turn]:
-    """The exchanges on a way; what a system says before the user first speaks is left out."""
-    pairs = pair_turns(way, lambda turn: turn.is_user)
+def _read_exchanges(topic: str, branch: Sequence[TreeTurn]) -> list[Turn]:
+    """Read the exchanges of a branch, without those before the user's first question."""
+    pairs = pair_turns(branch, lambda turn: turn.is_user)
     return [_make_exchange(topic, question, replies) for question, replies in pairs]
 
 
 def _make_exchange(topic: str, question: TreeTurn, replies: Sequence[TreeTurn]) -> Turn:
-    answers = [reply.node.optional_text("response", "utterance") for reply in replies]
-    provenance = [
-        each.read_id() for reply in replies for each in reply.node.optional_items("provenance")
-    ]
-    labels: dict[str, object] = {"provenance": provenance} if provenance else {}
+    answers = []
+    provenance = []
+    for reply in replies:
+        answers.append(reply.node.optional_text("response", "utterance"))
+        provenance += [name.read_id() for name in reply.node.optional_items("provenance")]
+    labels: dict[str, object] = {}
+    if provenance:
+        labels["provenance"] = provenance
     if replies:
         labels["grounded"] = "yes" if provenance else "no"
     return Turn(
         id=format_turn(topic, question.number),
         question=question.node.require_text("utterance", "raw_utterance"),
-        answer="\n".join(filter(None, answers)),
+        answer="\n".join(answer for answer in answers if answer),
         labels=labels,
     )
 
 
 @dataclass(frozen=True)
 class _Year:
-    """The names of a year's files: topics (`{kind}` of canonical results), rewrites by kind, and judgements."""
+    """The names of a year's files, and its passages.
+
+    Args:
+        topics: with `{kind}` in place of the kind of the canonical results.
+        rewrites: by kind.
+        qrels: any of these names.
+        passages: their origin, for messages.
+    """
 
     topics: str
     rewrites: Mapping[str, str]
@@ -226,7 +251,8 @@ _YEARS = {
         _2021,
         {"manual": _2021, "automatic": _2021},
         ("trec-cast-qrels-docs.2021.qrel",),
-        "MS MARCO documents, KILT's Wikipedia and the Washington Post; the judgements are of whole documents",
+        "MS MARCO documents, KILT's Wikipedia and the Washington Post; the judgements are of whole "
+        "documents",
     ),
     2022: _Year(
         _2022,
@@ -238,7 +264,7 @@ _YEARS = {
 
 
 class CastDataset(PublishedDataset):
-    """TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb or from its folders 2019 to 2022.
+    """TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb.
 
         python -m convrag task=evaluate task.run=run.trec dataset=cast dataset.path=treccastweb
         dataset.year=2020
@@ -253,8 +279,8 @@ class CastDataset(PublishedDataset):
         path: the clone, or a folder with the year's folder or its files in it.
         year: 2019, 2020, 2021 or 2022.
         canonical: whose canonical results of 2020 and 2021 are the answers of the history.
-        corpus: JSONL file of passages, as dataset=jsonl has them, with CAsT's ids; gives the
-            canonical results texts.
+        corpus: JSONL file of passages, as dataset=jsonl has them, with CAsT's ids; it has the texts
+            of the canonical results.
 
     Raises:
         ConfigError: there was no CAsT in this year.
@@ -275,8 +301,9 @@ class CastDataset(PublishedDataset):
             raise ConfigError(
                 f"dataset.year={year}: TREC CAsT was held in 2019, 2020, 2021 and 2022"
             )
-        below = (path / str(year) / each for each in ("data", "data/evaluation"))
-        super().__init__(folders=[path / str(year), *below, path], corpus=corpus)
+        folder = path / str(year)
+        folders = [folder, folder / "data", folder / "data/evaluation", path]
+        super().__init__(folders=folders, corpus=corpus)
         self._year = year
         self._files = _YEARS[year]
         self._topics = self._files.topics.format(kind=canonical)
@@ -286,37 +313,43 @@ class CastDataset(PublishedDataset):
         self._canonical = canonical
 
     def explain_missing_corpus(self, domain: str) -> str:
-        """What this year's passages are."""
-        passages = self._files.passages
-        return f"TREC CAsT {self._year} searches {passages}, which are not published with it: {self.no_corpus}"
+        """Say where this year's passages are from."""
+        return (
+            f"TREC CAsT {self._year} searches {self._files.passages}, which are not published with "
+            f"it: {self.no_corpus}"
+        )
 
     def list_files(self) -> Iterable[Path | None]:
-        """The topics, the rewrites and the qrels of the year."""
-        names = dict.fromkeys([self._topics, *self._rewrites.values()])
-        return [*map(self.find, names), self.find(*self._files.qrels)]
+        """List the topics, the rewrites and the qrels of the year."""
+        names = dict.fromkeys([self._topics, *self._rewrites.values()])  # each once
+        return [*(self.find(name) for name in names), self.find(*self._files.qrels)]
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
         topics = self.require(self._topics)
-        read = read_trees(topics) if self._year == 2022 else read_topics(topics, self._canonical)
-        found = tuple(read)
-        conversations = tuple(add_texts(found, self.corpus("default"))) if self._corpus else found
-        grades = read_qrels(qrels := self.find(*self._files.qrels), conversations)
-        note = (
-            ""
-            if qrels
-            else f"TREC CAsT {self._year} was read without judgements: there is no {self._files.qrels[0]}."
-        )
+        if self._year == 2022:
+            conversations = tuple(read_trees(topics))
+        else:
+            conversations = tuple(read_topics(topics, self._canonical))
+        if self._corpus:
+            conversations = tuple(add_texts(conversations, self.corpus("default")))
+        qrels = self.find(*self._files.qrels)
+        note = ""
+        if qrels is None:
+            missing = self._files.qrels[0]
+            note = f"TREC CAsT {self._year} was read without judgements: there is no {missing}."
+        grades = read_qrels(qrels, conversations)
         return Contents(conversations, grades, self._read_rewrites(), note)
 
     def _read_rewrites(self) -> dict[str, dict[str, str]]:
         rewrites = {}
         for kind, name in self._rewrites.items():
-            if path := self.find(name):
-                texts = (
-                    read_resolved(path)
-                    if kind == "resolved"
-                    else read_field(path, f"{kind}_rewritten_utterance")
-                )
-                rewrites[kind] = {name: text for name, text in texts.items() if text.strip()}
+            path = self.find(name)
+            if path is None:
+                continue
+            if kind == "resolved":
+                texts = read_resolved(path)
+            else:
+                texts = read_field(path, f"{kind}_rewritten_utterance")
+            rewrites[kind] = {turn: text for turn, text in texts.items() if text.strip()}
         return rewrites

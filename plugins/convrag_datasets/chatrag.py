@@ -5,10 +5,11 @@ from hashlib import blake2b
 from pathlib import Path
 
 from convrag import Conversation, Passage, Turn
-from convrag_datasets.conversations import pair_turns
-from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages, split_names
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.turns import pair_turns
+from convrag_datasets.published_dataset import PublishedDataset, grade_passages, split_names
 
 _FILES = {
     "coqa": "coqa/dev.json",
@@ -26,13 +27,14 @@ _FILES = {
 }
 """DoQA, one of the ten, has three parts."""
 
-# In the reference answers of questions that the context does not answer
 _CANNOT = "cannot find the answer"
+"""Part of the reference answers of questions that the context does not answer."""
+
 _ROLES = {"user", "assistant"}
 
 
 class ChatragDataset(PublishedDataset):
-    """ChatRAG-Bench: ten sets of questions in conversations, in one form, each question with its contexts.
+    """ChatRAG-Bench: ten sets of questions in conversations, each question with its contexts.
 
         python -m convrag dataset=chatrag dataset.path=ChatRAG-Bench dataset.part=doc2dial
         history=gold limit=100
@@ -61,52 +63,51 @@ class ChatragDataset(PublishedDataset):
         super().__init__(folders=[path / "data", path], domain=self._parts[0])
 
     def list_files(self) -> Iterable[Path | None]:
-        """The files of the parts."""
+        """List the files of the parts."""
         return (self.find(_FILES[part]) for part in self._parts)
 
     def read_contents(self) -> Contents:
         """Read the parts. Raises DataError."""
-        conversations = tuple(
-            each for part in self._parts for each in _read_items(self.find_corpus(part), part)
-        )
-        return Contents(conversations, grade_passages(conversations))
+        conversations: list[Conversation] = []
+        for part in self._parts:
+            conversations += _read_items(self.find_corpus(part), part)
+        return Contents(tuple(conversations), grade_passages(conversations))
 
     def domains(self) -> Sequence[str]:
-        """The parts."""
+        """Return the parts."""
         return self._parts
 
     def find_corpus(self, domain: str) -> Path:
-        """The file of a part. Raises DataError where it is missing."""
+        """Find the file of a part. Raises DataError where it is missing."""
         return self.require(_FILES[domain])
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the contexts of a part, each once. Raises DataError."""
         seen: set[str] = set()
         for row in read_json_rows(path):
-            for passage in [
-                *_read_passages(row.optional_items("ctxs"), domain),
-                *_read_truth(row, domain),
-            ]:
+            contexts = _read_passages(row.optional_items("ctxs"), domain)
+            for passage in (*contexts, *_read_truth(row, domain)):
                 if passage.id not in seen:
                     seen.add(passage.id)
                     yield passage
 
 
 def _read_items(path: Path, part: str) -> Iterator[Conversation]:
-    for count, row in enumerate(read_json_rows(path)):
-        name = f"{part}_{count}"
+    for position, row in enumerate(read_json_rows(path)):
+        name = f"{part}_{position}"
         exchanges = pair_turns(row.require_items("messages"), _is_question)
         if not exchanges:
             raise row.error("'messages' must end with a question of the user's")
-        *history, (question, _) = exchanges  # what is said behind the question is no part of it
+        *history, (question, _) = exchanges  # replies to the last question are left out
         answers = _read_answers(row)
-        unanswerable = any(_CANNOT in answer.casefold() for answer in answers)
+        is_unanswerable = any(_CANNOT in answer.casefold() for answer in answers)
+        truth = {passage.id: passage for passage in _read_truth(row, part)}
         turn = Turn(
             id=name,
             question=question.require_text("content"),
             answer=answers[0] if answers else "",
-            passages=tuple({each.id: each for each in _read_truth(row, part)}.values()),
-            labels={"answerability": "UNANSWERABLE" if unanswerable else "ANSWERABLE"},
+            passages=tuple(truth.values()),
+            labels={"answerability": "UNANSWERABLE" if is_unanswerable else "ANSWERABLE"},
         )
         yield Conversation(name, (turn,), part, history=tuple(_read_history(history, name)))
 
@@ -125,17 +126,21 @@ def _read_history(exchanges: Iterable[tuple[Row, Sequence[Row]]], name: str) -> 
 
 
 def _read_answers(node: Row) -> list[str]:
-    """The reference answers, of `answers` or `answer`: a text or a list of texts and numbers; blank
-    ones left out.
+    """Read the reference answers that are not blank.
+
+    They are in `answers` or `answer`: a text, or a list of texts and numbers.
     """
-    texts = map(_read_answer, _list_items(node.get("answers", "answer")))
+    items = _list_items(node.get("answers", "answer"))
+    texts = [_read_answer(item) for item in items]
     return [text for text in texts if text.strip()]
 
 
 def _read_answer(node: Row) -> str:
     if isinstance(node.value, bool):
         return "yes" if node.value else "no"
-    return str(node.value) if isinstance(node.value, int | float) else node.read_text()
+    if isinstance(node.value, int | float):
+        return str(node.value)
+    return node.read_text()
 
 
 def _list_items(node: Row) -> list[Row]:
@@ -143,16 +148,18 @@ def _list_items(node: Row) -> list[Row]:
 
 
 def _read_truth(node: Row, part: str) -> Iterator[Passage]:
-    """The ground-truth contexts: an object or a list of objects."""
+    """Read the ground-truth contexts, an object or a list of objects."""
     if node.has("ground_truth_ctx"):
         yield from _read_passages(_list_items(node.get("ground_truth_ctx")), part)
 
 
 def _read_passages(nodes: Iterable[Row], part: str) -> Iterator[Passage]:
-    """The contexts that are not blank; the id is made of the text, by which both fields name a
-    context.
+    """Read the contexts that are not blank.
+
+    Their ids are made of their texts, since the same context is in several fields.
     """
     for node in nodes:
-        if text := node.optional_text("text", "ctx").strip():
+        text = node.optional_text("text", "ctx").strip()
+        if text:
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
             yield Passage(f"{part}-{digest}", text, node.optional_text("title"))

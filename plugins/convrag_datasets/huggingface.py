@@ -9,11 +9,11 @@ from typing import Any
 
 from convrag import ConfigError, DataError, Dataset, Passage, UnknownName
 from convrag.sdk.data.jsonl import data_suffix
-from convrag_datasets.conversations import make_conversations
-from convrag_datasets.corpus import make_passages
 from convrag_datasets.file_dataset import Contents, FileDataset
-from convrag_datasets.row_files import SUFFIXES, Columns, read_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.files.conversations import make_conversations
+from convrag_datasets.files.passages import make_passages
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.rows import SUFFIXES, Columns, read_rows
 
 _RELEVANT = "relevant"
 _FIELDS = (
@@ -77,13 +77,12 @@ class HuggingfaceDataset(FileDataset):
         self._fields = {*_FIELDS, *labels}
 
     def list_files(self) -> Iterable[Path]:
-        """All files of the folders."""
-        return [
-            path for table in (self._table, self._passages) if table for path in table.list_files()
-        ]
+        """List all files of the folders."""
+        files = self._table.list_files()
+        return files + self._passages.list_files() if self._passages else files
 
     def find_corpus(self, domain: str) -> Path | None:
-        """The folder of the passages, or their name on the hub; None where no corpus was given."""
+        """Find the folder or the file of the passages; None where no corpus was given."""
         return self._passages.path if self._passages else None
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
@@ -91,7 +90,7 @@ class HuggingfaceDataset(FileDataset):
         return make_passages(self._passages.rows(), path) if self._passages else iter(())
 
     def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of all texts."""
+        """Return a hash of all texts."""
         return Dataset.corpus_fingerprint(self, domain)
 
     def read_contents(self) -> Contents:
@@ -100,12 +99,14 @@ class HuggingfaceDataset(FileDataset):
             _prepare_row(row, number, self._fields)
             for number, row in enumerate(self._table.rows(), 1)
         )
-        conversations, grades = [], {}
+        conversations = []
+        grades = {}
         for conversation in make_conversations(rows, "default", self._table.path):
             turns = []
             for turn in conversation.turns:
                 labels = dict(turn.labels)
-                if relevant := labels.pop(_RELEVANT, None):
+                relevant = labels.pop(_RELEVANT, None)
+                if relevant:
                     grades[turn.id] = dict.fromkeys(relevant, 1)
                 turns.append(replace(turn, labels=labels))
             conversations.append(replace(conversation, turns=tuple(turns)))
@@ -113,7 +114,7 @@ class HuggingfaceDataset(FileDataset):
 
 
 def _prepare_row(row: Row, number: int, fields: Collection[str]) -> Row:
-    """A row as files of conversations have it: with ids, and with these fields alone."""
+    """Return a row as files of conversations have it: with ids, and with these fields alone."""
     data = dict(row.fields)
     for name in ("turns", "messages"):
         if name in data:
@@ -136,23 +137,33 @@ def _read_relevant(row: Row) -> list[str]:
 
 
 def _zip_columns(value: Any) -> Any:
-    """A list of objects; some files hold it as an object of lists: {"role": ["user"], "content":
-    ["Why?"]}.
+    """Return a list of objects.
+
+    Some files have an object of lists in its place: {"role": ["user"], "content": ["Why?"]}.
     """
-    if (
-        not isinstance(value, Mapping)
-        or not value
-        or not all(isinstance(each, list) for each in value.values())
-    ):
+    if not isinstance(value, Mapping) or not value:
         return value
-    return [dict(zip(value, fields, strict=True)) for fields in zip_longest(*value.values())]
+    columns = list(value.values())
+    if not all(isinstance(column, list) for column in columns):
+        return value
+    return [dict(zip(value, fields, strict=True)) for fields in zip_longest(*columns)]
 
 
-_SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test"}
-_SPLITS |= dict.fromkeys(("dev", "valid", "validation", "val"), "validation")
-_NO_TABLE = re.compile(
-    r"dataset_infos?|dataset_dict|state|dataset_config"
-)  # descriptions beside the tables
+_SPLITS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "eval": "test",
+    "dev": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "val": "validation",
+}
+"""Word in the path of a file -> the split."""
+
+_DESCRIPTION = re.compile(r"dataset_infos?|dataset_dict|state|dataset_config")
+"""The names of files that describe the tables next to them."""
 
 
 class HubTable:
@@ -160,7 +171,7 @@ class HubTable:
 
     Args:
         name: a folder or a file.
-        split: which rows; all if empty.
+        split: of the rows; empty for all rows.
         subset: a folder in the folder.
         columns: fields whose columns have other names.
     """
@@ -183,7 +194,7 @@ class HubTable:
         return chain.from_iterable(read_rows(path, self._columns) for path in self.list_files())
 
     def list_files(self) -> list[Path]:
-        """The files of the split, in the order of their names. Raises DataError, UnknownName."""
+        """List the files of the split by name. Raises DataError, UnknownName."""
         if self.path.is_file():
             return [self.path]
         folder = self.path / self._subset if self._subset else self.path
@@ -192,36 +203,39 @@ class HubTable:
                 "there is no such folder (of the hub: hf download NAME --repo-type dataset)",
                 path=folder,
             )
-        files = sorted(
-            path
-            for path in folder.rglob("*")
-            if _is_table(path.relative_to(folder)) and path.is_file()
-        )
-        if not files:
-            raise DataError(
-                f"this folder holds no file of rows ({', '.join(SUFFIXES)})", path=folder
-            )
+        files = _list_tables(folder)
         splits = {path: _name_split(path.relative_to(folder)) for path in files}
-        if not self._split or not any(splits.values()):
+        known = {split for split in splits.values() if split}
+        if not self._split or not known:
             return files
         wanted = _SPLITS.get(self._split, self._split)
-        if chosen := [path for path, split in splits.items() if wanted == split]:
-            return chosen
-        raise UnknownName(
-            "dataset.split", self._split, {split for split in splits.values() if split}
-        )
+        if wanted not in known:
+            raise UnknownName("dataset.split", self._split, known)
+        return [path for path, split in splits.items() if split == wanted]
+
+
+def _list_tables(folder: Path) -> list[Path]:
+    """List the tables in a folder by name. Raises DataError where there is none."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    files = [path for path in paths if _is_table(path.relative_to(folder))]
+    if not files:
+        raise DataError(f"this folder holds no file of rows ({', '.join(SUFFIXES)})", path=folder)
+    return sorted(files)
 
 
 def _is_table(path: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in path.parts)
-    return (
-        not hidden and data_suffix(path).lower() in SUFFIXES and not _NO_TABLE.fullmatch(path.stem)
-    )
+    is_hidden = any(part.startswith((".", "_")) for part in path.parts)
+    is_description = _DESCRIPTION.fullmatch(path.stem) is not None
+    return data_suffix(path).lower() in SUFFIXES and not is_hidden and not is_description
 
 
 def _name_split(path: Path) -> str:
-    """The split that a path names: "test" of data/test-00000-of-00001.parquet; empty where it names
-    none.
+    """Return the split that a path names, "test" for data/test-00000-of-00001.parquet.
+
+    Empty where it names none.
     """
     words = re.split(r"[^a-z]+", str(path).lower())
-    return next((_SPLITS[word] for word in reversed(words) if word in _SPLITS), "")
+    for word in reversed(words):
+        if word in _SPLITS:
+            return _SPLITS[word]
+    return ""

@@ -6,16 +6,17 @@ from typing import Any, Literal
 
 from convrag import ConfigError, Conversation, Passage, Turn
 from convrag_datasets.cast import find_number, format_turn
-from convrag_datasets.corpus import read_qrels
-from convrag_datasets.file_dataset import Contents, PublishedDataset, add_texts
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, with_ids
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.row import Row, with_ids
+from convrag_datasets.published_dataset import PublishedDataset, add_texts
 
 _YEARS = (2023, 2024, 2025)
 
 
 class IkatDataset(PublishedDataset):
-    """TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT or from its folders 2023 to 2025.
+    """TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT.
 
         python -m convrag dataset=ikat dataset.path=iKAT dataset.year=2023 rewriter=full_history
         history=gold
@@ -67,7 +68,7 @@ class IkatDataset(PublishedDataset):
         self._corpus = corpus or self._texts
 
     def list_files(self) -> Iterable[Path | None]:
-        """The topics and the qrels."""
+        """List the topics and the qrels."""
         return (self.find(self._topics), self._find_qrels())
 
     def read_contents(self) -> Contents:
@@ -76,35 +77,37 @@ class IkatDataset(PublishedDataset):
         conversations = tuple(read_topics(self.require(self._topics), resolved))
         if self._corpus:
             conversations = tuple(add_texts(conversations, self.corpus("default")))
-        grades = read_qrels(qrels := self._find_qrels(), conversations)
-        note = (
-            ""
-            if qrels
-            else "TREC iKAT was read without judgements: dataset.qrels=FILE names NIST's."
-        )
-        return Contents(conversations, grades, {"resolved": resolved} if resolved else {}, note)
+        qrels = self._find_qrels()
+        note = ""
+        if qrels is None:
+            note = "TREC iKAT was read without judgements: dataset.qrels=FILE names NIST's."
+        grades = read_qrels(qrels, conversations)
+        rewrites = {"resolved": resolved} if resolved else {}
+        return Contents(conversations, grades, rewrites, note)
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages of the corpus that was given, or 2023's texts. Raises DataError."""
-        return (
-            read_passage_texts(path) if path == self._texts else super().read_corpus(path, domain)
-        )
+        if path == self._texts:
+            return read_passage_texts(path)
+        return super().read_corpus(path, domain)
 
     def _find_qrels(self) -> Path | None:
-        return self._given_qrels or self.find(
-            f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt"
-        )
+        if self._given_qrels is not None:
+            return self._given_qrels
+        return self.find(f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt")
 
 
 def read_topics(path: Path, resolved: dict[str, str]) -> Iterator[Conversation]:
     """Yield the topics of a file, in the form of 2023 and 2024 or in the form of 2025.
 
-    The resolved utterances are put into the dictionary, by turn id.
-
     The statements are `ptkb` (an object by number, or a list), the turns `turns` (`utterance`,
     `ptkb_provenance`, `response_provenance`) or `responses` (`user_utterance`, `relevant_ptkbs`,
     `citations`). Labels of a turn: `personal` (yes where its answer depends on statements, else
     no), `statements` (those), `provenance` (the ids of passages).
+
+    Args:
+        path: the file.
+        resolved: turn id -> resolved utterance; those of the topics are added.
 
     Raises:
         DataError: an item is no topic, a turn names a statement that is not there, or an id occurs
@@ -129,19 +132,18 @@ def _name_passage(row: Row) -> str:
 def _read_topic(node: Row, topic: str, resolved: dict[str, str]) -> Conversation:
     statements = _read_statements(node)
     turns: list[Turn] = []
-    rows = with_ids(
-        node.require_items("turns", "responses"), "turn", lambda each: each.require_id("turn_id")
-    )
-    for number, each in rows:
+    items = node.require_items("turns", "responses")
+    for number, item in with_ids(items, "turn", lambda each: each.require_id("turn_id")):
         turn_id = format_turn(topic, number)
-        turns.append(_read_turn(each, turn_id, statements))
-        if text := each.optional_text("resolved_utterance").strip():
+        turns.append(_read_turn(item, turn_id, statements))
+        text = item.optional_text("resolved_utterance").strip()
+        if text:
             resolved[turn_id] = text
     return Conversation(topic, tuple(turns), profile=tuple(statements.values()))
 
 
 def _read_statements(node: Row) -> dict[str, str]:
-    """The user's statements by their numbers; a list is counted from 1."""
+    """Read the user's statements by number; a list is counted from 1."""
     if not node.has("ptkb"):
         return {}
     ptkb = node.get("ptkb")
@@ -149,28 +151,28 @@ def _read_statements(node: Row) -> dict[str, str]:
         named = [(str(number), each) for number, each in enumerate(ptkb.read_items(), 1)]
     else:
         named = ptkb.list_fields()
-    return {name: text for name, each in named if (text := each.read_text().strip())}
+    texts = {name: statement.read_text().strip() for name, statement in named}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _read_turn(node: Row, turn_id: str, statements: dict[str, str]) -> Turn:
-    used = [
-        _find_statement(each, statements)
-        for each in node.optional_items("ptkb_provenance", "relevant_ptkbs")
-    ]
+    names = node.optional_items("ptkb_provenance", "relevant_ptkbs")
+    used = [_find_statement(name, statements) for name in names]
+    citations = node.optional_items("response_provenance", "citations")
+    provenance = [citation.read_id() for citation in citations]
     labels: dict[str, Any] = {"personal": "yes" if used else "no"}
     if used:
         labels["statements"] = used
-    if provenance := [
-        each.read_id() for each in node.optional_items("response_provenance", "citations")
-    ]:
+    if provenance:
         labels["provenance"] = provenance
     question = node.require_text("utterance", "user_utterance")
     return Turn(turn_id, question, node.optional_text("response").strip(), labels=labels)
 
 
 def _find_statement(node: Row, statements: dict[str, str]) -> str:
-    """The statement that a turn names by its number or literally. Raises DataError where there is
-    none.
+    """Find the statement that a turn names by its number or literally.
+
+    Raises DataError where there is none.
     """
     name = node.read_id()
     if name in statements:

@@ -1,13 +1,14 @@
-"""dataset=jsonl: the user's own files; and dataset=sample, the bundled ones."""
+"""dataset=jsonl: the user's own files. dataset=sample: the bundled ones."""
 
 from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
 from convrag import ConfigError, Conversation
-from convrag_datasets.conversations import read_conversations, read_queries
-from convrag_datasets.corpus import read_qrels
 from convrag_datasets.file_dataset import Contents, FileDataset
+from convrag_datasets.files.conversations import read_conversations
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.queries import read_queries
 
 
 class JsonlDataset(FileDataset):
@@ -51,7 +52,8 @@ class JsonlDataset(FileDataset):
     ) -> None:
         if conversations is not None and queries is not None:
             raise ConfigError(
-                "dataset=jsonl takes either dataset.conversations=FILE or dataset.queries=FILE, not both"
+                "dataset=jsonl takes either dataset.conversations=FILE or dataset.queries=FILE, "
+                "not both"
             )
         if conversations is None and queries is None and corpus is None:
             files = "dataset.conversations=FILE, dataset.queries=FILE or dataset.corpus=FILE"
@@ -63,17 +65,17 @@ class JsonlDataset(FileDataset):
         self._columns = columns
 
     def list_files(self) -> Iterable[Path | None]:
-        """All files."""
+        """List all files."""
         return (self._conversations, self._queries, self._qrels)
 
     def read_contents(self) -> Contents:
         """Read the conversations and the qrels. Raises DataError."""
-        found: tuple[Conversation, ...] = ()
+        conversations: tuple[Conversation, ...] = ()
         if self._conversations:
-            found = read_conversations(self._conversations, self._domain, self._columns)
+            conversations = read_conversations(self._conversations, self._domain, self._columns)
         elif self._queries:
-            found = read_queries(self._queries, self._domain, self._columns)
-        return Contents(found, read_qrels(self._qrels, found))
+            conversations = read_queries(self._queries, self._domain, self._columns)
+        return Contents(conversations, read_qrels(self._qrels, conversations))
 
 
 class SampleDataset(JsonlDataset):

@@ -10,7 +10,7 @@ from convrag import LLM, LLMError, PromptTemplate, Turn, TurnRecord
 from convrag.sdk.data.simulated import PlayedConversation
 from convrag.sdk.llm.structured_output import ask_json
 from convrag.sdk.storage import UsageMeter
-from convrag_datasets.conversations import format_turn_id
+from convrag_datasets.files.turns import format_turn_id
 
 
 class UserReply(BaseModel):

@@ -2,28 +2,31 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from convrag import Conversation, DataError, Passage, Turn
-from convrag_datasets.conversations import (
-    TurnRow,
-    group_turns,
-    pair_messages,
-    read_queries,
-    split_turn_id,
-)
-from convrag_datasets.corpus import read_qrels
-from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.file_dataset import Contents, FileDataset
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.queries import read_queries
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.turns import TurnRow, group_turns, pair_messages, split_turn_id
+from convrag_datasets.published_dataset import choose_domains, find_file
 
+_CORPORA = "corpora/passage_level"
 _CORPUS_SUFFIXES = (".jsonl", ".jsonl.zip", ".jsonl.gz")
 
 
 class _Layout(NamedTuple):
-    """Where a part's files are in its folder; `{domain}` stands for a domain."""
+    """The files of a part of the benchmark, with `{domain}` in place of a domain.
+
+    Args:
+        folders: possible names of the part's folder.
+        references: possible paths of the generation tasks in it.
+        qrels: their path in it; empty for a part without qrels.
+        questions: their path in it; empty for a part without a file of questions.
+    """
 
     folders: Sequence[str]
     references: Sequence[str]
@@ -73,39 +76,45 @@ class MtragDataset(FileDataset):
         self.part = part
         self._layout = _LAYOUTS[part]
         folders = [path / name for name in self._layout.folders]
-        self._folder = next(filter(Path.is_dir, folders), folders[0])
+        self._folder = next((folder for folder in folders if folder.is_dir()), folders[0])
         references = self._layout.references
         self._reference = find_file([self._folder], *references) or self._folder / references[0]
 
     def list_files(self) -> Iterable[Path]:
-        """All files of the chosen domains that may be read. Raises what `domains` raises."""
-        names = filter(None, [self._layout.qrels, self._layout.questions])
-        own = [self._find(name, domain) for name in names for domain in self.domains()]
-        return [
-            self._reference,
-            *own,
-            *chain.from_iterable(map(self._corpus_paths, self.domains())),
-        ]
+        """List all files of the chosen domains that may be read. Raises as `domains` does."""
+        domains = self.domains()
+        files = [self._reference]
+        for name in (self._layout.qrels, self._layout.questions):
+            if name:
+                files += [self._find(name, domain) for domain in domains]
+        for domain in domains:
+            files += self._list_corpus_paths(domain)
+        return files
 
     def note(self) -> str:
-        """Says where there are no reference answers or no qrels."""
+        """Say that there are no reference answers, or no qrels."""
         if not self._layout.qrels:
             return "The synthetic part of MTRAG has no qrels: no ranking is scored."
         if self._reference.is_file():
             return ""
-        return "MTRAG was read without its generation tasks: the conversations hold questions, and no answers."
+        return (
+            "MTRAG was read without its generation tasks: the conversations hold questions, and no "
+            "answers."
+        )
 
     def domains(self) -> Sequence[str]:
-        """The chosen domains. Raises DataError where the folder is no clone, UnknownName for a
-        domain it lacks.
+        """Return the chosen domains.
+
+        Raises DataError where the folder is not a clone, and UnknownName for a domain it lacks.
         """
         return choose_domains(self._domain, self._list_domains())
 
     def find_corpus(self, domain: str) -> Path:
-        """The passages of a domain, packed or not. Raises DataError where they are missing."""
-        paths = self._corpus_paths(domain)
-        if found := next(filter(Path.is_file, paths), None):
-            return found
+        """Find the passages of a domain, packed or not. Raises DataError where they are missing."""
+        paths = self._list_corpus_paths(domain)
+        for path in paths:
+            if path.is_file():
+                return path
         raise DataError(
             f"the corpus of {domain!r} is missing (nor is there {paths[0].name})", path=paths[1]
         )
@@ -121,20 +130,22 @@ class MtragDataset(FileDataset):
 
     def _read_conversations(self) -> tuple[Conversation, ...]:
         if self._reference.is_file() or not self._layout.questions:
-            given = self.part == "un"
             return read_reference(
-                self._reference, self._list_domains(), self.domains(), give_history=given
+                self._reference,
+                self._list_domains(),
+                self.domains(),
+                give_history=self.part == "un",
             )
-        files = ((self._find(self._layout.questions, domain), domain) for domain in self.domains())
-        return tuple(
-            chain.from_iterable(
-                read_queries(path, domain, with_history=True) for path, domain in files
-            )
-        )
+        conversations: list[Conversation] = []
+        for domain in self.domains():
+            path = self._find(self._layout.questions, domain)
+            conversations += read_queries(path, domain, with_history=True)
+        return tuple(conversations)
 
     def _list_domains(self) -> list[str]:
-        """The domains, sorted: those with qrels, or where a part has none, with a corpus. Raises
-        DataError.
+        """List the domains with qrels by name; those with a corpus for a part without qrels.
+
+        Raises DataError.
         """
         if not self.path.is_dir():
             raise DataError(
@@ -142,22 +153,25 @@ class MtragDataset(FileDataset):
             )
         if not self._layout.qrels:
             return self._list_corpora()
-        wanted = self._layout.qrels.format(domain="*")
-        before, _, after = wanted.partition("*")
-        paths = (path.relative_to(self._folder).as_posix() for path in self._folder.glob(wanted))
-        found = sorted(path.removeprefix(before).removesuffix(after) for path in paths)
-        if not found:
-            message = f"this is no clone of MTRAG: it holds no {self._folder.name}/{wanted}; set dataset.path"
-            raise DataError(message, path=self.path)
-        return found
+        pattern = self._layout.qrels.format(domain="*")
+        before, _, after = pattern.partition("*")
+        domains = []
+        for path in self._folder.glob(pattern):
+            name = path.relative_to(self._folder).as_posix()
+            domains.append(name.removeprefix(before).removesuffix(after))
+        if not domains:
+            raise DataError(
+                f"this is no clone of MTRAG: it holds no {self._folder.name}/{pattern}; "
+                "set dataset.path",
+                path=self.path,
+            )
+        return sorted(domains)
 
     def _list_corpora(self) -> list[str]:
-        paths = (self.path / "corpora" / "passage_level").glob("[!.]*.jsonl*")
-        names = {
-            path.name.partition(".jsonl")[0]
-            for path in paths
-            if path.name.endswith(_CORPUS_SUFFIXES)
-        }
+        names = set()
+        for path in (self.path / _CORPORA).glob("[!.]*.jsonl*"):
+            if path.name.endswith(_CORPUS_SUFFIXES):
+                names.add(path.name.partition(".jsonl")[0])
         if not names:
             message = (
                 "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path"
@@ -168,11 +182,9 @@ class MtragDataset(FileDataset):
     def _find(self, name: str, domain: str) -> Path:
         return self._folder / name.format(domain=domain)
 
-    def _corpus_paths(self, domain: str) -> list[Path]:
-        return [
-            self.path / "corpora" / "passage_level" / f"{domain}{suffix}"
-            for suffix in _CORPUS_SUFFIXES
-        ]
+    def _list_corpus_paths(self, domain: str) -> list[Path]:
+        """List the files that may have the passages of a domain."""
+        return [self.path / _CORPORA / f"{domain}{suffix}" for suffix in _CORPUS_SUFFIXES]
 
 
 _LABELS = {
@@ -185,17 +197,17 @@ _LABELS = {
 def read_reference(
     path: Path, domains: Collection[str], chosen: Collection[str], *, give_history: bool = False
 ) -> tuple[Conversation, ...]:
-    """The conversations of the chosen domains, with reference answers, passages and labels.
+    """Read the conversations of the chosen domains, with reference answers, passages and labels.
 
     Args:
         path: reference.jsonl.
         domains: all domains of the benchmark; each task names one.
-        chosen: those that are wanted.
+        chosen: the domains whose conversations are read.
         give_history: whether turns before a conversation's first task are given as its history, and
             not asked.
 
     Raises:
-        DataError: a line is no task, a turn occurs twice, or there is no conversation.
+        DataError: a line is not a task, a turn occurs twice, or there is no conversation.
     """
     rows = list(_read_tasks(path, domains, chosen))
     conversations = group_turns(rows)
@@ -208,17 +220,19 @@ def read_reference(
 
 
 def _give_history(conversation: Conversation, tasks: Collection[str]) -> Conversation:
-    first = next(number for number, turn in enumerate(conversation.turns) if turn.id in tasks)
-    return replace(
-        conversation, turns=conversation.turns[first:], history=conversation.turns[:first]
-    )
+    """Make the turns before a conversation's first task its history."""
+    turns = conversation.turns
+    first = next(number for number, turn in enumerate(turns) if turn.id in tasks)
+    return replace(conversation, turns=turns[first:], history=turns[:first])
 
 
 def find_domain(collection: str, domains: Collection[str]) -> str:
-    """The longest domain in the name of an index ("mt-rag-ibmcloud-elser-..."); empty where there
-    is none.
+    """Find the longest domain in the name of an index ("mt-rag-ibmcloud-elser-...").
+
+    Empty where there is none.
     """
-    found = [domain for domain in domains if domain.casefold() in collection.casefold()]
+    name = collection.casefold()
+    found = [domain for domain in domains if domain.casefold() in name]
     return max(found, key=lambda domain: (len(domain), domain), default="")
 
 
@@ -231,7 +245,8 @@ def _read_tasks(path: Path, domains: Collection[str], chosen: Collection[str]) -
 
 def _read_task(row: Row, domain: str) -> TurnRow:
     task_id = row.require_text("task_id")
-    if not (conversation_and_number := split_turn_id(task_id)):
+    conversation_and_number = split_turn_id(task_id)
+    if conversation_and_number is None:
         raise row.error(f"'task_id' must be conversation<::>turn with a number, not {task_id!r}")
     exchanges = pair_messages(row.require_items("input"))
     if not exchanges:
@@ -248,18 +263,21 @@ def _read_answer(row: Row) -> str:
 
 def _read_passages(row: Row) -> Iterator[Passage]:
     for context in row.optional_items("contexts"):
-        title, url = context.optional_text("title"), context.optional_text("url")
-        yield Passage(context.require_id("document_id"), context.optional_text("text"), title, url)
+        yield Passage(
+            id=context.require_id("document_id"),
+            text=context.optional_text("text"),
+            title=context.optional_text("title"),
+            url=context.optional_text("url"),
+        )
 
 
 def _read_labels(row: Row) -> dict[str, Any]:
-    """Labels by convrag's names: a string, or a list of strings where there are several."""
+    """Read the labels under convrag's names: a string each, or a list where there are several."""
     labels: dict[str, Any] = {}
-    given = {
-        name.casefold().replace("_", " "): name for name in row.fields
-    }  # MTRAG-UN writes "answerability"
+    # MTRAG-UN writes "answerability" for "Answerability"
+    fields = {name.casefold().replace("_", " "): name for name in row.fields}
     for label, published in _LABELS.items():
-        name = given.get(published.casefold(), published)
+        name = fields.get(published.casefold(), published)
         value = row.fields.get(name)
         values = [value] if isinstance(value, str) else value or []
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):

@@ -27,15 +27,15 @@ from convrag.sdk.data.jsonl import list_files
 from convrag.sdk.data.simulated import LIBRARIES, Fact, PlayedConversation
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag_datasets.conversations import format_turn_id
-from convrag_datasets.corpus import hash_content
+from convrag_datasets.borrowed_corpus import BorrowedCorpusDataset
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.passages import hash_content
+from convrag_datasets.files.row import Row, UniqueIds
+from convrag_datasets.files.turns import format_turn_id
 from convrag_datasets.jsonl import SampleDataset
-from convrag_datasets.over_corpus import OverCorpus
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row, UniqueIds
 
 
-class SimulatedDataset(OverCorpus):
+class SimulatedDataset(BorrowedCorpusDataset):
     """Users with a goal who talk with the pipeline until it is reached: each question depends on the answers before.
 
     `dataset=simulated dataset.llm=claude dataset.path=users.jsonl dataset.corpus=documents`: the

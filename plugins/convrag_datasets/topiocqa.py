@@ -7,14 +7,17 @@ from typing import Literal
 
 from convrag import Conversation, Passage, Turn
 from convrag.sdk.data.jsonl import data_suffix, read_lines
-from convrag_datasets.conversations import TurnRow, format_row_id, group_rows
-from convrag_datasets.file_dataset import Contents, PublishedDataset, grade_passages
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.row import Row
+from convrag_datasets.files.turns import TurnRow, format_row_id, group_rows
+from convrag_datasets.published_dataset import PublishedDataset, grade_passages
 
 _NAMES = {"dev": ("topiocqa_valid", "topiocqa_dev"), "train": ("topiocqa_train",)}
 _UNANSWERABLE = "UNANSWERABLE"
-_PREFIX = "wiki:"  # of the passages' ids, where the table of passages has numbers
+_PREFIX = "wiki:"
+"""The prefix of the passages' ids, where the table of passages has numbers."""
+
 _COLUMNS = ["id", "text", "title"]
 
 
@@ -39,7 +42,10 @@ class TopiocqaDataset(PublishedDataset):
 
     source = "huggingface.co/datasets/McGill-NLP/TopiOCQA"
     corpus_code = (__name__,)
-    no_corpus = "TopiOCQA's passages are published apart from it: dataset.corpus=full_wiki_segments.tsv names the file"
+    no_corpus = (
+        "TopiOCQA's passages are published apart from it: "
+        "dataset.corpus=full_wiki_segments.tsv names the file"
+    )
 
     def __init__(
         self, *, path: Path, split: Literal["dev", "train"] = "dev", corpus: Path | None = None
@@ -50,24 +56,26 @@ class TopiocqaDataset(PublishedDataset):
         ]
 
     def list_files(self) -> Iterable[Path | None]:
-        """The file of the split."""
+        """List the file of the split."""
         return (self.find(*self._names),)
 
     def read_contents(self) -> Contents:
         """Read the split. Raises DataError."""
-        turns = group_rows(map(_read_row, read_json_rows(self.require(*self._names))))
-        conversations = tuple(map(_label_shifts, turns))
+        rows = read_json_rows(self.require(*self._names))
+        grouped = group_rows(_read_row(row) for row in rows)
+        conversations = tuple(_label_shifts(conversation) for conversation in grouped)
         return Contents(conversations, grade_passages(conversations))
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages of a table or a JSONL file. Raises DataError."""
-        return (
-            _read_table(path) if data_suffix(path) == ".tsv" else super().read_corpus(path, domain)
-        )
+        if data_suffix(path) == ".tsv":
+            return _read_table(path)
+        return super().read_corpus(path, domain)
 
 
 def _read_row(node: Row) -> TurnRow:
-    conversation, number = node.require_id("Conversation_no"), node.require_number("Turn_no")
+    conversation = node.require_id("Conversation_no")
+    number = node.require_number("Turn_no")
     answer = node.optional_text("Answer").strip()
     answerability = _UNANSWERABLE if answer == _UNANSWERABLE else "ANSWERABLE"
     labels = {"topic": node.optional_text("Topic").strip(), "answerability": answerability}
@@ -88,32 +96,44 @@ def _read_passage(node: Row) -> Iterator[Passage]:
 
 def _format_title(title: str) -> str:
     """Write the page and the section, "Moon [SEP] Orbit", as a path."""
-    return " > ".join(part.strip() for part in title.split("[SEP]") if part.strip())
+    parts = [part.strip() for part in title.split("[SEP]")]
+    return " > ".join(part for part in parts if part)
 
 
 def _label_shifts(conversation: Conversation) -> Conversation:
-    turns, before = [], ""
+    """Label each turn that has a topic: whether the topic is the first, the same or another one."""
+    turns = []
+    last_topic = ""
     for turn in conversation.turns:
         topic = turn.labels["topic"]
-        shift = "first" if not before else "same" if topic == before else "shift"
-        turns.append(
-            replace(turn, labels={**turn.labels, "topic_shift": shift} if topic else turn.labels)
-        )
-        before = topic or before
+        if not topic:
+            turns.append(turn)
+            continue
+        if not last_topic:
+            shift = "first"
+        elif topic == last_topic:
+            shift = "same"
+        else:
+            shift = "shift"
+        turns.append(replace(turn, labels={**turn.labels, "topic_shift": shift}))
+        last_topic = topic
     return replace(conversation, turns=tuple(turns))
 
 
 def _read_table(path: Path) -> Iterator[Passage]:
-    """Stream a table of id, text and title between tabs; texts may stand in double quotes, which
-    are doubled within.
+    """Stream a table of id, text and title between tabs.
+
+    Texts may be in double quotes, with each quote within them doubled.
     """
     for line in read_lines(path):
         columns = [_unquote(column) for column in line.text.split("\t")]
         if [column.strip().casefold() for column in columns] == _COLUMNS:
             continue  # the heading
         if len(columns) != len(_COLUMNS) or not columns[0].strip():
-            columns_are = "three columns (id, text, title) with tabs between them"
-            raise line.error(f"there must be {columns_are}, not {len(columns)}")
+            raise line.error(
+                "there must be three columns (id, text, title) with tabs between them, "
+                f"not {len(columns)}"
+            )
         name, text, title = columns
         name = name.strip()
         yield Passage(f"{_PREFIX}{name}" if name.isdigit() else name, text, _format_title(title))

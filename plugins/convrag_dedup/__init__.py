@@ -3,7 +3,9 @@
 * `context`: `context=dedup`, and where a passage stands in the messages.
 * `deduplication`: the core: which documents of a turn are novel, hinted at or missing.
 * `shown_passages`: which passages a conversation has shown, and their near-duplicates.
-* `stats`: statistics of turns, conversations and runs, `metrics=dedup` and `metrics=prefix_reuse`.
+* `stats`: statistics of turns and conversations.
+* `dedup_metrics`: `metrics=dedup`, and the report of a run.
+* `prefix_reuse`: `metrics=prefix_reuse`.
 * `multi_turn`, `rag_pipeline`: RAGBoost's API over the same code.
 """
 
@@ -29,21 +31,21 @@ def convrag_register(register: Register) -> None:
         "context",
         "dedup",
         "convrag_dedup.context:DedupContext",
-        "Show new passages in full, and replace those that already stand in the messages "
-        "with hints (RAGBoost).",
+        "Show new passages in full, and passages that the messages already have as hints "
+        "(RAGBoost).",
     )
     register(
         "metrics",
         "dedup",
-        "convrag_dedup.stats:DedupMetrics",
+        "convrag_dedup.dedup_metrics:DedupMetrics",
         "How many passages a turn shows as hints, and how many tokens that saved.",
     )
     register(
         "metrics",
         "prefix_reuse",
-        "convrag_dedup.stats:PrefixReuse",
-        "The share of prompt tokens that a prefix cache could serve, measured on the "
-        "requests that were really sent.",
+        "convrag_dedup.prefix_reuse:PrefixReuse",
+        "The share of prompt tokens that a prefix cache could serve, in the requests that"
+        " were sent.",
     )
 
 

@@ -22,6 +22,7 @@ from convrag import (
 )
 from convrag.sdk.llm.history import continue_reading
 from convrag.sdk.search.ordering import Order, arrange_items
+from convrag_dedup.dedup_metrics import report_deduplication
 from convrag_dedup.deduplication import (
     DeduplicatedTurn,
     deduplicate,
@@ -32,11 +33,11 @@ from convrag_dedup.deduplication import (
     point_at,
 )
 from convrag_dedup.shown_passages import ShownPassages
-from convrag_dedup.stats import report_deduplication, turn_stats
+from convrag_dedup.stats import turn_stats
 
 
 class DedupContext(Context):
-    """Show new passages in full, and replace those that already stand in the messages with hints (RAGBoost).
+    """Show new passages in full, and passages that the messages already have as hints (RAGBoost).
 
     Saves tokens only with a generator that sends the earlier evidence along (generator=chat). With
     any other, or where a message was trimmed away, the full text is sent again, since a hint at a
@@ -50,9 +51,9 @@ class DedupContext(Context):
 
     Args:
         llm: counts the tokens.
-        only_if_present: hint only at text that stands in the messages that will be sent. False
-            hints at whatever an earlier turn has shown, as the original does: for comparisons, and
-            for callers who keep the messages.
+        only_if_present: hint only at text in the messages that will be sent. False hints at any
+            text that an earlier turn has shown, as the original does: for comparisons, and for
+            callers who keep the messages.
         hints: False shows everything in full: a baseline.
         content_hash: a passage whose text has changed is new; False compares ids alone.
         near_duplicate: the Jaccard likeness (of sets of three consecutive words, 0 to 1) from which
@@ -81,83 +82,84 @@ class DedupContext(Context):
         self.order = order
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """Passages shown as hints and tokens saved, in all and by the position of turns."""
+        """Report the passages shown as hints and the tokens saved, also by position of turns."""
         return report_deduplication(records)
 
     def assemble(
         self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]
     ) -> Evidence:
-        """Each distinct passage once, numbered from 1 as shown; passages without a text are left
-        out.
+        """Return each distinct passage once, numbered from 1 as shown.
+
+        Passages without a text are left out.
         """
         make = partial(ShownPassages, self.near_duplicate)
         earlier = continue_reading(question.state(self), question.whole_history, make)
-        passages = first_by_id(
-            (hit.passage.id, hit.passage) for hit in hits
-        )  # of copies, the best-ranked one
+        # The best-ranked one of several copies
+        passages = first_by_id((hit.passage.id, hit.passage) for hit in hits)
         finder = HintFinder(
             earlier,
             messages,
             compare_content=self.compare_content,
             only_if_present=self.only_if_present,
         )
-        turn = deduplicate(
-            passages,
-            lambda key: finder.find_hint(passages[key]) if self.hints else None,
-            lambda key: passages[key].content if passages[key].text.strip() else "",
-        )
-        shown = list(turn.shown.items())
-        ordered = arrange_items(
-            shown, self.order, [earlier.position(passages[key]) for key, _ in shown]
-        )
-        hinted = set(turn.hinted)
-        items = tuple(
-            EvidenceItem(number, passages[key], text, key in hinted)
-            for number, (key, text) in enumerate(ordered, start=1)
-        )
-        trace = self._trace(earlier, turn, items)
-        return Evidence(
-            items, trace | {"hints": finder.targets, "repeated": len(hits) - len(passages)}
-        )
 
-    def _trace(
+        def find_hint(key: str) -> str | None:
+            return finder.find_hint(passages[key]) if self.hints else None
+
+        def get_text(key: str) -> str:
+            passage = passages[key]
+            return passage.content if passage.text.strip() else ""
+
+        turn = deduplicate(passages, find_hint, get_text)
+        shown = list(turn.shown.items())
+        positions = [earlier.position(passages[key]) for key, _ in shown]
+        hinted = set(turn.hinted)
+        items = []
+        for number, (key, text) in enumerate(arrange_items(shown, self.order, positions), start=1):
+            items.append(EvidenceItem(number, passages[key], text, key in hinted))
+        trace = self._make_trace(earlier, turn, items)
+        trace |= {"hints": finder.targets, "repeated": len(hits) - len(passages)}
+        return Evidence(tuple(items), trace)
+
+    def _make_trace(
         self, earlier: ShownPassages, turn: DeduplicatedTurn, items: Sequence[EvidenceItem]
     ) -> dict[str, Any]:
-        def count_tokens(texts: Iterable[str]) -> int:
-            return sum(map(self.llm.count_tokens, texts))
-
         hints = [item for item in items if item.hint]
-        replaced = [item.passage.content for item in hints]
-        sent_again = [
-            item.text
-            for item in items
-            if not item.hint
-            and earlier.find_same(item.passage, compare_content=self.compare_content)
-        ]
+        sent_again = []
+        for item in items:
+            if item.hint:
+                continue
+            if earlier.find_same(item.passage, compare_content=self.compare_content):
+                sent_again.append(item)
+        replaced_tokens = self._count_tokens(item.passage.content for item in hints)
+        hint_tokens = self._count_tokens(item.text for item in hints)
         return turn_stats(turn) | {
             "num_sent_again": len(sent_again),
-            "tokens_saved": count_tokens(replaced) - count_tokens(item.text for item in hints),
-            "tokens_sent_again": count_tokens(sent_again),
+            "tokens_saved": replaced_tokens - hint_tokens,
+            "tokens_sent_again": self._count_tokens(item.text for item in sent_again),
             "missing": turn.missing,
         }
 
+    def _count_tokens(self, texts: Iterable[str]) -> int:
+        return sum(self.llm.count_tokens(text) for text in texts)
+
 
 _LABEL = re.compile(r"\[(?:\d+|Doc_[^\[\]\n]+)\]")
-_QUOTED_WORDS = 8  # of a passage's beginning: enough to tell it from other passages
+_QUOTED_WORDS = 8
+"""Words of a passage's beginning that tell it from other passages."""
 
 
 @dataclass
 class HintFinder:
     """Finds the hints for the passages of one turn.
 
-    `targets` are the ids of the passages for which a hint was found, with the id of the passage
-    that it points at.
-
     Args:
-        shown: what the conversation has shown.
+        shown: the passages that the conversation has shown.
         messages: the earlier messages that the generator has announced, oldest first.
         compare_content: whether a passage with a changed text is new.
-        only_if_present: whether a hint may point only at text that stands in the messages.
+        only_if_present: whether a hint may point only at text in the messages.
+        targets: the id of each passage for which a hint was found -> the id of the passage that it
+            points at.
     """
 
     shown: ShownPassages
@@ -167,35 +169,44 @@ class HintFinder:
     targets: dict[str, str] = field(default_factory=dict)
 
     def find_hint(self, passage: Passage) -> str | None:
-        """The hint to show instead of a passage; None where it must be shown in full."""
-        same = self.shown.find_same(passage, compare_content=self.compare_content)
-        if (shown := same or self.shown.find_near_duplicate(passage)) is None:
+        """Find the hint in place of a passage; None where it must be shown in full."""
+        shown = self.shown.find_same(passage, compare_content=self.compare_content)
+        if shown is None:
+            shown = self.shown.find_near_duplicate(passage)
+        if shown is None:
             return None
-        text = shown.text.strip()
-        message = next(
-            (message.content for message in self.messages if text in message.content), None
-        )
+        message = self._find_message(shown)
         if message is None and self.only_if_present:
             return None
         target = normalise_id(shown.id)
         self.targets[normalise_id(passage.id)] = target
         return format_hint(target) if message is None else self._point_at(shown, message)
 
+    def _find_message(self, shown: Passage) -> str | None:
+        """Find the first message that has the text of a passage."""
+        text = shown.text.strip()
+        for message in self.messages:
+            if text in message.content:
+                return message.content
+        return None
+
     def _point_at(self, shown: Passage, message: str) -> str:
-        """RAGBoost's sentence with the message's own label; with the passage's beginning where that
-        is ambiguous.
+        """Format RAGBoost's sentence with the message's own label.
+
+        Where the label is ambiguous, the sentence quotes the beginning of the passage.
         """
         label = find_label(message, shown.text.strip())
         if label and self.shown.has_one_version(shown):
             return point_at(label)
         beginning = " ".join(shown.text.split()[:_QUOTED_WORDS])
-        return f'{point_at(label or format_label(normalise_id(shown.id)))} It begins: "{beginning}"'
+        hint = point_at(label or format_label(normalise_id(shown.id)))
+        return f'{hint} It begins: "{beginning}"'
 
 
 def find_label(message: str, text: str) -> str:
-    """The label that a message has before a text, "[3]" or "[Doc_7]"; empty if there is none.
+    """Find the label that a message has before a text, "[3]" or "[Doc_7]"; empty if there is none.
 
-    It stands in the same paragraph, or in the one before where the passage began with blank lines.
+    It is in the same paragraph, or in the one before if the passage begins with blank lines.
     """
     paragraph = message[: message.index(text)].rstrip().rpartition("\n\n")[2]
     found = _LABEL.search(paragraph)

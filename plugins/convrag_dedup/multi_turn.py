@@ -1,6 +1,4 @@
-"""`MultiTurnManager`: deduplication for callers who retrieve, prompt and keep the messages
-themselves.
-"""
+"""`MultiTurnManager`: deduplication for callers who retrieve, prompt and keep the messages."""
 
 import threading
 import time
@@ -21,12 +19,12 @@ from convrag_dedup.stats import DOCUMENT_COUNTS, conversation_stats, pooled_stat
 
 
 class ConversationState:
-    """What one conversation has shown, and its statistics.
+    """The documents that one conversation has shown, and its statistics.
 
     Attributes:
         conversation_id: its name.
         messages: {"role": ..., "content": ...}, oldest first.
-        turn_count: how many turns it has.
+        turn_count: the number of its turns.
         retrieved_history: the ids of the documents shown in full, as they were given.
         shown: the same ids, normalised, with their contents and the number of earlier turns.
         lock: held during a turn.
@@ -65,33 +63,33 @@ class ConversationState:
 
     def update_stats(self, num_retrieved: int, num_novel: int, num_deduplicated: int) -> None:
         """Add a turn's numbers to the statistics."""
-        for name, number in zip(
-            DOCUMENT_COUNTS, (num_retrieved, num_novel, num_deduplicated), strict=True
-        ):
-            self._sums[name] += number
+        self._sums["num_retrieved"] += num_retrieved
+        self._sums["num_novel"] += num_novel
+        self._sums["num_deduplicated"] += num_deduplicated
 
     def get_stats(self) -> dict[str, Any]:
-        """The statistics under RAGBoost's names. The rate is a fraction from 0 to 1."""
+        """Return the statistics under RAGBoost's names. The rate is a fraction from 0 to 1."""
         return conversation_stats(self.conversation_id, self.turn_count, self._sums)
 
 
 MAX_CONVERSATIONS = 10_000
-"""How many conversations a manager keeps by default; one that has shown 24 documents takes some 10
-kB.
+"""The number of conversations that a manager keeps by default.
+
+One that has shown 24 documents takes some 10 kB.
 """
 
 
 class MultiTurnManager:
-    """Finds, conversation by conversation, which documents are new, and formats them (RAGBoost's API).
+    """Finds the documents that are new in a conversation, and formats them (RAGBoost's API).
 
     A hint points at the context of an earlier turn: the caller must send those contexts along. The
     time of a turn grows with its documents, not with the conversation. Thread-safe. A turn that
     raises leaves the state as it was.
 
     Args:
-        max_conversations: how many are kept; the least recently used is dropped first, but never
-            during its turn. One that goes on after that begins anew: its documents are shown in
-            full again. None keeps all.
+        max_conversations: the number that is kept; the least recently used is dropped first, but
+            never during its turn. One that continues after that begins anew: its documents are
+            shown in full again. None keeps all.
         ttl: seconds after which an unused conversation is dropped.
         content_hash: a document whose text is not the one last shown is new; False compares ids
             alone.
@@ -122,8 +120,7 @@ class MultiTurnManager:
         corpus_map: Mapping[Any, Any],
         enable_deduplication: bool = True,
     ) -> tuple[str, list[Hashable], dict[str, Any]]:
-        """One turn: the context, the ids of the documents shown in full (as given), and the turn's
-        statistics.
+        """Deduplicate the documents of one turn.
 
         Args:
             conversation_id: any name; a new one begins a conversation.
@@ -133,14 +130,17 @@ class MultiTurnManager:
                 document that is not there is `missing`.
             enable_deduplication: False shows everything in full, and updates history and statistics
                 all the same.
+
+        Returns:
+            The context, the ids of the documents shown in full (as given), and the turn's
+            statistics.
         """
         given = first_by_id((doc_id, doc_id) for doc_id in retrieved_doc_ids)
         while True:
             state = self.get_conversation(conversation_id)
             with state.lock:
-                if (
-                    self.conversations.get(conversation_id) is state
-                ):  # or it was dropped before we held the lock
+                was_dropped = self.conversations.get(conversation_id) is not state
+                if not was_dropped:
                     return self._run_turn(state, given, corpus_map, enable_deduplication)
 
     def _run_turn(
@@ -150,22 +150,24 @@ class MultiTurnManager:
         corpus_map: Mapping[Any, Any],
         hints: bool,
     ) -> tuple[str, list[Hashable], dict[str, Any]]:
-        """One turn, with its lock held. All that may fail comes before the first change of the
-        state.
+        """Run one turn, with its lock held.
+
+        All that may fail comes before the first change of the state.
         """
         hashes: dict[str, bytes] = {}
 
         def get_text(key: str) -> str:
             document = corpus_map.get(key)
-            return _text_of(corpus_map.get(given[key]) if document is None else document)
+            if document is None:
+                document = corpus_map.get(given[key])
+            return _get_text(document)
 
         def find_hint(key: str) -> str | None:
             if self.content_hash:
-                hashes[key] = blake2b(
-                    get_text(key).encode("utf-8", "surrogatepass"), digest_size=16
-                ).digest()
-            same = state.shown.find_last(key, hashes.get(key)) if hints else None
-            return None if same is None else format_hint(key)
+                hashes[key] = _hash(get_text(key))
+            if not hints or state.shown.find_last(key, hashes.get(key)) is None:
+                return None
+            return format_hint(key)
 
         turn = deduplicate(given, find_hint, get_text)
         context = format_context(turn.shown.items(), turn.hinted)
@@ -176,20 +178,21 @@ class MultiTurnManager:
         return context, novel, stats | {"missing": [given[key] for key in turn.missing]}
 
     def get_conversation(self, conversation_id: str) -> ConversationState:
-        """The state of a conversation; an unknown id begins one."""
+        """Return the state of a conversation; an unknown id begins one."""
         with self._guard:
             now = time.monotonic() if self.ttl is not None else 0.0
             self._drop_expired(now)
             state = self.conversations.get(conversation_id)
             if state is None:
-                state = self.conversations[conversation_id] = ConversationState(conversation_id)
+                state = ConversationState(conversation_id)
+                self.conversations[conversation_id] = state
                 self._drop_excess(newest=conversation_id)
             self.conversations.move_to_end(conversation_id)
             state.last_used = now
             return state
 
     def get_conversation_stats(self, conversation_id: str) -> dict[str, Any] | None:
-        """The statistics of a conversation; None for an unknown one."""
+        """Return the statistics of a conversation; None for an unknown one."""
         with self._guard:
             state = self.conversations.get(conversation_id)
         if state is None:
@@ -198,7 +201,7 @@ class MultiTurnManager:
             return state.get_stats()
 
     def get_all_stats(self) -> dict[str, Any]:
-        """The statistics of all conversations together."""
+        """Return the statistics of all conversations together."""
         with self._guard:
             states = list(self.conversations.values())
         found = []
@@ -213,23 +216,30 @@ class MultiTurnManager:
             self.conversations.pop(conversation_id, None)
 
     def _drop_expired(self, now: float) -> None:
-        """Drop the conversations unused for longer than the ttl, oldest first, up to one that is in
-        a turn.
+        """Drop the conversations unused for longer than the ttl, oldest first.
+
+        One that is in a turn stays, and those after it.
         """
-        while self.ttl is not None and self.conversations:
+        if self.ttl is None:
+            return
+        while self.conversations:
             oldest = next(iter(self.conversations))
-            if now - self.conversations[oldest].last_used <= self.ttl or not self._drop(oldest):
-                break
+            is_expired = now - self.conversations[oldest].last_used > self.ttl
+            if not is_expired or not self._drop(oldest):
+                return
 
     def _drop_excess(self, newest: str) -> None:
-        """Drop the least recently used conversations above the limit, except the newest and those
-        in a turn.
+        """Drop the least recently used conversations above the limit.
+
+        The newest and those in a turn stay.
         """
-        while (
-            self.max_conversations is not None and len(self.conversations) > self.max_conversations
-        ):
-            if not any(name != newest and self._drop(name) for name in self.conversations):
-                break
+        if self.max_conversations is None:
+            return
+        while len(self.conversations) > self.max_conversations:
+            others = (name for name in self.conversations if name != newest)
+            was_dropped = any(self._drop(name) for name in others)
+            if not was_dropped:
+                return
 
     def _drop(self, conversation_id: str) -> bool:
         """Drop a conversation; False where it is in a turn, and stays."""
@@ -241,11 +251,15 @@ class MultiTurnManager:
         return True
 
 
-def _text_of(document: Any) -> str:
-    """A document's `text`, or else its `content`; a string is its own text; empty where there is
-    none.
-    """
+def _get_text(document: Any) -> str:
+    """Return a document's `text`, else its `content`; a string is its own text."""
     if isinstance(document, str):
         return document
-    text = None if document is None else document.get("text") or document.get("content")
+    if document is None:
+        return ""
+    text = document.get("text") or document.get("content")
     return text if isinstance(text, str) else ""
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

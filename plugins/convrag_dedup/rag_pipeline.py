@@ -19,7 +19,7 @@ _SERVERS = ("sglang", "vllm", "openai")
 
 @dataclass(frozen=True)
 class InferenceConfig:
-    """Which model answers, and where.
+    """The model that answers, and its server.
 
     Args:
         model_name: as the server names it; with backend "litellm", as litellm does.
@@ -37,7 +37,7 @@ class InferenceConfig:
     temperature: float | None = None
 
     def overrides(self) -> list[str]:
-        """The overrides that choose this model. Raises UnknownName for an unknown backend."""
+        """Return the overrides that choose this model. Raises UnknownName for a backend."""
         if self.backend not in (*_SERVERS, "litellm"):
             raise UnknownName("InferenceConfig: backend", self.backend, (*_SERVERS, "litellm"))
         model = self.model_name if self.backend == "litellm" else f"openai/{self.model_name}"
@@ -46,27 +46,26 @@ class InferenceConfig:
             chosen.append(f"llm.api_base={quote_override(self._api_base(self.base_url))}")
         if self.max_tokens is not None:
             chosen.append(f"llm.max_tokens={self.max_tokens}")
-        if self.temperature is not None:
-            chosen.append(
-                f"generator.temperature={self.temperature}"
-            )  # a generator's own overrides the llm's
+        if self.temperature is not None:  # a generator's own overrides the llm's
+            chosen.append(f"generator.temperature={self.temperature}")
         return chosen
 
     def _api_base(self, base_url: str) -> str:
-        """The address with /v1, which servers of the OpenAI protocol need."""
+        """Return the address with /v1, which servers of the OpenAI protocol need."""
         url = base_url.rstrip("/")
-        return url if self.backend == "litellm" or url.endswith("/v1") else f"{url}/v1"
+        if self.backend == "litellm" or url.endswith("/v1"):
+            return url
+        return f"{url}/v1"
 
 
 def quote_override(value: object) -> str:
-    """A value as Hydra reads it back unchanged, whatever characters it holds."""
+    """Quote a value so that Hydra reads it back unchanged."""
     escaped = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\$")
     return f"'{escaped}'"
 
 
 MAX_PIPELINES = 16
-"""How many combinations of a turn's options keep their pipeline; the least recently used is
-composed again.
+"""The number of combinations of a turn's options whose pipelines are kept.
 
 A caller may give each turn another max_tokens.
 """
@@ -85,15 +84,15 @@ class RAGPipeline:
         corpus_path: JSONL file of passages, as dataset=jsonl reads it.
         use_ragboost: False never deduplicates, whatever a turn asks for.
         inference: the model that answers; None quotes sentences of the passages (llm=extractive).
-        top_k: how many documents a turn retrieves unless it says otherwise.
+        top_k: the number of documents that a turn retrieves by default.
         rewriter: makes the retrieval query. RAGBoost joins the last messages, as last_n does;
             rewriters that ask a model find better passages, and fewer duplicates.
         generator: answers. Hints need one that sends earlier evidence along, as chat does.
         overrides: anything else of convrag's command line ("context.order=stable").
         folder: keeps conversations on disk (conversations.db), where they continue after a restart;
             None keeps them in memory.
-        max_conversations: how many are held in memory; the least recently used is dropped first.
-            None keeps all.
+        max_conversations: the number of conversations in memory; the least recently used is dropped
+            first. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
 
     Raises:
@@ -167,9 +166,8 @@ class RAGPipeline:
         pipeline = self._pipeline(
             deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens
         )
-        options = TurnOptions(
-            top_k=self.top_k if top_k is None else top_k, generate=generate_response
-        )
+        wanted = self.top_k if top_k is None else top_k
+        options = TurnOptions(top_k=wanted, generate=generate_response)
         with self._lock(conversation_id):
             conversation = self.conversations.begin(conversation_id, "default")
             with conversation.lock:
@@ -180,19 +178,18 @@ class RAGPipeline:
                 stats = self._stats.add_turn(conversation, record.evidence.trace)
                 self.conversations.append(conversation, record)
         result = describe_turn(record) | {"conversation_stats": stats}
-        return result | describe_answer(record) if generate_response else result
+        if generate_response:
+            result |= describe_answer(record)
+        return result
 
     def get_conversation_stats(self, conversation_id: str | None = None) -> dict[str, Any] | None:
-        """The statistics of a conversation, None for an unknown one; without an id, the statistics
-        of all together.
+        """Return the statistics of a conversation; of all together without an id.
+
+        None for an unknown conversation.
         """
         if conversation_id is None:
-            found = [
-                stats
-                for name in self.conversations.ids()
-                if (stats := self.get_conversation_stats(name))
-            ]
-            return pooled_stats(found)
+            found = [self.get_conversation_stats(name) for name in self.conversations.ids()]
+            return pooled_stats([stats for stats in found if stats])
         with self._lock(conversation_id):
             conversation = self.conversations.get(conversation_id)
             if conversation is None or not conversation.history:
@@ -211,13 +208,14 @@ class RAGPipeline:
             self.reset_conversation(conversation_id)
 
     def _lock(self, conversation_id: str) -> threading.Lock:
-        """The lock of a conversation, kept as long as a thread uses it."""
+        """Return the lock of a conversation, which is kept as long as a thread uses it."""
         with self._locks_guard:
             return self._locks.setdefault(conversation_id, threading.Lock())
 
     def _pipeline(self, *, deduplicate: bool, generate: bool, max_tokens: int | None) -> Pipeline:
-        """The pipeline for a turn with these options; the pipelines share all stages that do not
-        depend on them.
+        """Return the pipeline for a turn with these options.
+
+        The pipelines share all stages that do not depend on the options.
         """
         wanted = [
             f"context.hints={str(deduplicate).lower()}",
@@ -231,29 +229,33 @@ class RAGPipeline:
 
 
 _QUERY_KEYS = ("text", "query", "question")
-_NO_STATISTICS = ("missing", "hints", "repeated")  # entries of a trace of context=dedup
+_NO_STATISTICS = ("missing", "hints", "repeated")
+"""Entries of a trace of context=dedup that are not statistics."""
 
 
 def read_query(query: str | Mapping[str, Any]) -> str:
-    """The text of a query, which is a text or a mapping that has one. Raises ConfigError."""
+    """Return the text of a query, which is a text or a mapping that has one. Raises ConfigError."""
     if isinstance(query, str):
         return query
     for key in _QUERY_KEYS:
         if isinstance(query.get(key), str):
             return str(query[key])
-    raise ConfigError(
-        f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}, not {sorted(query)}"
-    )
+    keys = ", ".join(_QUERY_KEYS)
+    raise ConfigError(f"a query is a text, or a mapping with one under {keys}, not {sorted(query)}")
 
 
 def describe_turn(record: TurnRecord) -> dict[str, Any]:
-    """The fields of a result that each turn has.
+    """Return the fields of a result that each turn has.
 
     The context is in RAGBoost's format, whatever labels the generator's own messages have.
     """
-    items, trace = record.evidence.items, record.evidence.trace
+    items = record.evidence.items
+    trace = record.evidence.trace
     hints = {key: format_hint(target) for key, target in trace["hints"].items()}
-    shown = [(key := normalise_id(item.passage.id), hints.get(key, item.text)) for item in items]
+    shown = []
+    for item in items:
+        key = normalise_id(item.passage.id)
+        shown.append((key, hints.get(key, item.text)))
     return {
         "query": record.original_query,
         "search_query": record.rewritten_query,
@@ -269,7 +271,7 @@ def describe_turn(record: TurnRecord) -> dict[str, Any]:
 
 
 def describe_answer(record: TurnRecord) -> dict[str, Any]:
-    """The fields of a result that a turn with an answer has, too."""
+    """Return the further fields of a result with an answer."""
     metadata = {
         "latency": record.timings["generator"],
         "model": record.answer.trace.get("model", ""),

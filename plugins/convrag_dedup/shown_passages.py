@@ -1,6 +1,4 @@
-"""Which passages a conversation has shown, under which ids and with which contents, and which are
-nearly alike.
-"""
+"""The passages that a conversation has shown, by id, content, position and likeness."""
 
 import re
 from typing import Generic, TypeVar
@@ -13,7 +11,7 @@ T = TypeVar("T")
 
 
 class ShownVersions(Generic[T]):
-    """What was shown under each normalised id: an entry for each content, since a document may change.
+    """The entries that were shown under each normalised id, one for each content of a document.
 
     A content is anything that tells texts apart (the text, or a hash of it). None stands for any
     content.
@@ -24,35 +22,32 @@ class ShownVersions(Generic[T]):
 
     def add(self, key: str, content: str | bytes | None, entry: T) -> None:
         """Note that a content was shown, after all others of its id."""
-        if (versions := self._versions.get(key)) is None:
-            self._versions[key] = {content: entry}
-        else:
-            versions.pop(content, None)
-            versions[content] = entry
+        versions = self._versions.setdefault(key, {})
+        versions.pop(content, None)
+        versions[content] = entry
 
     def find(self, key: str, content: str | bytes | None) -> T | None:
-        """The entry with this content; with content None, the one shown last."""
-        return (
-            self.find_last(key, None)
-            if content is None
-            else self._versions.get(key, {}).get(content)
-        )
+        """Find the entry with this content; with content None, the one shown last."""
+        if content is None:
+            return self.find_last(key, None)
+        return self._versions.get(key, {}).get(content)
 
     def find_last(self, key: str, content: str | bytes | None) -> T | None:
-        """The entry shown last, if it has this content: only that one is named by the id alone."""
+        """Find the entry shown last, if it has this content: the id alone names only that one."""
         versions = self._versions.get(key)
         if not versions:
             return None
         last = next(reversed(versions))
-        return versions[last] if content is None or last is None or last == content else None
+        is_same = content is None or last is None or last == content
+        return versions[last] if is_same else None
 
     def count(self, key: str) -> int:
-        """How many different contents were shown under an id."""
+        """Count the different contents that were shown under an id."""
         return len(self._versions.get(key, ()))
 
 
 class ShownPassages(HistoryReader):
-    """The passages that a history has shown, by id and content, by position and, if wanted, by likeness.
+    """The passages that a history has shown, by id and content, position and likeness.
 
     Args:
         likeness: the least Jaccard likeness (0 to 1) of near-duplicates; None finds none.
@@ -70,23 +65,31 @@ class ShownPassages(HistoryReader):
                 self._add(passage)
 
     def position(self, passage: Passage) -> int | None:
-        """The position (from 0) at which the conversation first showed a passage of this id; None
-        for a new one.
+        """Return the position (from 0) at which the conversation first showed a passage's id.
+
+        None for a new one.
         """
         return self._positions.get(normalise_id(passage.id))
 
     def find_same(self, passage: Passage, *, compare_content: bool) -> Passage | None:
-        """The earlier passage of the same id: with the same content, or else the one shown last."""
-        return self._versions.find(
-            normalise_id(passage.id), passage.content if compare_content else None
-        )
+        """Find the earlier passage of the same id.
+
+        Args:
+            passage: the passage.
+            compare_content: whether it must have the same content; otherwise it is the one shown
+                last.
+        """
+        content = passage.content if compare_content else None
+        return self._versions.find(normalise_id(passage.id), content)
 
     def find_near_duplicate(self, passage: Passage) -> Passage | None:
-        """The earlier passage of another id that is most like this one, if any is similar enough."""
-        return self._near_duplicates.find(passage) if self._near_duplicates is not None else None
+        """Find the earlier passage of another id that is most like this one, if it is enough."""
+        if self._near_duplicates is None:
+            return None
+        return self._near_duplicates.find(passage)
 
     def has_one_version(self, passage: Passage) -> bool:
-        """Whether only one content was shown under the passage's id, so that the id alone names it."""
+        """Whether only one content was shown under the passage's id, so that this names it."""
         return self._versions.count(normalise_id(passage.id)) == 1
 
     def _add(self, passage: Passage) -> None:
@@ -98,14 +101,14 @@ class ShownPassages(HistoryReader):
             self._near_duplicates.add(passage)
 
 
-# Words in a shingle: enough for word order to count, few enough that one changed word costs only
-# three
-_WIDTH = 3
+_SHINGLE_WORDS = 3
+"""Words of a shingle: the order of words counts, and a changed word costs three shingles only."""
+
 _WORD = re.compile(r"\w+")
 
 
 class NearDuplicates:
-    """Passages by their shingles (three consecutive words), compared by the Jaccard likeness of these.
+    """Passages that are compared by the Jaccard likeness of their shingles (three words each).
 
     Args:
         likeness: the least likeness of near-duplicates, above 0 and at most 1.
@@ -120,23 +123,28 @@ class NearDuplicates:
         self._known.append((passage, _list_shingles(passage.text)))
 
     def find(self, passage: Passage) -> Passage | None:
-        """The passage of another id with the highest likeness, if that is high enough; of equals
-        the first.
+        """Find the passage of another id with the highest likeness, if that is high enough.
+
+        The first one wins a tie.
         """
-        key, wanted = normalise_id(passage.id), _list_shingles(passage.text)
-        others = [
-            (_jaccard(wanted, own), other)
-            for other, own in self._known
-            if normalise_id(other.id) != key
-        ]
-        likeness, best = max(others, key=lambda each: each[0], default=(0.0, None))
-        return best if likeness >= self._likeness else None
+        key = normalise_id(passage.id)
+        shingles = _list_shingles(passage.text)
+        best = None
+        highest = 0.0
+        for other, other_shingles in self._known:
+            if normalise_id(other.id) == key:
+                continue
+            likeness = _jaccard(shingles, other_shingles)
+            if likeness >= self._likeness and likeness > highest:
+                best = other
+                highest = likeness
+        return best
 
 
 def _list_shingles(text: str) -> frozenset[str]:
     words = _WORD.findall(text.lower()) or [text.strip()]
-    last = max(len(words) - _WIDTH, 0)
-    return frozenset(" ".join(words[start : start + _WIDTH]) for start in range(last + 1))
+    last = max(len(words) - _SHINGLE_WORDS, 0)
+    return frozenset(" ".join(words[start : start + _SHINGLE_WORDS]) for start in range(last + 1))
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:

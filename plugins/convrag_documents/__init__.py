@@ -15,6 +15,6 @@ def convrag_register(register: Register) -> None:
         "dataset",
         "documents",
         "convrag_documents.dataset:DocumentsDataset",
-        "Your documents: Markdown, text, code, HTML, PDF, Office, RTF, mails, CSV, EPUB, "
-        "JSON and notebooks in a folder.",
+        "Your documents in a folder: Markdown, text, code, HTML, PDF, Office, mails, CSV,"
+        " JSON, EPUB.",
     )

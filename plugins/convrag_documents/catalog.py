@@ -1,27 +1,29 @@
-"""The documents of a folder as they are now: new and changed files are read, the others are in the
-store.
-"""
+"""The documents of a folder: new and changed files are read, the store has the others."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple
 
 from convrag import ConvragError, DataError, Document, Store
-from convrag.sdk.identity import digest
 from convrag.sdk.output.progress import track
 from convrag.sdk.storage import BATCH
-from convrag.sdk.types import Heading
+from convrag_documents.file_times import FileTimes, describe_status, load_times, save_times
 from convrag_documents.find_files import FoundFile, FoundFiles
 from convrag_documents.readers import Reader, find_reader
+from convrag_documents.stored_documents import (
+    Outcome,
+    dump_document,
+    dump_row,
+    make_part_key,
+    parse_document,
+)
 from convrag_documents.unreadable import Unreadable, UnreadFile, read_bytes, shorten_reason
 
 log = logging.getLogger(__name__)
@@ -29,7 +31,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file whose documents are in the store, under a key made of its contents and its reader."""
+    """A file whose documents are in the store.
+
+    Args:
+        file: the file.
+        reader: its reader.
+        content: a hash of its contents.
+        parts: the names of its parts (see Outcome).
+    """
 
     file: FoundFile
     reader: Reader
@@ -38,23 +47,30 @@ class ReadFile:
 
     @property
     def key(self) -> str:
-        """Under which its documents are kept."""
+        """The key of its documents in the store."""
         return self.reader.make_key(self.content)
 
     def list_documents(self) -> Iterator[tuple[str, str]]:
-        """Yield (part, id of the document). A part of the file faq.jsonl, its line 3, has the id
-        "faq.jsonl:3".
-        """
+        """Yield (part, id of the document): line 3 of the file faq.jsonl is "faq.jsonl:3"."""
         for part in self.parts:
             yield part, f"{self.file.id}:{part}" if part else self.file.id
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """The files that were read, by id, and those that were not, or not whole."""
+    """The files of a folder.
+
+    Args:
+        files: that were read, by id.
+        unread: files that were not read, or not whole.
+    """
 
     files: tuple[ReadFile, ...]
     unread: tuple[UnreadFile, ...]
+
+    def list_ids(self) -> list[str]:
+        """Return the ids of the files that were read."""
+        return [read.file.id for read in self.files]
 
 
 class CatalogReader:
@@ -63,7 +79,7 @@ class CatalogReader:
     Args:
         store: keeps the documents.
         limit: bytes; larger files are not read.
-        docling: whether docling reads what it can.
+        docling: whether docling reads the formats that it can read.
     """
 
     def __init__(self, store: Store, limit: int, *, docling: bool = False) -> None:
@@ -72,100 +88,122 @@ class CatalogReader:
         self._docling = docling
 
     def read(self, found: FoundFiles, key: str) -> Catalog:
-        """Read what is new or changed.
+        """Read the new and the changed files.
 
         Args:
             found: the files of the folder.
-            key: of the folder, under which the times of its files are kept.
+            key: of the folder, under which the store keeps the times of its files.
         """
         unread = list(found.unread)
         readers: dict[str, Reader] = {}
         for file in found.files:
-            if reader := find_reader(file, docling=self._docling):
+            reader = find_reader(file, docling=self._docling)
+            if reader is not None:
                 readers[file.id] = reader
             else:
-                unread.append(
-                    UnreadFile(
-                        file.id, "there is no reader for files of this kind", other_kind=True
-                    )
-                )
+                reason = "there is no reader for files of this kind"
+                unread.append(UnreadFile(file.id, reason, other_kind=True))
         wanted = [file for file in found.files if file.id in readers]
-        with self._store.lock(
-            [f"documents/{key}"]
-        ):  # a second process waits, and then finds everything read
-            files = self._read_wanted(wanted, readers, key, unread)
+        # A second process waits, and then finds everything read
+        with self._store.lock([f"documents/{key}"]):
+            files, not_read = self._read_wanted(wanted, readers, key)
+        unread += not_read
         for each in unread:
             log.info("not read: %s (%s)", each.id, each.reason)
         return Catalog(tuple(files), tuple(sorted(unread)))
 
     def load(self, read: ReadFile, part: str, document_id: str) -> Document:
-        """Load a document of a file. Raises DataError where the store has lost it and the file has
-        changed.
+        """Load a document of a file.
+
+        Raises:
+            DataError: the store has lost it, and the file has changed.
         """
-        key = _make_part_key(read.key, part)
-        if not (row := self._store.get([key]).get(key)):  # the store has lost it
+        key = make_part_key(read.key, part)
+        row = self._store.get([key]).get(key)
+        if not row:  # the store has lost it
             self._read_again(read)
             row = self._store.get([key]).get(key)
         if not row:
             raise DataError(
                 "this file has changed since it was read: start again", path=read.file.path
             )
-        return _make_document(document_id, json.loads(row))
+        return parse_document(document_id, row)
 
     def _read_wanted(
-        self,
-        wanted: Sequence[FoundFile],
-        readers: Mapping[str, Reader],
-        key: str,
-        unread: list[UnreadFile],
-    ) -> list[ReadFile]:
-        """Read files, or find them as they were read before. Adds to `unread`."""
-        old = load_times(self._store, key)
-        times = {
-            file.id: seen
-            for file in wanted
-            if (seen := old.get(file.id)) and self._is_current(file, seen)
-        }
-        keys = {file_id: readers[file_id].make_key(seen.content) for file_id, seen in times.items()}
-        outcomes = self._get_outcomes(list(keys.values()))
-        known = {file_id: outcomes[each] for file_id, each in keys.items() if each in outcomes}
-        new = [file for file in wanted if file.id not in known]
+        self, wanted: Sequence[FoundFile], readers: Mapping[str, Reader], key: str
+    ) -> tuple[list[ReadFile], list[UnreadFile]]:
+        """Read files, or find them in the store."""
+        old_times = load_times(self._store, key)
+        times = self._find_current(wanted, old_times)
+        outcomes = self._find_outcomes(times, readers)
+        new = [file for file in wanted if file.id not in outcomes]
+        unread = []
         try:
             for file in track(new, "Reading documents", len(new)) if new else ():
                 try:
-                    times[file.id], known[file.id] = self._read_file(file, readers[file.id])
+                    times[file.id], outcomes[file.id] = self._read_file(file, readers[file.id])
                 except Unreadable as error:
                     unread.append(UnreadFile(file.id, error.reason))
-        finally:  # what was read until an interruption is kept
-            if times != old:
+        finally:  # an interruption keeps the files that were read before it
+            if times != old_times:
                 save_times(self._store, key, times)
         files = []
         for file in wanted:
-            if outcome := known.get(file.id):
-                if outcome.parts:
-                    files.append(
-                        ReadFile(file, readers[file.id], times[file.id].content, outcome.parts)
-                    )
-                if outcome.reason:
-                    unread.append(UnreadFile(file.id, outcome.reason))
-        return files
+            outcome = outcomes.get(file.id, Outcome([], ""))
+            if outcome.parts:
+                content = times[file.id].content
+                files.append(ReadFile(file, readers[file.id], content, outcome.parts))
+            if outcome.reason:
+                unread.append(UnreadFile(file.id, outcome.reason))
+        return files, unread
 
-    def _is_current(self, file: FoundFile, seen: FileTimes) -> bool:
-        """Whether a file is as it was read, and not too large by now."""
+    def _find_current(
+        self, wanted: Sequence[FoundFile], old_times: Mapping[str, FileTimes]
+    ) -> dict[str, FileTimes]:
+        """Find the entries of the files that have not changed since they were read."""
+        current = {}
+        for file in wanted:
+            entry = old_times.get(file.id)
+            if entry is not None and self._is_current(file, entry):
+                current[file.id] = entry
+        return current
+
+    def _is_current(self, file: FoundFile, entry: FileTimes) -> bool:
+        """Whether a file is as it was read, and within the limit of size, which may be new."""
         try:
             status = os.stat(file.path, follow_symlinks=False)  # noqa: PTH116
         except OSError:
             return False
-        return status.st_size <= self._limit and seen.is_current(status)
+        return status.st_size <= self._limit and entry.is_current(status)
+
+    def _find_outcomes(
+        self, times: Mapping[str, FileTimes], readers: Mapping[str, Reader]
+    ) -> dict[str, Outcome]:
+        """Find the outcomes of reading files in the store, by id."""
+        keys = {
+            file_id: readers[file_id].make_key(entry.content) for file_id, entry in times.items()
+        }
+        by_key = self._get_outcomes(list(keys.values()))
+        return {file_id: by_key[key] for file_id, key in keys.items() if key in by_key}
+
+    def _get_outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Return key -> outcome, for the keys under which a file was read."""
+        outcomes = {}
+        for start in range(0, len(keys), BATCH):
+            rows = self._store.get(keys[start : start + BATCH])
+            for key, row in rows.items():
+                outcomes[key] = Outcome(*json.loads(row))
+        return outcomes
 
     def _read_file(self, file: FoundFile, reader: Reader) -> tuple[FileTimes, Outcome]:
-        """Read a file, unless the store has what a file of the same contents gave."""
+        """Read a file, unless the store has the documents of a file with the same contents."""
         content, status = read_bytes(file.path, self._limit)
-        times = FileTimes(*_describe(status), time.time_ns(), _hash(content))
+        times = FileTimes(*describe_status(status), time.time_ns(), _hash(content))
         key = reader.make_key(times.content)
-        return times, self._get_outcomes([key]).get(key) or self._parse(
-            content, reader, key, file.id
-        )
+        outcome = self._get_outcomes([key]).get(key)
+        if outcome is None:
+            outcome = self._parse(content, reader, key, file.id)
+        return times, outcome
 
     def _read_again(self, read: ReadFile) -> None:
         """Read a file again, if it has not changed."""
@@ -174,122 +212,38 @@ class CatalogReader:
             if _hash(content) == read.content:
                 self._parse(content, read.reader, read.key, read.file.id)
 
-    def _get_outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
-        """Return key -> outcome, of the keys under which a file was read."""
-        batches = (keys[start : start + BATCH] for start in range(0, len(keys), BATCH))
-        rows = (row for batch in batches for row in self._store.get(batch).items())
-        return {key: Outcome(*json.loads(row)) for key, row in rows}
-
     def _parse(self, content: bytes, reader: Reader, key: str, file_id: str) -> Outcome:
-        """Let the reader read, and keep what it gives; whatever it raises, other files are read."""
+        """Store the documents that the reader yields.
+
+        Whatever a library raises for a damaged file becomes the reason of the outcome, so that
+        other files are read.
+        """
         rows: dict[str, bytes] = {}
-        outcome = Outcome([], "")
+        parts: list[str] = []
+        reason = ""
         try:
             for document in reader.read(content):
                 if document.text.strip():
-                    outcome.parts.append(document.id)
-                    rows[_make_part_key(key, document.id)] = _dump(_list_fields(document))
+                    parts.append(document.id)
+                    rows[make_part_key(key, document.id)] = dump_document(document)
         except Unreadable as error:
-            outcome = outcome._replace(reason=error.reason)
+            reason = error.reason
         except ConvragError:  # something is missing on this machine
             raise
         except MemoryError as error:  # another time, there may be enough
             raise Unreadable("there is not enough memory to read it") from error
         except Exception as error:
             log.debug("%s cannot be read", file_id, exc_info=error)
-            reason = f"this is no {reader.format}, or damaged: {type(error).__name__}: {error}"
-            outcome = outcome._replace(reason=shorten_reason(reason))
-        if not any(outcome):
-            outcome = outcome._replace(reason="there is no text in it")
-        self._store.put(
-            "documents.read", {**rows, key: _dump(outcome)}
-        )  # last: its documents are there then
+            reason = shorten_reason(
+                f"this is no {reader.format}, or damaged: {type(error).__name__}: {error}"
+            )
+        if not parts and not reason:
+            reason = "there is no text in it"
+        outcome = Outcome(parts, reason)
+        rows[key] = dump_row(outcome)  # last, when its documents are there
+        self._store.put("documents.read", rows)
         return outcome
 
 
 def _hash(content: bytes) -> str:
     return blake2b(content, digest_size=20).hexdigest()
-
-
-def _dump(row: Sequence[object]) -> bytes:
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-_TICK = 2_000_000_000
-"""Nanoseconds of the coarsest clock of a file system: FAT's."""
-
-
-class FileTimes(NamedTuple):
-    """What the system says of a file, and what was known when it was read: times are nanoseconds since 1970."""
-
-    size: int
-    modified: int
-    changed: int
-    inode: int
-    read: int
-    content: str
-
-    def is_current(self, status: os.stat_result) -> bool:
-        """Whether the file is as it was read."""
-        same = (self.size, self.modified, self.changed, self.inode) == _describe(status)
-        return same and max(self.modified, self.changed) + _TICK < self.read
-
-
-def load_times(store: Store, key: str) -> dict[str, FileTimes]:
-    """Load the entries of a folder's files: id -> entry. None where nothing is known."""
-    return {
-        file_id: FileTimes(*row)
-        for file_id, row in json.loads(store.get([key]).get(key, b"{}")).items()
-    }
-
-
-def save_times(store: Store, key: str, entries: Mapping[str, FileTimes]) -> None:
-    """Keep the entries of a folder's files, in place of those that were kept."""
-    store.put("documents.times", {key: json.dumps(entries).encode("utf-8", "surrogatepass")})
-
-
-def _describe(status: os.stat_result) -> tuple[int, int, int, int]:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-
-
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
-
-
-class Outcome(NamedTuple):
-    """What a reader made of a file: the parts that it consists of, and what of it could not be read, and why.
-
-    A file is one part, with an empty name; of a JSONL file, each line is one, named by its number.
-    """
-
-    parts: list[str]
-    reason: str
-
-
-def _make_part_key(key: str, part: str) -> str:
-    return digest([key, part])
-
-
-def _list_fields(document: Document) -> list[object]:
-    """List what a reader knows of a document. Half surrogate pairs, which are no characters, are
-    replaced.
-    """
-    text, title, url = (
-        _HALF_PAIR.sub("\ufffd", each) for each in (document.text, document.title, document.url)
-    )
-    headings = [
-        [each.start, each.level, _HALF_PAIR.sub("\ufffd", each.text)] for each in document.headings
-    ]
-    return [text, title, url, headings, document.pages, document.page_name]
-
-
-def _make_document(document_id: str, fields: Sequence[Any]) -> Document:
-    text, title, url, headings, pages, page_name = fields
-    return Document(
-        document_id,
-        text,
-        title,
-        url,
-        tuple(Heading(*each) for each in headings),
-        tuple(pages),
-        page_name,
-    )

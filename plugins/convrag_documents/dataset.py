@@ -34,16 +34,16 @@ from convrag_documents.unreadable import describe_unread
 log = logging.getLogger(__name__)
 
 _DEFAULT = "default"
-_said: set[str] = set()
-"""What was not read, of each folder that this process has told of: a grid tells it once."""
+_logged_notes: set[str] = set()
+"""Notes on unread files that this process has logged; each cell of a grid would repeat them."""
 
 
 class DocumentsDataset(Dataset):
-    """Your documents: Markdown, text, code, HTML, PDF, Office, RTF, mails, CSV, EPUB, JSON and notebooks in a folder.
+    """Your documents in a folder: Markdown, text, code, HTML, PDF, Office, mails, CSV, JSON, EPUB.
 
-    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in
-    the folder. What cannot be read is listed, with the reason. A file is read once: the store keeps
-    its text until the file changes.
+    RTF and notebooks, too. `python -m convrag task=chat dataset=documents dataset.path=~/handbook`
+    answers questions about the files in the folder. Files that cannot be read are listed, with the
+    reason. A file is read once: the store keeps its text until the file changes.
 
     Args:
         path: a folder, a file, or several: '[~/handbook,~/notes.txt]'.
@@ -51,16 +51,16 @@ class DocumentsDataset(Dataset):
         include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; ()
             reads all.
         exclude: patterns of the files and folders to leave out.
-        ignored: also read what is hidden, or ignored by git.
-        domains: one corpus of all files, called default; or one of each sub-folder, named as it is,
-            with the files beside them in default.
+        ignored: also read hidden files, and files that git ignores.
+        domains: "one" makes one corpus of all files, called default; "folders" makes one of each
+            sub-folder, with its name, and puts the files next to them into default.
         max_megabytes: the size of the largest file that is read, in millions of bytes.
         reader: light has a reader of its own for each format; docling (extra `docling`) reads PDF,
             Office, HTML and pictures with models for columns, tables and printed letters, and takes
             seconds for a page.
 
     Raises:
-        ConfigError: no path is given, or a pattern is none.
+        ConfigError: no path is given, or a pattern is malformed.
     """
 
     libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax", "striprtf")
@@ -83,38 +83,47 @@ class DocumentsDataset(Dataset):
             raise ConfigError("dataset.path=[]: name a folder or a file")
         self._chunker = chunker
         self._selection = Selection(
-            _list_patterns(include), _list_patterns(exclude), ignored, store.path
+            include=_list_patterns(include),
+            exclude=_list_patterns(exclude),
+            ignored=ignored,
+            store=store.path,
         )
         self._by_folder = domains == "folders"
-        paths = [os.path.realpath(path.expanduser()) for path in self._paths]
-        self._key = digest([paths, self._selection])
-        self._unread = store.path / f"unread-{self._key[:8]}.txt"
+        real_paths = [os.path.realpath(path.expanduser()) for path in self._paths]
+        self._key = digest([real_paths, self._selection])
+        self._unread_list = store.path / f"unread-{self._key[:8]}.txt"
         self._reader = CatalogReader(store, int(max_megabytes * 1e6), docling=reader == "docling")
         self._catalog = Lazy(self._read_catalog)
         self._by_domain = Lazy(self._group_files)
         self._places = Lazy(self._place_documents)
 
     def check(self) -> Iterable[str]:
-        """Read what is new or changed; the error where there is nothing to read. Warns of what
-        could not be read.
+        """Read new and changed files; return the error where there is nothing to read.
+
+        Logs a warning of the files that could not be read.
         """
-        if problems := collect_problems(self._catalog):
+        problems = collect_problems(self._catalog)
+        if problems:
             return problems
-        if not (note := self.note()) or note in _said:
-            return ()
-        _said.add(note)
-        catalog = self._catalog()
-        listed = describe_unread(catalog.unread, [read.file.id for read in catalog.files])
-        if self._unread.is_file() and self._unread.read_text("utf-8") == listed:
-            log.warning("%s", note)  # an earlier start has listed them
-        else:
-            log.warning("%s", listed)
-            self._unread.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._unread, listed)
+        note = self.note()
+        if note and note not in _logged_notes:
+            _logged_notes.add(note)
+            self._log_unread(note)
         return ()
 
+    def _log_unread(self, note: str) -> None:
+        """List the files that could not be read; give the note alone where the list is known."""
+        catalog = self._catalog()
+        listed = describe_unread(catalog.unread, catalog.list_ids())
+        if self._unread_list.is_file() and self._unread_list.read_text("utf-8") == listed:
+            log.warning("%s", note)
+            return
+        log.warning("%s", listed)
+        self._unread_list.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._unread_list, listed)
+
     def content_hash(self) -> str:
-        """A hash of the contents of all files that were read, and of how they were read."""
+        """Return a hash of the contents of all files that were read, and of their readers."""
         try:
             files = self._catalog().files
         except ConvragError:
@@ -122,19 +131,19 @@ class DocumentsDataset(Dataset):
         return digest([[read.file.id, read.key] for read in files])
 
     def note(self) -> str:
-        """Says how many files could not be read, and where they are listed."""
+        """Say how many files could not be read, and where they are listed."""
         catalog = self._catalog()
-        return describe_unread(
-            catalog.unread, [read.file.id for read in catalog.files], f" {self._unread} lists them."
-        )
+        known = f" {self._unread_list} lists them."
+        return describe_unread(catalog.unread, catalog.list_ids(), known)
 
     def conversations(self) -> Iterator[Conversation]:
-        """Yield nothing: documents are there to be talked about."""
+        """Yield nothing: documents have no conversations."""
         return iter(())
 
     def domains(self) -> Sequence[str]:
-        """The corpora that have files: `default`, or the sub-folders. Raises DataError where
-        nothing can be read.
+        """Return the corpora that have files: `default`, or the sub-folders.
+
+        Raises DataError where nothing can be read.
         """
         return list(self._by_domain())
 
@@ -143,29 +152,33 @@ class DocumentsDataset(Dataset):
         return chain.from_iterable(part.read() for part in self.corpus_parts(domain))
 
     def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
-        """Yield the passages of each document, under a key of its file's contents, its reader and
-        the chunker.
+        """Yield the passages of each document.
+
+        Their key is made of the contents of the file, its reader and the chunker.
         """
-        cut = self._chunker.fingerprint  # empty where it was built by hand
+        chunker = self._chunker.fingerprint  # empty where it was built by hand
         for read in self._list_files(domain):
             for part, document_id in read.list_documents():
-                key = digest([document_id, part, read.key, cut]) if cut else ""
+                key = digest([document_id, part, read.key, chunker]) if chunker else ""
                 yield CorpusPart(key, partial(self._cut, read, part, document_id))
 
     def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of the files of a domain, of their readers and of the chunker."""
+        """Return a hash of the files of a domain, of their readers and of the chunker."""
         if not self._chunker.fingerprint:  # it was built by hand
             return super().corpus_fingerprint(domain)
         files = [[read.file.id, read.key] for read in self._list_files(domain)]
         return digest([files, self._chunker.fingerprint])
 
     def document(self, domain: str, document_id: str) -> Document | None:
-        """The document with an id, as it was read; None where the domain has none."""
-        self._list_files(domain)
-        found = self._places().get(document_id)
-        if found is None or self._name_domain(found[0]) != domain:
+        """Return the document with an id, as it was read; None where the domain has none."""
+        self._check_domain(domain)
+        place = self._places().get(document_id)
+        if place is None:
             return None
-        return self._reader.load(*found, document_id)
+        read, part = place
+        if self._name_domain(read) != domain:
+            return None
+        return self._reader.load(read, part, document_id)
 
     def _cut(self, read: ReadFile, part: str, document_id: str) -> Sequence[Passage]:
         return self._chunker.chunk(self._reader.load(read, part, document_id))
@@ -184,20 +197,25 @@ class DocumentsDataset(Dataset):
         return dict(sorted(groups.items()))
 
     def _place_documents(self) -> dict[str, tuple[ReadFile, str]]:
-        return {
-            each: (read, part)
-            for read in self._catalog().files
-            for part, each in read.list_documents()
-        }
+        """Map the id of each document to its file, and its part of that."""
+        places = {}
+        for read in self._catalog().files:
+            for part, document_id in read.list_documents():
+                places[document_id] = (read, part)
+        return places
 
     def _name_domain(self, read: ReadFile) -> str:
         folder, slash, _ = read.file.id.partition("/")
-        return folder if slash and self._by_folder else _DEFAULT
+        is_in_folder = slash != ""
+        return folder if is_in_folder and self._by_folder else _DEFAULT
 
     def _list_files(self, domain: str) -> Sequence[ReadFile]:
+        self._check_domain(domain)
+        return self._by_domain()[domain]
+
+    def _check_domain(self, domain: str) -> None:
         if domain not in self._by_domain():
             raise UnknownName("the corpus", domain, self.domains())
-        return self._by_domain()[domain]
 
 
 def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -206,13 +224,15 @@ def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _describe_nothing(found: FoundFiles, catalog: Catalog) -> str:
     """Say why nothing was read."""
-    sentences = [
-        "there is no document here that can be read." if found.files else "there is no file here."
-    ]
-    if catalog.unread:
-        sentences.append(describe_unread(catalog.unread, ()))
+    if found.files:
+        reason = "there is no document here that can be read."
     else:
-        sentences.append(
-            "What is hidden, ignored by git or excluded is left out (dataset.ignored, include, exclude)."
+        reason = "there is no file here."
+    if catalog.unread:
+        details = describe_unread(catalog.unread, ())
+    else:
+        details = (
+            "What is hidden, ignored by git or excluded is left out "
+            "(dataset.ignored, include, exclude)."
         )
-    return make_printable(" ".join(sentences))
+    return make_printable(f"{reason} {details}")

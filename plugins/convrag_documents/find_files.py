@@ -1,4 +1,4 @@
-"""Lists the files of folders, and single files, without what is hidden, ignored by git or excluded."""
+"""Lists the files to read, without those that are hidden, ignored by git or excluded."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from pathspec import GitIgnoreSpec
 from convrag import ConfigError, DataError
 from convrag_documents.unreadable import Unreadable, UnreadFile, describe_os_error, read_bytes
 
-_LARGEST_IGNORE_FILE = 1_000_000  # bytes of a .gitignore
-_HIDDEN = (".", "~$")  # Office keeps a file such as "~$leave.docx" beside one that is open
+_LARGEST_IGNORE_FILE = 1_000_000
+"""Bytes of a .gitignore."""
+
+_HIDDEN = (".", "~$")  # Office keeps a file such as "~$leave.docx" next to one that is open
 
 
 class FoundFile(NamedTuple):
-    """A file. Its `id` is its path below the corpus's folder, with slashes.
+    """A file.
 
-    `named` says that the user named it, or its kind, so that it is read whatever its suffix is.
+    Args:
+        id: its path below the corpus's folder, with slashes.
+        path: its path on this machine.
+        named: whether the user named it, or its kind, so that it is read whatever its suffix is.
     """
 
     id: str
@@ -30,7 +35,7 @@ class FoundFile(NamedTuple):
 
 
 class FoundFiles(NamedTuple):
-    """The files that were found, by id, and what cannot be listed."""
+    """The files that were found, sorted by id, and those that cannot be listed."""
 
     files: list[FoundFile]
     unread: list[UnreadFile]
@@ -38,12 +43,12 @@ class FoundFiles(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """Which files of a folder are wanted.
+    """The choice of files in a folder.
 
     Args:
-        include: patterns as in .gitignore; where there are any, only files that one of them fits.
+        include: patterns as in .gitignore; only files that match one are listed, if there is any.
         exclude: patterns of the files and folders to leave out.
-        ignored: also list what is hidden, or ignored by git.
+        ignored: whether to list hidden files, and files that git ignores.
         store: the run's store, which is left out, as the folders of runs are.
     """
 
@@ -56,36 +61,56 @@ class Selection:
 def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
     """List the files below some paths.
 
-    Ids are paths below the folder, where one is given; below the deepest folder that holds all of
-    them, where several are. Symbolic links to folders are not followed, since what they lead to
-    within the folder is found anyway; those to files are followed within the folder. Links that
-    lead out of it are listed as not read.
+    Ids are paths below the folder. Of several folders, they are paths below the deepest folder that
+    contains all of them. Symbolic links to files are followed within the folder. Links to folders
+    are not followed, since the files behind them are found anyway. Links that lead out of the
+    folder are listed as not read.
 
     Args:
         paths: folders or files.
-        selection: which of the files below them.
+        selection: the choice of files below them.
 
     Raises:
         DataError: a path does not exist.
-        ConfigError: a pattern is none, or no folder holds all paths.
+        ConfigError: a pattern is malformed, or no folder contains all paths.
     """
     named = [os.path.abspath(path.expanduser()) for path in paths]  # noqa: PTH100 - a link keeps its name
-    for path, each in zip(paths, named, strict=True):
-        if not os.path.exists(each):  # noqa: PTH110
+    folders = []
+    for path, name in zip(paths, named, strict=True):
+        if not os.path.exists(name):  # noqa: PTH110
             raise DataError(
                 "there is no such file or folder (dataset.include takes patterns)", path=path
             )
+        folders.append(name if os.path.isdir(name) else os.path.dirname(name))  # noqa: PTH112, PTH120
     try:
-        folders = [each if os.path.isdir(each) else os.path.dirname(each) for each in named]  # noqa: PTH112, PTH120
         base = os.path.commonpath(folders)
     except ValueError as error:
-        raise ConfigError(
-            f"dataset.path: no folder holds all of these: {', '.join(map(str, paths))}"
-        ) from error
+        listed = ", ".join(str(path) for path in paths)
+        raise ConfigError(f"dataset.path: no folder holds all of these: {listed}") from error
     finder = _Finder(base, selection)
-    for each in named:
-        finder.add(each)
+    for name in named:
+        finder.add(name)
     return finder.finish()
+
+
+class _Link(NamedTuple):
+    """A symbolic link.
+
+    Args:
+        id: as of a file.
+        target: the path that it leads to.
+        folder: the folder that it may lead into.
+    """
+
+    id: str
+    target: str
+    folder: str
+
+    def leads_out(self) -> bool:
+        """Whether it leads out of the folder, or to nothing."""
+        if not os.path.exists(self.target):  # noqa: PTH110
+            return True
+        return os.path.commonpath([self.target, self.folder]) != self.folder
 
 
 class _Finder:
@@ -93,18 +118,18 @@ class _Finder:
 
     Args:
         base: the folder that ids are relative to.
-        selection: which files are wanted.
+        selection: the choice of files.
     """
 
     def __init__(self, base: str, selection: Selection) -> None:
         self._base = base
         self._ignored = selection.ignored
-        self._store = selection.store and os.path.realpath(selection.store)
-        self._include = make_patterns(selection.include, "include") if selection.include else None
-        self._exclude = make_patterns(selection.exclude, "exclude") if selection.exclude else None
+        self._store = os.path.realpath(selection.store) if selection.store else None
+        self._include = _make_optional_patterns(selection.include, "include")
+        self._exclude = _make_optional_patterns(selection.exclude, "exclude")
         self._files: dict[str, FoundFile] = {}  # by path
         self._unread: list[UnreadFile] = []
-        self._links: list[tuple[str, str, str]] = []  # id, target, the folder that it may lead into
+        self._links: list[_Link] = []
 
     def add(self, named: str) -> None:
         """Add a file, or the files below a folder."""
@@ -119,19 +144,19 @@ class _Finder:
             if self._include is not None and not self._include.match_file(inner_id):
                 continue
             if entry.is_symlink():
-                self._links.append((inner_id, os.path.realpath(entry.path), real))
+                self._links.append(_Link(inner_id, os.path.realpath(entry.path), real))
             else:
                 self._add_file(FoundFile(inner_id, entry.path, named=self._include is not None))
 
     def finish(self) -> FoundFiles:
         """Follow the links, and return all files."""
-        for file_id, target, folder in self._links:
-            if not os.path.exists(target) or os.path.commonpath([target, folder]) != folder:  # noqa: PTH110
+        for link in self._links:
+            if link.leads_out():
                 self._unread.append(
-                    UnreadFile(file_id, "it is a symbolic link out of the folder, or to nothing")
+                    UnreadFile(link.id, "it is a symbolic link out of the folder, or to nothing")
                 )
-            elif os.path.isfile(target):  # noqa: PTH113
-                self._add_file(FoundFile(file_id, target, named=self._include is not None))
+            elif os.path.isfile(link.target):  # noqa: PTH113
+                self._add_file(FoundFile(link.id, link.target, named=self._include is not None))
         by_id = {file.id: file for file in self._files.values()}
         return FoundFiles(sorted(by_id.values()), sorted(self._unread))
 
@@ -139,7 +164,7 @@ class _Finder:
         self._files.setdefault(file.path, file)
 
     def _walk(self, root: str, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
-        """Yield the entries below a folder that are no folders, with their paths below it.
+        """Yield the entries below a folder that are not folders, with their paths below it.
 
         Args:
             root: the folder.
@@ -149,7 +174,8 @@ class _Finder:
         waiting: list[tuple[str, str, list[IgnoreRules]]] = [(root, "", rules)]
         while waiting:
             folder, inner, rules = waiting.pop()
-            if not self._ignored and (own := read_rules(folder)):
+            own = None if self._ignored else read_rules(folder)
+            if own is not None:
                 rules = [*rules, own]
             for entry in self._list(folder, prefix + inner):
                 path = f"{inner}{entry.name}"
@@ -173,29 +199,42 @@ class _Finder:
         self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]
     ) -> bool:
         end = "/" if is_folder else ""
-        made = is_folder and (entry.path == self._store or os.path.isdir(f"{entry.path}/.hydra"))  # noqa: PTH112
-        return (
-            made
-            or (not self._ignored and entry.name.startswith(_HIDDEN))
-            or (bool(rules) and is_ignored(PurePath(entry.path).as_posix() + end, rules))
-            or (self._exclude is not None and self._exclude.match_file(path + end))
-        )
+        if is_folder and self._is_made_by_convrag(entry):
+            return True
+        if self._exclude is not None and self._exclude.match_file(path + end):
+            return True
+        if self._ignored:
+            return False
+        is_hidden = entry.name.startswith(_HIDDEN)
+        return is_hidden or is_ignored(PurePath(entry.path).as_posix() + end, rules)
+
+    def _is_made_by_convrag(self, folder: os.DirEntry[str]) -> bool:
+        """Whether a folder is the store, or that of a run."""
+        return folder.path == self._store or os.path.isdir(f"{folder.path}/.hydra")  # noqa: PTH112
 
 
 def _clean_name(name: str) -> str:
-    r"""A name as text: bytes that are no UTF-8 are written as \xe9."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name
+    r"""Return a name as text, with \xe9 for a byte that is not UTF-8."""
+    if name.isascii():
+        return name
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 class IgnoreRules(NamedTuple):
-    """The patterns of one file, which hold below a folder (an absolute path, with slashes at its end)."""
+    """The patterns of one file.
+
+    Args:
+        folder: the patterns apply below it; an absolute path with a slash at its end.
+        spec: the patterns.
+    """
 
     folder: str
     spec: GitIgnoreSpec
 
     def decide(self, path: str) -> bool | None:
-        """Whether a path is ignored; None where no pattern fits it, or where it is not below the
-        folder.
+        """Return whether a path is ignored; None where no pattern matches it.
+
+        No pattern matches a path that is not below the folder.
         """
         if not path.startswith(self.folder):
             return None
@@ -204,41 +243,47 @@ class IgnoreRules(NamedTuple):
 
 
 def read_rules_above(root: str) -> list[IgnoreRules]:
-    """Read what the repository that a folder stands in says of it: of the folders above it, the
-    highest first.
+    """Read the patterns of the repository around a folder, the highest folder first.
 
-    Nothing where it stands in none, or where git ignores the folder itself: whoever names it wants
-    it.
+    There are none where no repository is around it, or where git ignores the folder itself: a user
+    who names such a folder wants it.
     """
     above = Path(root).parents
-    top = next((place for place, folder in enumerate(above) if (folder / ".git").exists()), None)
-    if top is None or Path(root, ".git").exists():
+    repository = next((folder for folder in above if (folder / ".git").exists()), None)
+    if repository is None or Path(root, ".git").exists():
         return []
-    folders = list(reversed(above[: top + 1]))
-    found = [read_rules(str(folders[0]), ".git/info/exclude")]
+    folders = [folder for folder in reversed(above) if folder.is_relative_to(repository)]
+    found = [read_rules(str(repository), ".git/info/exclude")]
     found += [read_rules(str(folder)) for folder in folders]
-    rules = [each for each in found if each]
-    parts = [*folders[1:], Path(root)]
-    return [] if any(is_ignored(f"{part}/", rules) for part in parts) else rules
+    rules = [each for each in found if each is not None]
+    below_repository = [*folders[1:], Path(root)]
+    if any(is_ignored(f"{folder}/", rules) for folder in below_repository):
+        return []
+    return rules
 
 
 def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
-    """Whether git ignores an entry of a folder that it does not; the deepest file with a fitting
-    pattern decides.
+    """Return whether git ignores an entry of a folder that it does not ignore.
+
+    The deepest file with a matching pattern decides.
 
     Args:
         path: absolute; the path of a folder ends with a slash.
-        rules: those that hold for it, the highest first. Rules of folders beside its own are passed
-            over.
+        rules: of the folders above it, the highest first; rules of other folders have no effect.
     """
-    decisions = (each.decide(path) for each in reversed(rules))
-    return next((decision for decision in decisions if decision is not None), False)
+    for each in reversed(rules):
+        decision: bool | None = each.decide(path)
+        if decision is not None:
+            return decision
+    return False
+
+
+def _make_optional_patterns(patterns: Sequence[str], parameter: str) -> GitIgnoreSpec | None:
+    return make_patterns(patterns, parameter) if patterns else None
 
 
 def make_patterns(patterns: Iterable[str], parameter: str) -> GitIgnoreSpec:
-    """Read a user's patterns, which are written as in .gitignore. Raises ConfigError for one that
-    is none.
-    """
+    """Read a user's patterns, written as in .gitignore. Raises ConfigError for a malformed one."""
     lines = list(patterns)
     try:
         return GitIgnoreSpec.from_lines(lines)
@@ -250,16 +295,15 @@ def make_patterns(patterns: Iterable[str], parameter: str) -> GitIgnoreSpec:
 
 
 def read_rules(folder: str, name: str = ".gitignore") -> IgnoreRules | None:
-    """Read the patterns of a file in a folder; None where there is none that can be read."""
+    """Read the patterns of a file in a folder; None where there is no file that can be read."""
     try:
-        text = read_bytes(Path(folder, name), _LARGEST_IGNORE_FILE)[0].decode(
-            "utf-8-sig", "surrogateescape"
-        )
+        content, _ = read_bytes(Path(folder, name), _LARGEST_IGNORE_FILE)
     except Unreadable:
         return None
+    text = content.decode("utf-8-sig", "surrogateescape")
     sound = []
     for line in text.splitlines():
-        with suppress(ValueError):  # git passes over a line that is no pattern without a word
+        with suppress(ValueError):  # git skips a malformed pattern silently
             GitIgnoreSpec.from_lines([line])
             sound.append(line)
     return IgnoreRules(f"{folder.rstrip('/')}/", GitIgnoreSpec.from_lines(sound))

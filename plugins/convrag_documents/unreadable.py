@@ -1,6 +1,4 @@
-"""The bytes of a file; and the files that could not be read, with their reasons and the sentences
-that say so.
-"""
+"""The bytes of a file, and the report of the files that could not be read, with the reasons."""
 
 import os
 import stat
@@ -15,10 +13,12 @@ _LONGEST_REASON = 200
 
 
 class Unreadable(Exception):
-    """A file, or a part of it, that cannot be read. The text says why: "it is encrypted, and needs a password".
+    """A file, or a part of it, that cannot be read.
 
-    A reader that raises it after it has yielded documents has read a part of the file: "line 7:
-    this is not JSON".
+    A reader that raises it after it has yielded documents has read a part of the file.
+
+    Args:
+        reason: "it is encrypted, and needs a password", "line 7: this is not JSON".
     """
 
     def __init__(self, reason: str) -> None:
@@ -29,8 +29,11 @@ class Unreadable(Exception):
 class UnreadFile(NamedTuple):
     """A file that was not read, or not all of it.
 
-    `other_kind` says that no reader is for its kind, as with a picture; such files are counted, not
-    named one by one.
+    Args:
+        id: of the file.
+        reason: why it was not read.
+        other_kind: whether there is no reader for files of its kind, such as pictures. Such files
+            are counted, not named one by one.
     """
 
     id: str
@@ -41,7 +44,9 @@ class UnreadFile(NamedTuple):
 def shorten_reason(reason: str) -> str:
     """Put a reason, such as the message of a library, into one line of bounded length."""
     line = " ".join(make_printable(reason[: 10 * _LONGEST_REASON]).split())
-    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
+    if len(line) <= _LONGEST_REASON:
+        return line
+    return f"{line[: _LONGEST_REASON - 1]}…"
 
 
 def read_bytes(path: Path | str, limit: int) -> tuple[bytes, os.stat_result]:
@@ -52,21 +57,26 @@ def read_bytes(path: Path | str, limit: int) -> tuple[bytes, os.stat_result]:
         limit: bytes; a larger file is not read.
 
     Returns:
-        Its bytes, and what the system said of it before it was read, so that a later change shows.
+        Its bytes, and its status before it was read, so that a later change shows.
 
     Raises:
-        Unreadable: it is larger, is no regular file, or the system refuses to read it.
+        Unreadable: it is larger, is not a regular file, or the system refuses to read it.
     """
     try:
         status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):
             raise Unreadable("it is a pipe, a socket or a device")
         if status.st_size > limit:
-            size = f"{status.st_size / 1e6:.{1 if status.st_size < 1e7 else 0}f} MB"
+            size = _format_megabytes(status.st_size)
             raise Unreadable(f"{size} is more than dataset.max_megabytes={limit / 1e6:g}")
         return Path(path).read_bytes(), status
     except OSError as error:
         raise Unreadable(describe_os_error(error)) from error
+
+
+def _format_megabytes(size: int) -> str:
+    megabytes = size / 1e6
+    return f"{megabytes:.1f} MB" if megabytes < 10 else f"{megabytes:.0f} MB"
 
 
 def describe_os_error(error: OSError) -> str:
@@ -87,31 +97,33 @@ def describe_unread(
     Args:
         unread: these files.
         read: the ids of the files that were read, in part at least.
-        known: said instead of the files, where they were listed before.
+        known: stands in place of the files where they were listed before.
     """
-    named = [each for each in unread if not each.other_kind]
-    others = Counter(_describe_kind(each.id) for each in unread if each.other_kind)
+    named = [file for file in unread if not file.other_kind]
+    others = [file for file in unread if file.other_kind]
     sentences = []
     if named:
-        total = len({*read, *(each.id for each in named)})
-        listed = (
-            [f"\n  {make_printable(each.id)}: {each.reason}" for each in named]
-            if known is None
-            else [known]
-        )
+        total = len({*read, *(file.id for file in named)})
+        if known is None:
+            listed = "".join(f"\n  {make_printable(file.id)}: {file.reason}" for file in named)
+        else:
+            listed = known
         sentences.append(
-            f"{len(named)} of {total} files could not be read, or not all of it:{''.join(listed)}"
+            f"{len(named)} of {total} files could not be read, or not all of it:{listed}"
         )
     if others:
-        kinds = ", ".join(
-            f"{kind} ({count})" for kind, count in sorted(others.items(), key=lambda kind: -kind[1])
-        )
-        count = sum(others.values())
-        sentences.append(
-            f"{count} {'file is' if count == 1 else 'files are'} of other kinds: {kinds}."
-        )
+        sentences.append(_describe_other_kinds(others))
     return "\n".join(sentences)
 
 
-def _describe_kind(file_id: str) -> str:
-    return make_printable(PurePosixPath(file_id).suffix.lower()) or "without suffix"
+def _describe_other_kinds(files: Sequence[UnreadFile]) -> str:
+    """Count the files of each kind, the most frequent kind first."""
+    counts = Counter(_name_kind(file.id) for file in files)
+    kinds = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
+    number = "1 file is" if len(files) == 1 else f"{len(files)} files are"
+    return f"{number} of other kinds: {kinds}."
+
+
+def _name_kind(file_id: str) -> str:
+    suffix = PurePosixPath(file_id).suffix.lower()
+    return make_printable(suffix) or "without suffix"

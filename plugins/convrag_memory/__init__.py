@@ -12,27 +12,24 @@ def convrag_register(register: Register) -> None:
         "memory",
         "recent",
         "convrag_memory.recent:RecentMemory",
-        "Show the later stages the newest turns only: `memory.turns=5`, or as many as fit "
-        "into `memory.tokens=1500`.",
+        "Show the later stages the newest turns only.",
     )
     register(
         "memory",
         "relevant",
-        "convrag_memory.recent:RelevantMemory",
-        "Show the later stages the turns that resemble the question, and the last ones, "
-        "in the order of the conversation.",
+        "convrag_memory.relevant:RelevantMemory",
+        "Show the later stages the turns that resemble the question, and the last ones.",
     )
     register(
         "memory",
         "summary",
         "convrag_memory.summary:SummaryMemory",
-        "Show the later stages a running summary of the older turns as one turn, and the "
-        "newest turns as they are.",
+        "Show the later stages a running summary of the older turns, and the newest turns"
+        " as they are.",
     )
     register(
         "memory",
         "forgetting",
         "convrag_memory.forgetting:ForgettingMemory",
-        "Show the later stages the turns of the greatest weights, as many as fit into a "
-        "budget of tokens.",
+        "Show the later stages the turns of the greatest weights that fit into a budget of tokens.",
     )

@@ -1,6 +1,4 @@
-"""`memory=forgetting`: a budget of tokens, for the turns that are newest or that later turns used
-most.
-"""
+"""`memory=forgetting`: a budget of tokens for the newest turns and the most used ones."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,14 +11,15 @@ from annotated_types import Ge, Interval
 from convrag import LLM, MemoryView, Question, Turn
 from convrag.sdk.llm.history import HistoryReader, continue_reading
 from convrag.sdk.text.analysis import stem_content_words
-from convrag_memory.recent import ReportingMemory, TurnTokens
+from convrag_memory.reports import ReportingMemory
+from convrag_memory.turn_tokens import TurnTokens
 
 
 class Retention(HistoryReader):
-    """The turns of a conversation, oldest first, with the uses of each; it depends on the turns and their order alone.
+    """The turns of a conversation, oldest first, with the uses of each.
 
-    A later turn uses an earlier one if its question returns to the earlier one's words, or its
-    answer to the passages.
+    It depends on the turns and their order alone. A later turn uses an earlier one if its question
+    returns to the earlier one's words, or its answer to the passages.
 
     Args:
         overlap: the least share of a question's content words, each weighed by its rarity in the
@@ -29,9 +28,9 @@ class Retention(HistoryReader):
 
     def __init__(self, overlap: float) -> None:
         self.uses: list[int] = []
-        """How often each turn was used."""
+        """The number of times that each turn was used."""
         self.last_used: list[int] = []
-        """The number of the turn that used it last; its own where none did."""
+        """The number of the turn that last used each turn; its own where none did."""
         self._overlap = overlap
         self._by_word: defaultdict[str, list[int]] = defaultdict(list)
         self._by_passage: defaultdict[str, list[int]] = defaultdict(list)
@@ -39,60 +38,63 @@ class Retention(HistoryReader):
     def add(self, turn: Turn) -> None:
         """Add a turn, which may use earlier ones."""
         number = len(self.turns)
-        for used in self.find_used(turn.question, (passage.id for passage in turn.passages)):
+        passage_ids = list(dict.fromkeys(passage.id for passage in turn.passages))
+        for used in self.find_used(turn.question, passage_ids):
             self.uses[used] += 1
             self.last_used[used] = number
         self.uses.append(0)
         self.last_used.append(number)
-        for stem in dict.fromkeys(stem_content_words(f"{turn.question}\n{turn.answer}")):
+        stems = stem_content_words(f"{turn.question}\n{turn.answer}")
+        for stem in dict.fromkeys(stems):
             self._by_word[stem].append(number)
-        for passage_id in dict.fromkeys(passage.id for passage in turn.passages):
+        for passage_id in passage_ids:
             self._by_passage[passage_id].append(number)
 
     def find_used(self, question: str, passage_ids: Iterable[str] = ()) -> list[int]:
-        """The numbers of the turns that a question with these passages uses, in order."""
-        used = {
-            number for passage_id in passage_ids for number in self._by_passage.get(passage_id, ())
-        }
-        return sorted(used | self._find_with_words(dict.fromkeys(stem_content_words(question))))
+        """Find the numbers of the turns that a question with these passages uses, in order."""
+        stems = dict.fromkeys(stem_content_words(question))
+        used = self._find_with_words(stems)
+        for passage_id in passage_ids:
+            used.update(self._by_passage.get(passage_id, ()))
+        return sorted(used)
 
     def find_ages(self, question: str) -> list[float]:
-        """The age of each turn for a question, in turns since its last use, divided by the number
-        of its uses plus 1.
+        """Return the age of each turn for a question.
 
-        A turn that the question itself uses has age 0.
+        It is the number of turns since its last use, divided by the number of its uses plus 1. A
+        turn that the question itself uses has age 0.
         """
         now = len(self.turns)
-        used = set(self.find_used(question))
-        return [
-            0.0 if number in used else (now - last) / (1 + uses)
-            for number, (last, uses) in enumerate(zip(self.last_used, self.uses, strict=True))
+        ages = [
+            (now - last) / (1 + uses) for last, uses in zip(self.last_used, self.uses, strict=True)
         ]
+        for number in self.find_used(question):
+            ages[number] = 0.0
+        return ages
 
     def _find_with_words(self, stems: Iterable[str]) -> set[int]:
-        """The turns that hold enough of these words."""
-        n = len(self.turns)
-        held: defaultdict[int, float] = defaultdict(float)
+        """Find the turns that have enough of these words."""
+        weights: defaultdict[int, float] = defaultdict(float)
         total = 0.0
         for stem in stems:
             numbers = self._by_word.get(stem, ())
-            rarity = log(1 + n / max(len(numbers), 1))
+            rarity = log(1 + len(self.turns) / max(len(numbers), 1))
             total += rarity
             for number in numbers:
-                held[number] += rarity
-        return {number for number, share in held.items() if share >= self._overlap * total}
+                weights[number] += rarity
+        return {number for number, weight in weights.items() if weight >= self._overlap * total}
 
 
 @dataclass(kw_only=True, eq=False)
 class ForgettingMemory(ReportingMemory):
-    """Show the later stages the turns of the greatest weights, as many as fit into a budget of tokens.
+    """Show the later stages the turns of the greatest weights that fit into a budget of tokens.
 
     A turn's weight is exp(-t / S): t is the number of turns since it was said or last used, and S
     is 1 plus the number of its uses. It is Ebbinghaus's curve of forgetting as MemoryBank has it
     (Zhong et al., AAAI 2024, arXiv 2305.10250): each use lets the curve begin anew and fall less
     steeply. A later turn uses an earlier one if its question returns to the words of it, or its
-    answer rests on a passage of it. A turn to which the question itself returns weighs 1: what fell
-    out comes back when it is spoken of again, for the conversation keeps everything.
+    answer rests on a passage of it. A turn to which the question itself returns weighs 1: a turn
+    that fell out comes back when the user speaks of it again, since the conversation keeps all.
 
     The trace has the weights of the turns that are seen (`weights`), and the ids of those that have
     fallen out since the question before (`fell_out`) or came back (`recalled`); the run's report
@@ -117,15 +119,15 @@ class ForgettingMemory(ReportingMemory):
     overlap: Annotated[float, Interval(gt=0, le=1)] = 0.5
 
     def view(self, question: Question) -> MemoryView:
-        """The turns that fit, in the order of the conversation."""
-        history, state = question.history, question.state(self)
+        """Return the turns that fit, in the order of the conversation."""
+        history = question.history
+        state = question.state(self)
         if not history:
             return MemoryView(())
         tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
         retention = continue_reading(state, history[:-1], lambda: Retention(self.overlap))
-        before = self._choose(
-            retention, history[-1].question, tokens
-        )  # what the question of the last turn has seen
+        # The turns that the question of the last turn saw
+        before = self._choose(retention, history[-1].question, tokens)
         retention.update(history)
         seen = self._choose(retention, question.text, tokens)
         newest = len(history) - 1
@@ -141,19 +143,21 @@ class ForgettingMemory(ReportingMemory):
         return MemoryView(tuple(history[n] for n in seen), trace)
 
     def _choose(self, retention: Retention, question: str, tokens: TurnTokens) -> dict[int, float]:
-        """The numbers of the turns that a question sees, in order, with their weights.
+        """Choose the turns that a question sees: number -> weight, in order.
 
-        The last ones first, then by weight; of equal weights the newer one first. A turn that does
-        not fit is left out, and a lighter one may take its place.
+        The last ones are chosen first, then those of the greatest weight; of equal weights the
+        newer one first. A turn that does not fit is left out, and a lighter one may take its place.
         """
-        turns, ages = retention.turns, retention.find_ages(question)
-        always = range(max(len(turns) - self.last, 0), len(turns))
-        chosen = set(always)
-        left = self.tokens - tokens.sum(turns[n] for n in always)
-        for n in sorted(range(always.start), key=lambda n: (ages[n], -n)):
+        turns = retention.turns
+        ages = retention.find_ages(question)
+        first_always = max(len(turns) - self.last, 0)
+        chosen = set(range(first_always, len(turns)))
+        left = self.tokens - tokens.sum(turns[first_always:])
+        for n in sorted(range(first_always), key=lambda n: (ages[n], -n)):
             if left <= 0:
                 break
-            if (size := tokens.count(turns[n])) <= left:
+            size = tokens.count(turns[n])
+            if size <= left:
                 chosen.add(n)
                 left -= size
         return {n: round(exp(-ages[n]), 4) for n in sorted(chosen)}

@@ -1,6 +1,4 @@
-"""The running summary of a conversation: blocks of turns, each summarised once, by a model or by
-extraction.
-"""
+"""The running summary of a conversation: blocks of turns, each summarised once."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,13 +14,22 @@ from convrag.sdk.text.sentences import split_sentences
 SENTENCES = 3
 """The most sentences of one turn: a few say what a long answer is about."""
 
-SHORTEST, LONGEST = 4, 60
-"""Words of a sentence that may be taken: shorter ones say little, longer ones are tables and lists.
-"""
+SHORTEST = 4
+"""Words of a sentence that may be taken: shorter ones say little."""
+
+LONGEST = 60
+"""Words of a sentence that may be taken: longer ones are tables and lists."""
 
 
 class Extract(NamedTuple):
-    """A sentence of an answer: its score, the number of its turn (from 0), and its place in the answer."""
+    """A sentence of an answer.
+
+    Args:
+        score: its significance.
+        turn: the number of its turn, from 0.
+        place: its number in the answer, from 0.
+        text: the sentence.
+    """
 
     score: float
     turn: int
@@ -31,7 +38,7 @@ class Extract(NamedTuple):
 
 
 def extract_sentences(turns: Sequence[Turn], first: int) -> list[Extract]:
-    """The sentences of turns that say most, in order, at most SENTENCES of each turn.
+    """Extract the sentences of turns that say most, in order, at most SENTENCES of each turn.
 
     A sentence's score is Luhn's (1958): the square of the number of its significant words, divided
     by the number of all its words. Significant are the content words of the question that it
@@ -41,58 +48,63 @@ def extract_sentences(turns: Sequence[Turn], first: int) -> list[Extract]:
         turns: oldest first.
         first: the number of the first of them in the conversation.
     """
-    sources = [turn.answer if turn.answer.strip() else turn.question for turn in turns]
-    said = [
-        [(text, find_stems(text)) for text in dict.fromkeys(split_sentences(source))]
-        for source in sources
-    ]
-    common = Counter(stem for sentences in said for _, stems in sentences for stem in stems)
-    repeated = {stem for stem, count in common.items() if count > 1}
-    found: list[Extract] = []
-    for number, (turn, sentences) in enumerate(zip(turns, said, strict=True), first):
+    sentences_of_turns = []
+    counts: Counter[str] = Counter()
+    for turn in turns:
+        source = turn.answer if turn.answer.strip() else turn.question
+        sentences = [(text, find_stems(text)) for text in dict.fromkeys(split_sentences(source))]
+        sentences_of_turns.append(sentences)
+        for _, stems in sentences:
+            counts.update(stems)
+    repeated = {stem for stem, count in counts.items() if count > 1}
+    extracts: list[Extract] = []
+    for number, (turn, sentences) in enumerate(zip(turns, sentences_of_turns, strict=True), first):
         significant = repeated.union(find_stems(turn.question))
-        scored = [
-            Extract(round(len(stems & significant) ** 2 / words, 6), number, place, text)
-            for place, (text, stems) in enumerate(sentences)
-            if SHORTEST <= (words := len(text.split())) <= LONGEST
-        ]
-        best = sorted(scored, key=lambda each: (-each.score, each.place))[:SENTENCES]
-        found += sorted((each for each in best if each.score), key=lambda each: each.place)
-    return found
+        scored = []
+        for place, (text, stems) in enumerate(sentences):
+            words = len(text.split())
+            significant_words = len(stems & significant)
+            if significant_words and SHORTEST <= words <= LONGEST:
+                score = round(significant_words**2 / words, 6)
+                scored.append(Extract(score, number, place, text))
+        scored.sort(key=lambda each: (-each.score, each.place))
+        extracts += sorted(scored[:SENTENCES], key=lambda each: each.place)
+    return extracts
 
 
 def keep_best(extracts: Iterable[Extract], words: int) -> list[Extract]:
-    """The best extracts that have so many words together, in order; of equal ones the newer one.
+    """Choose the best extracts that have at most so many words together, and put them in order.
 
-    Each turn's best sentence comes before the second one of any other turn, so that all topics are
-    kept as long as there is room.
+    Each turn's best sentence comes before the second one of any other turn, so that all topics stay
+    as long as there is room. Of equal ones, the newer one comes first.
     """
     by_turn: dict[int, list[Extract]] = {}
     for each in extracts:
         by_turn.setdefault(each.turn, []).append(each)
-    ranked = [
-        (rank, each)
-        for found in by_turn.values()
-        for rank, each in enumerate(sorted(found, key=lambda each: (-each.score, each.place)))
-    ]
-    kept: list[Extract] = []
-    for _, each in sorted(ranked, key=lambda pair: (pair[0], -pair[1].score, -pair[1].turn)):
-        if (size := len(each.text.split())) <= words:
-            kept.append(each)
+    ranked: list[tuple[int, Extract]] = []
+    for of_turn in by_turn.values():
+        of_turn.sort(key=lambda each: (-each.score, each.place))
+        ranked += enumerate(of_turn)
+    ranked.sort(key=lambda pair: (pair[0], -pair[1].score, -pair[1].turn))
+    best: list[Extract] = []
+    for _, each in ranked:
+        size = len(each.text.split())
+        if size <= words:
+            best.append(each)
             words -= size
-    return sorted(kept, key=lambda each: (each.turn, each.place))
+    return sorted(best, key=lambda each: (each.turn, each.place))
 
 
 MOST_TIMES = 2
-"""A reply may have so many times the words that were asked for; what is longer is cut behind a
-sentence or a word.
-"""
+"""The longest reply, as a multiple of the words that were asked for; a longer one is cut."""
 
 
 class SummarySoFar(NamedTuple):
     """The summary of all turns until the end of a block.
 
-    `extracts` are the sentences that it consists of, where no language model wrote it.
+    Args:
+        text: the summary.
+        extracts: its sentences, if no language model wrote it.
     """
 
     text: str
@@ -113,12 +125,13 @@ class ExtractingSentences:
         """Continue the summary with a block of turns: the best sentences until now.
 
         Args:
-            before: that of all turns before the block.
+            before: the summary of all turns before the block.
             block: the turns, oldest first.
             first: the number of the first of them in the conversation, from 0.
         """
-        kept = tuple(keep_best([*before.extracts, *extract_sentences(block, first)], self.words))
-        return SummarySoFar(" ".join(each.text for each in kept), kept)
+        extracts = [*before.extracts, *extract_sentences(block, first)]
+        best = keep_best(extracts, self.words)
+        return SummarySoFar(" ".join(each.text for each in best), tuple(best))
 
 
 @dataclass
@@ -138,21 +151,23 @@ class AskingModel:
     words: int
 
     def write(self, before: SummarySoFar, block: Sequence[Turn], first: int) -> SummarySoFar:
-        """As ExtractingSentences.write, by one call of the LLM. Raises LLMError."""
+        """Continue the summary as ExtractingSentences does, by one call. Raises LLMError."""
         prompt = self.template.render(
             self.sampling, summary=before.text, history=format_exchanges(block), words=self.words
         )
-        with answer_again(
-            0
-        ):  # a question that is answered again has the same history, and the same summary of it
+        # A question that is answered again has the same history, and the same summary of it
+        with answer_again(0):
             reply = self.llm.complete(prompt)
-        if not (text := _cut(reply.text.strip(), MOST_TIMES * self.words)):
+        text = _shorten(reply.text.strip(), MOST_TIMES * self.words)
+        if not text:
             raise LLMError("the reply with the summary is empty", model=reply.model)
         return SummarySoFar(text)
 
 
 class RunningSummary:
-    """The summaries of a conversation, one until the end of each block. They depend on the turns and their order alone.
+    """The summaries of a conversation, one until the end of each block.
+
+    They depend on the turns and their order alone.
 
     Args:
         summarising: writes the summaries.
@@ -161,7 +176,7 @@ class RunningSummary:
 
     def __init__(self, summarising: ExtractingSentences | AskingModel, block: int) -> None:
         self.summaries: list[SummarySoFar] = []
-        """After each block, oldest first."""
+        """The summaries after each block, oldest first."""
         self._summarising = summarising
         self._block = block
         self._read: tuple[Turn, ...] = ()
@@ -172,8 +187,9 @@ class RunningSummary:
         return turns[:n] == self._read[:n]
 
     def summarise(self, turns: tuple[Turn, ...]) -> None:
-        """Summarise whole blocks of turns that are new, oldest first. Raises LLMError; the blocks
-        before it stay.
+        """Summarise whole blocks of turns that are new, oldest first.
+
+        Raises LLMError; the summaries of earlier blocks stay.
         """
         for start in range(len(self.summaries) * self._block, len(turns), self._block):
             before = self.summaries[-1] if self.summaries else SummarySoFar("")
@@ -182,16 +198,13 @@ class RunningSummary:
             self._read = (*self._read, *block)
 
 
-def _cut(text: str, words: int) -> str:
-    """The beginning of a text with at most so many words, cut behind its last whole sentence where
-    it has one.
-    """
+def _shorten(text: str, words: int) -> str:
+    """Shorten a text to a number of words, after its last whole sentence if it has one."""
     parts = text.split()
     if len(parts) <= words:
         return text
-    ends = [
-        n
-        for n, word in enumerate(parts[:words], 1)
-        if word.rstrip("\"'”’)").endswith((".", "!", "?", "。"))
-    ]
-    return " ".join(parts[: ends[-1] if ends else words])
+    parts = parts[:words]
+    for n in range(words, 0, -1):
+        if parts[n - 1].rstrip("\"'”’)").endswith((".", "!", "?", "。")):
+            return " ".join(parts[:n])
+    return " ".join(parts)

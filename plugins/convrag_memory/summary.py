@@ -8,17 +8,22 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from convrag import LLM, LLMError, MemoryView, PromptTemplate, Question, Turn
-from convrag_memory.recent import ReportingMemory, TurnTokens
-from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary
+from convrag_memory.reports import ReportingMemory
+from convrag_memory.running_summary import (
+    AskingModel,
+    ExtractingSentences,
+    RunningSummary,
+    SummarySoFar,
+)
+from convrag_memory.turn_tokens import TurnTokens
 
 QUESTION = "What was said before this?"
-"""The question of the turn that is the summary: stop words, which add nothing to a search by words.
-"""
+"""The question of the turn that is the summary: stop words, which do not change a search."""
 
 
 @dataclass(kw_only=True, eq=False)
 class SummaryMemory(ReportingMemory):
-    """Show the later stages a running summary of the older turns as one turn, and the newest turns as they are.
+    """Show the later stages a running summary of the older turns, and the newest turns as they are.
 
     Turns are summarised in blocks, once each: a new summary is written from the one before and the
     turns of a block (recursive summarising, Wang et al. 2023, arXiv 2308.15022; with the newest
@@ -26,8 +31,8 @@ class SummaryMemory(ReportingMemory):
     turns alone, and after a restart the store has all replies. A language model writes them;
     without one they are the sentences of the answers that say most (Luhn 1958).
 
-    Where the model fails, the turns that it should have summarised are seen as they are, the record
-    says so, and the next turn tries again.
+    The summary is one turn of the history. Where the model fails, the turns that it should have
+    summarised are seen as they are, the record says so, and the next turn tries again.
 
     Args:
         llm: the language model that summarises; it also counts tokens.
@@ -68,46 +73,36 @@ class SummaryMemory(ReportingMemory):
         self.prompt_templates = (template,) if self.asks_model else ()
 
     def check(self) -> Iterable[str]:
-        """memory.method=llm needs a language model."""
+        """Say that memory.method=llm needs a language model."""
         if self.method == "llm" and self.llm.tasks is not None:
             yield (
-                "the llm is no language model and cannot summarise: choose one (llm=litellm llm.model=...), or "
-                "{place}.method=extractive"
+                "the llm is no language model and cannot summarise: choose one "
+                "(llm=litellm llm.model=...), or {place}.method=extractive"
             )
 
     def note(self) -> str:
-        """Which method was chosen."""
+        """Say which method was chosen."""
         if self.method != "auto":
             return ""
         if self.asks_model:
             return "the llm is a language model, and summarises older turns (memory.method=llm)"
-        return "the llm is no language model: the summary of older turns is extracted (memory.method=extractive)"
+        return (
+            "the llm is no language model: the summary of older turns is extracted "
+            "(memory.method=extractive)"
+        )
 
     def view(self, question: Question) -> MemoryView:
-        """The summary as a turn, and the newest turns; at most one call of the LLM in one of
-        `block` turns.
+        """Return the summary as a turn, and the newest turns.
+
+        Makes at most one call of the LLM in one of `block` turns.
         """
-        history, state = question.history, question.state(self)
+        history = question.history
+        state = question.state(self)
         if not history:
             return MemoryView(())
-        n = max(len(history) - self.recent, 0) // self.block * self.block
-        running: RunningSummary | None = state.get("running")
-        if running is None or not running.continues(history[:n]):
-            running = state["running"] = RunningSummary(self.summarising, self.block)
-        failure = ""
-        try:
-            running.summarise(history[:n])
-        except LLMError as error:
-            failure = (
-                f"older turns are seen as they are, since they could not be summarised: {error}"
-            )
-        blocks = min(len(running.summaries), n // self.block)
-        summary = running.summaries[blocks - 1] if blocks else None
-        summarised = (
-            blocks * self.block if summary and summary.text else 0
-        )  # of turns without a word there is none
+        summary, summarised, failure = self._summarise(history, state)
         seen = history[summarised:]
-        if summary and summarised:
+        if summarised:
             name = f"summary of {history[0].id} to {history[summarised - 1].id}"
             seen = (Turn(name, QUESTION, summary.text), *seen)
         tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
@@ -118,9 +113,34 @@ class SummaryMemory(ReportingMemory):
             "tokens": tokens.sum(seen),
             "tokens_of_all": tokens.sum(history),
         }
-        if summary and summarised:
-            trace |= {
-                "by": "language model" if self.asks_model else "rules",
-                "summary": summary.text,
-            }
+        if summarised:
+            trace["by"] = "language model" if self.asks_model else "rules"
+            trace["summary"] = summary.text
         return MemoryView(seen, trace, failure)
+
+    def _summarise(
+        self, history: tuple[Turn, ...], state: dict[Any, Any]
+    ) -> tuple[SummarySoFar, int, str]:
+        """Summarise the older turns.
+
+        Returns:
+            The summary, the number of the turns that it stands for, and why the model could not
+            summarise more of them; empty if it could.
+        """
+        blocks_due = max(len(history) - self.recent, 0) // self.block
+        older = history[: blocks_due * self.block]
+        running: RunningSummary | None = state.get("running")
+        if running is None or not running.continues(older):
+            running = RunningSummary(self.summarising, self.block)
+            state["running"] = running
+        failure = ""
+        try:
+            running.summarise(older)
+        except LLMError as error:
+            failure = (
+                f"older turns are seen as they are, since they could not be summarised: {error}"
+            )
+        blocks = min(len(running.summaries), blocks_due)
+        summary = running.summaries[blocks - 1] if blocks else SummarySoFar("")
+        summarised = blocks * self.block if summary.text else 0  # turns without words have none
+        return summary, summarised, failure

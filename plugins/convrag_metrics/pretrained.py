@@ -5,7 +5,7 @@ from typing import Any
 
 from convrag import ConvragError
 from convrag.sdk.model_files import find_cached_revision, find_local_folder
-from convrag.sdk.output.progress import hide_transformers_bars
+from convrag.sdk.output.library_logs import hide_transformers_bars
 
 EXTRAS: Mapping[str, str] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
 """Module -> the extra that installs it."""

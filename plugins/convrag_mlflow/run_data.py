@@ -13,7 +13,7 @@ from typing import Any
 from convrag import RunSummary
 from convrag.sdk.groups import GROUPS
 from convrag.sdk.output.printable import make_printable
-from convrag.sdk.output.turn_spans import get_option
+from convrag.sdk.output.spans import get_option
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
 from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides

@@ -15,7 +15,7 @@ from mlflow.tracing.client import TracingClient
 
 from convrag.sdk.llm.streaming import mend_surrogates
 from convrag.sdk.output.printable import make_printable
-from convrag.sdk.output.turn_spans import Clear, Row, clear_all
+from convrag.sdk.output.spans import Clear, Row, clear_all
 from convrag.sdk.secrets import redact
 from convrag_mlflow.run_data import clip_text
 

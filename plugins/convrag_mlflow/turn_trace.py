@@ -11,7 +11,8 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from convrag import TurnRecord
-from convrag.sdk.output.turn_spans import Row, TurnTrace, count_usage, get_option
+from convrag.sdk.output.spans import Row, count_usage, get_option
+from convrag.sdk.output.turn_spans import TurnTrace
 from convrag.sdk.tasks.turns import Stages
 from convrag.sdk.types import Usage
 from convrag_mlflow.connection import Connection

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Ty
 
 from convrag import ConvragError, Embedder, operational
 from convrag.sdk.model_files import find_cached_revision, find_local_folder, identify_model
-from convrag.sdk.output.progress import hide_transformers_bars
+from convrag.sdk.output.library_logs import hide_transformers_bars
 from convrag.sdk.types import Stage
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from convrag.sdk.llm.streaming import mend_surrogates
 from convrag.sdk.output.library_logs import limit_logs
 from convrag.sdk.output.printable import count, make_printable
-from convrag.sdk.output.turn_spans import Row, clear_all
+from convrag.sdk.output.spans import Row, clear_all
 from convrag.sdk.secrets import redact, redact_address
 
 log = logging.getLogger(__name__)

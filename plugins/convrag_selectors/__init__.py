@@ -16,8 +16,7 @@ def convrag_register(register: Register) -> None:
         "selector",
         "dynamic",
         "convrag_selectors.selectors:DynamicSelector",
-        "Select as many passages as the question needs: down to the first that neither "
-        "scores well nor adds a facet.",
+        "Select as many passages as the question needs, by their scores and the facets they add.",
     )
     register(
         "selector",

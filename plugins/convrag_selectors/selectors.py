@@ -13,25 +13,29 @@ from convrag.sdk.text.analysis import find_content_words
 
 
 def scale_scores(scores: Sequence[float]) -> list[float]:
-    """Scale scores to reach from 0, the lowest, to 1, the highest; where all are equal, they become
-    1.
+    """Scale scores to reach from 0, the lowest, to 1, the highest; equal scores all become 1.
 
     So scores of any kind (BM25, cosines, logits below 0) are shares of the best one.
     """
-    least, most = min(scores, default=0.0), max(scores, default=0.0)
-    return [(score - least) / (most - least) if most > least else 1.0 for score in scores]
+    if not scores:
+        return []
+    lowest = min(scores)
+    highest = max(scores)
+    if highest > lowest:
+        return [(score - lowest) / (highest - lowest) for score in scores]
+    return [1.0] * len(scores)
 
 
 def select_positions(
     hits: Sequence[Hit], positions: Sequence[int], trace: Mapping[str, Any], *, fallback: str = ""
 ) -> Selection:
-    """Select the hits at positions (from 0), in their order; the trace also has their ranks (from
-    1).
+    """Select the hits at positions (from 0), in their order.
+
+    The trace also has their ranks (from 1).
     """
+    selected = tuple(hits[position] for position in positions)
     ranks = [position + 1 for position in positions]
-    return Selection(
-        tuple(hits[position] for position in positions), {"ranks": ranks, **trace}, fallback
-    )
+    return Selection(selected, {"ranks": ranks, **trace}, fallback)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -46,9 +50,9 @@ class MMRSelector(Selector):
         embedder: passages are similar as their embeddings are (cosine).
         lambda_: weight of relevance against diversity, 0 to 1. 1 takes the first n passages where
             relevance=scores. Default: as in rewriter=mmr.
-        relevance: "scores" are those that ranked the passages, scaled from 0 (the lowest) to 1 (the
-            highest), so that what a reranker knows counts; "embedder" is the similarity of the
-            passage to the rewritten question, on the same scale as two passages' (as in the paper).
+        relevance: "scores" are the scores that ranked the passages, scaled from 0 (the lowest) to 1
+            (the highest), so that a reranker's count; "embedder" is the similarity of the passage
+            to the rewritten question, on the same scale as two passages' (as in the paper).
     """
 
     libraries = ("numpy",)
@@ -58,7 +62,7 @@ class MMRSelector(Selector):
     relevance: Literal["scores", "embedder"] = "scores"
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
-        """At most n hits, in the order of their selection; of equal ones the first."""
+        """Select at most n hits, in the order of their selection; the first one wins a tie."""
         import numpy as np
 
         from convrag.sdk.search.diversity import compute_similarities, select_by_mmr
@@ -76,7 +80,7 @@ class MMRSelector(Selector):
 
 @dataclass(kw_only=True, eq=False)
 class DynamicSelector(Selector):
-    """Select as many passages as the question needs: down to the first that neither scores well nor adds a facet.
+    """Select as many passages as the question needs, by their scores and the facets they add.
 
     From the first passage on, one is kept if its score is at least `share` of the first one's, or
     if it has a facet of the question that none before it has; the first that does neither ends the
@@ -88,7 +92,7 @@ class DynamicSelector(Selector):
     Args:
         minimum: passages that are kept in any case.
         maximum: passages that are kept at most; null takes top_n.
-        share: of the first passage's score; 1 keeps passages for their facets alone. Default: half.
+        share: of the first passage's score; 1 keeps passages for their facets alone.
 
     Raises:
         ConfigError: maximum is below minimum.
@@ -103,11 +107,12 @@ class DynamicSelector(Selector):
     def __post_init__(self) -> None:
         if self.maximum is not None and self.maximum < self.minimum:
             raise ConfigError(
-                f"selector.maximum={self.maximum}: it must be at least selector.minimum={self.minimum}"
+                f"selector.maximum={self.maximum}: it must be at least "
+                f"selector.minimum={self.minimum}"
             )
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
-        """Between `minimum` and `maximum` hits (n, where there is no maximum), in their order."""
+        """Select between `minimum` and `maximum` hits (n without a maximum), in their order."""
         if n < 1:
             return Selection(())
         most = n if self.maximum is None else self.maximum
@@ -115,18 +120,19 @@ class DynamicSelector(Selector):
         left = find_facets(question.standalone or question.text)
         kept = 0
         for hit, score in zip(hits[:most], shares, strict=False):
-            found = left.keys() & find_facets(hit.passage.content).keys() if left else ()
-            if kept >= self.minimum and score < self.share and not found:
+            facets = find_facets(hit.passage.content) if left else {}
+            adds_facet = not left.keys().isdisjoint(facets)
+            if kept >= self.minimum and score < self.share and not adds_facet:
                 break
             kept += 1
-            left = {stem: word for stem, word in left.items() if stem not in found}
+            left = {stem: word for stem, word in left.items() if stem not in facets}
         missing = list(left.values())
         trace = {"reason": _explain(kept, most, shares, missing), "missing_facets": missing}
         return select_positions(hits, range(kept), trace)
 
 
 def find_facets(text: str) -> dict[str, str]:
-    """The facets of a text: the stems of its content words -> the words, in order."""
+    """Find the facets of a text: the stems of its content words -> the words, in order."""
     facets: dict[str, str] = {}
     for word in find_content_words(text):
         facets.setdefault(word.stem, word.text)
@@ -134,17 +140,20 @@ def find_facets(text: str) -> dict[str, str]:
 
 
 def _explain(kept: int, most: int, shares: Sequence[float], missing: Sequence[str]) -> str:
-    """Why so many passages were kept."""
+    """Explain the number of passages."""
     if kept >= most:
         return f"kept {kept}: no more are wanted"
     if kept == len(shares):
         return f"kept {kept}: no more were found"
-    facets = f"does not have {' or '.join(map(repr, missing))}" if missing else "no facet is left"
+    facets = "no facet is left"
+    if missing:
+        words = " or ".join(repr(word) for word in missing)
+        facets = f"does not have {words}"
     return f"kept {kept}: passage {kept + 1} scores {shares[kept]:.2f} of the first, and {facets}"
 
 
 _UNITS = 1_000_000
-"""A score of 1 in whole numbers, whose sums are exact: equal sets are equal."""
+"""A score of 1 as a whole number: sums of whole numbers are exact, so that equal sets tie."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -167,7 +176,7 @@ class BudgetSelector(Selector):
     tokens: Annotated[int, Ge(1)] = 1500
 
     def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
-        """The best set of hits, in their order; of equally good sets, the one with the first hits."""
+        """Select the best set of hits, in their order; the one with the first hits wins a tie."""
         if not hits or n < 1:
             return Selection(())
         sizes = [self.llm.count_tokens(hit.passage.content) for hit in hits]
@@ -179,7 +188,7 @@ class BudgetSelector(Selector):
             fallback = f"no passage fits into {self.tokens} tokens; the first has {sizes[0]}"
         trace = {
             "tokens": sum(sizes[position] for position in chosen),
-            "too_long": sum(s > self.tokens for s in sizes),
+            "too_long": len([size for size in sizes if size > self.tokens]),
         }
         return select_positions(hits, chosen, trace, fallback=fallback)
 
@@ -196,15 +205,14 @@ def fill_knapsack(values: Sequence[int], sizes: Sequence[int], room: int) -> lis
         room: the greatest sum of sizes.
 
     Returns:
-        The positions of the items in rising order. Of several best sets, that with the first item
-        in which they differ.
+        The positions of the items in rising order. Of several best sets, the one with the first
+        item in which they differ.
     """
     import numpy as np
 
     room = min(room, sum(sizes))
-    best = np.zeros(
-        room + 1, dtype=np.int64
-    )  # best[r]: the value of the items seen so far within the room r
+    # best[r] is the value of the items seen so far within the room r
+    best = np.zeros(room + 1, dtype=np.int64)
     takes = np.zeros((len(sizes), room + 1), dtype=bool)
     for position in reversed(range(len(sizes))):
         size = sizes[position]

@@ -17,8 +17,10 @@ from convrag.sdk.data.inspectorraget import read_marked_answers
 from convrag.sdk.llm.recording import read_recording
 from convrag.store.json_text import parse_json
 from convrag.sweep.sweep_file import read_sweep
-from convrag_datasets.conversations import read_conversations, read_queries
-from convrag_datasets.corpus import read_passages, read_qrels
+from convrag_datasets.files.conversations import read_conversations
+from convrag_datasets.files.passages import read_passages
+from convrag_datasets.files.qrels import read_qrels
+from convrag_datasets.files.queries import read_queries
 from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_datasets.mtrag import read_reference
 from convrag_judging.nugget_files import read_nugget_labels, read_nuggets

@@ -1,6 +1,4 @@
-"""Files of InspectorRAGet (JSON): answers of several models, with marks of people and of
-algorithms.
-"""
+"""Files of InspectorRAGet (JSON): answers of several models, with their marks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ class MarkedAnswer(NamedTuple):
 
     Args:
         turn_id: of the turn that it answers.
-        model: which answered.
+        model: the name of the model.
         text: of the answer.
         passages: that the model was shown.
         marks: author -> measure -> annotator -> mark; labels ("Mostly Yes") as the numbers that the
@@ -73,45 +71,61 @@ def read_marked_answers(path: Path) -> Iterator[MarkedAnswer]:
     """Read the answers of a file, in its order.
 
     Raises:
-        DataError: it is missing or in another form, or a mark is no number and no label that the
+        DataError: it is missing or malformed, or a mark is neither a number nor a label that the
             file explains.
     """
-    check_is_file(path)
-    try:
-        file = Line(path, 0, path.read_text(encoding="utf-8")).parse(
-            _File, "a file of InspectorRAGet"
-        )
-    except UnicodeDecodeError as error:
-        raise DataError("this is no text in UTF-8", path=path) from error
-    texts = {each.document_id: each for each in file.documents}
+    file = _read_file(path)
+    texts = {document.document_id: document for document in file.documents}
     contexts = {task.task_id: task.contexts for task in file.tasks}
     metrics = {metric.name: metric for metric in file.metrics}
-    for place, each in enumerate(file.evaluations):
-        shown = [
-            texts.get(one.document_id, one)
-            for one in each.contexts or contexts.get(each.task_id) or []
-        ]
-        passages = [Passage(one.document_id, one.text, one.title or "") for one in shown]
+    for place, evaluation in enumerate(file.evaluations):
+        shown = evaluation.contexts or contexts.get(evaluation.task_id) or []
+        passages = []
+        for context in shown:
+            document = texts.get(context.document_id, context)
+            passages.append(Passage(document.document_id, document.text, document.title or ""))
         marks: dict[Author, dict[str, dict[str, float]]] = {"human": {}, "algorithm": {}}
-        for name, given in each.annotations.items():
+        for name, annotations in evaluation.annotations.items():
             metric = metrics.get(name, _Metric(name))
-            where = f"evaluations.{place}.annotations.{name}"
-            read = {
-                who: _read_mark(metric, mark.get("value"), where, path)
-                for who, mark in given.items()
-            }
             author: Author = "human" if metric.author == "human" else "algorithm"
-            marks[author][name] = {who: mark for who, mark in read.items() if mark is not None}
-        yield MarkedAnswer(each.task_id, each.model_id, each.model_response, passages, marks)
+            where = f"evaluations.{place}.annotations.{name}"
+            marks[author][name] = _read_marks(metric, annotations, where, path)
+        yield MarkedAnswer(
+            evaluation.task_id, evaluation.model_id, evaluation.model_response, passages, marks
+        )
+
+
+def _read_file(path: Path) -> _File:
+    check_is_file(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError("this is no text in UTF-8", path=path) from error
+    return Line(path, 0, text).parse(_File, "a file of InspectorRAGet")
+
+
+def _read_marks(
+    metric: _Metric, annotations: Mapping[str, dict[str, Any]], where: str, path: Path
+) -> dict[str, float]:
+    """Read the marks of a metric by annotator, without those that are missing."""
+    marks = {}
+    for annotator, annotation in annotations.items():
+        mark = _read_mark(metric, annotation.get("value"), where, path)
+        if mark is not None:
+            marks[annotator] = mark
+    return marks
 
 
 def _read_mark(metric: _Metric, value: Any, where: str, path: Path) -> float | None:
-    """A mark as a number; None for no mark, and for one of a measure that is text."""
+    """Read a mark as a number; None for a missing mark, and for a text that is not a label."""
     labels = {str(label.get("value")): label.get("numeric_value") for label in metric.values}
-    if (number := labels.get(str(value))) is not None:
+    number = labels.get(str(value))
+    if number is not None:
         return float(number)
+    if value is None:
+        return None
     try:
-        return None if value is None else float(value)
+        return float(value)
     except (ValueError, TypeError) as error:
         if metric.type == "text":
             return None

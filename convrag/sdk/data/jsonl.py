@@ -1,4 +1,4 @@
-"""Reads users' JSONL files, plain or compressed, line by line, so that an error names its line."""
+"""Users' JSONL files, plain or compressed, read line by line, so that an error names its line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
-"""What opening and reading a file may raise.
+"""The errors that opening and reading a file may raise.
 
 zipfile has RuntimeError for an encrypted archive, and its NotImplementedError for an unknown
 compression.
@@ -33,7 +33,8 @@ T = TypeVar("T")
 
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_KINDS = {
+_BUFFER = 1 << 16
+_TYPE_NAMES = {
     dict: "an object",
     list: "a list",
     str: "a string",
@@ -75,15 +76,14 @@ class Line(NamedTuple):
         return data
 
     def parse(self, kind: type[T], what: str) -> T:
-        """Parse the line as a JSON object with the fields of a dataclass; other fields are left
-        aside.
+        """Parse the line as a JSON object with the fields of a dataclass, and ignore other fields.
 
         Args:
             kind: the dataclass.
-            what: it describes, for the message ("an answer").
+            what: the name of such an object, for the message ("an answer").
 
         Raises:
-            DataError: the message names the field that is missing or has another form.
+            DataError: it names the field that is missing or malformed.
         """
         from pydantic import ValidationError
 
@@ -98,7 +98,7 @@ class Line(NamedTuple):
 
 @cache
 def _make_adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Make what checks the lines of a file, which takes milliseconds."""
+    """Make the parser of a dataclass once, which takes milliseconds."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
@@ -106,12 +106,13 @@ def _make_adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 def json_type(value: Any) -> str:
     """Name the type of a JSON value ("a list") for a message about a value of the wrong type."""
-    return _KINDS.get(type(value), "null")
+    return _TYPE_NAMES.get(type(value), "null")
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    r"""Yield the lines that are not blank, without line ends and byte order mark. Only \n ends a
-    line.
+    r"""Yield the lines that are not blank, without line ends and byte order mark.
+
+    Only \n ends a line.
 
     Args:
         path: a UTF-8 file; a .gz or .zip file is unpacked while it is read.
@@ -131,22 +132,21 @@ def read_lines(path: Path) -> Iterator[Line]:
         message = f"this is not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8"
         raise DataError(message, path=path, line=number) from error
     except UNREADABLE as error:
-        raise DataError(
-            f"this file cannot be read: {error}", path=path, line=number + 1 if number else None
-        ) from error
+        line = number + 1 if number else None
+        raise DataError(f"this file cannot be read: {error}", path=path, line=line) from error
 
 
 def read_lines_in(path: Path, *suffixes: str) -> Iterator[Line]:
-    """Yield the lines of a file, or of a folder's files with one of the suffixes (see `list_files`,
-    `read_lines`).
+    """Yield the lines of a file, or of a folder's files with one of the suffixes.
+
+    See `list_files` and `read_lines`.
     """
-    return chain.from_iterable(map(read_lines, list_files(path, *suffixes)))
+    files = list_files(path, *suffixes)
+    return chain.from_iterable(read_lines(file) for file in files)
 
 
 def check_is_file(path: Path) -> None:
-    """Raise DataError unless the path is a file. Pipes are refused, since their contents cannot be
-    hashed.
-    """
+    """Raise DataError unless the path is a file; the contents of a pipe could not be hashed."""
     if path.is_dir():
         raise DataError("this is a folder, where a file is needed", path=path)
     if not path.exists():
@@ -156,38 +156,41 @@ def check_is_file(path: Path) -> None:
 
 
 def list_files(path: Path, *suffixes: str) -> list[Path]:
-    """List the path itself if it is a file, or a folder's files with one of the suffixes, by name.
-    Raises DataError.
+    """List a folder's files with one of the suffixes, by name; a file is listed alone.
+
+    Raises:
+        DataError: there is no such file.
     """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise DataError("there is no such file or folder", path=path)
-    if found := sorted(
-        file for file in path.iterdir() if file.suffix in suffixes and file.is_file()
-    ):
-        return found
-    raise DataError(
-        f"this folder has no {' or '.join(f'*{suffix}' for suffix in suffixes)} file", path=path
-    )
+    files = [file for file in path.iterdir() if file.suffix in suffixes and file.is_file()]
+    if not files:
+        patterns = " or ".join(f"*{suffix}" for suffix in suffixes)
+        raise DataError(f"this folder has no {patterns} file", path=path)
+    return sorted(files)
 
 
 def data_suffix(path: Path) -> str:
-    """Return the suffix of a file; of "runs.jsonl.gz", the suffix of the file inside, ".jsonl"."""
-    return (path.with_suffix("") if path.suffix.lower() in _PACKED else path).suffix
+    """Return the suffix of a file; for "runs.jsonl.gz", that of the file inside: ".jsonl"."""
+    is_packed = path.suffix.lower() in _PACKED
+    unpacked = path.with_suffix("") if is_packed else path
+    return unpacked.suffix
 
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading; .zip and .gz files are unpacked.
 
-    Raises DataError for an archive of several files, and one of UNREADABLE for what cannot be
-    opened or unpacked.
+    Raises:
+        DataError: it is an archive of several files.
+        UNREADABLE: one of these, where it cannot be opened or unpacked.
     """
     kind = path.suffix.lower()
     if kind == ".zip":
         with ZipFile(path) as archive, archive.open(_find_data_file(archive, path)) as file:
-            yield io.BufferedReader(cast(io.RawIOBase, file), 1 << 16)
+            yield io.BufferedReader(cast(io.RawIOBase, file), _BUFFER)
     elif kind == ".gz":
         with gzip.open(path) as file:
             yield cast(IO[bytes], file)
@@ -197,8 +200,9 @@ def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _find_data_file(archive: ZipFile, path: Path) -> str:
-    """Find the data file of a .zip archive; hidden files and those that macOS adds are ignored.
-    Raises DataError.
+    """Find the data file of a .zip archive.
+
+    Hidden files and those that macOS adds are ignored. Raises DataError.
     """
     paths = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
     visible = [
@@ -209,7 +213,8 @@ def _find_data_file(archive: ZipFile, path: Path) -> str:
     if len(found) != 1:
         contents = ", ".join(map(str, visible)) or "nothing"
         raise DataError(
-            f"this archive must hold exactly one .jsonl file, or one named {path.stem}; it holds {contents}",
+            f"this archive must hold exactly one .jsonl file, or one named {path.stem}; "
+            f"it holds {contents}",
             path=path,
         )
     return str(found[0])

@@ -1,3 +1,3 @@
-"""JSON without NaN and infinities, which are no JSON."""
+"""Strict JSON, without NaN and infinities."""
 
 from convrag.store.json_text import format_json as format_json, parse_json as parse_json

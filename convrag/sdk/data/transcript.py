@@ -1,8 +1,6 @@
-"""A conversation as Markdown, and the numbered passages of its answers. task=chat and task=serve
-show them.
-"""
+"""A conversation as Markdown, and the numbered passages of its answers, as chat and server show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -28,30 +26,31 @@ class Source:
 
 
 def list_sources(records: Sequence[TurnRecord]) -> list[Source]:
-    """List the passages of the last turn, and what it cites of earlier turns, in the order of their
-    numbers.
+    """List the passages of the last turn, and those of earlier turns that it cites, by number.
 
     Args:
-        records: the turns of a conversation, up to the one that is asked for.
+        records: the turns of a conversation, up to the one whose sources are listed.
     """
     if not records:
         return []
     last = records[-1]
-    passages = {
-        item.passage.id: item.passage for record in records for item in record.evidence.items
-    }
-    numbers = {item.passage.id: item.number for item in last.evidence.items}
-    numbers = dict(last.trace.get("generator", {}).get("numbers") or numbers)
-    found = [
-        Source(number, passages[passage_id], passage_id in last.answer.citations)
-        for passage_id, number in numbers.items()
-        if passage_id in passages
-    ]
-    return sorted(found, key=lambda source: source.number)
+    passages = {}
+    for record in records:
+        for item in record.evidence.items:
+            passages[item.passage.id] = item.passage
+    numbers: Mapping[str, int] = last.trace.get("generator", {}).get("numbers") or {}
+    if not numbers:
+        numbers = {item.passage.id: item.number for item in last.evidence.items}
+    sources = []
+    for passage_id, number in numbers.items():
+        if passage_id in passages:
+            is_cited = passage_id in last.answer.citations
+            sources.append(Source(number, passages[passage_id], is_cited))
+    return sorted(sources, key=lambda source: source.number)
 
 
 def find_source(records: Sequence[TurnRecord], number: int) -> tuple[int, Source] | None:
-    """Find the passage with a number, in the newest turn that has one; None where no turn has.
+    """Find the passage with a number in the newest turn that has one; None where none has.
 
     Returns:
         The place of the turn among the records, and the source.
@@ -63,31 +62,40 @@ def find_source(records: Sequence[TurnRecord], number: int) -> tuple[int, Source
     return None
 
 
+_WORDS_OF_NAME = 10
+"""Words of a passage that are its name where it has no other."""
+
+
 def name_passage(passage: Passage) -> str:
     """Return the place of a passage in its document, else its title, else its first words."""
-    if passage.place or passage.title:
-        return passage.place or passage.title
-    words = passage.text.split(maxsplit=10)
-    return " ".join(words[:10]) + (" ..." if len(words) > 10 else "")
+    name = passage.place or passage.title
+    if name:
+        return name
+    words = passage.text.split(maxsplit=_WORDS_OF_NAME)
+    if len(words) <= _WORDS_OF_NAME:
+        return " ".join(words)
+    return " ".join(words[:_WORDS_OF_NAME]) + " ..."
 
 
 def describe_passage(passage: Passage) -> str:
-    """Describe a passage in a line: its name, and its URL; its id where it has no URL and no place
-    in a document.
+    """Describe a passage in a line: its name and its URL.
+
+    A passage without a URL and without a place in a document has its id instead.
     """
-    return " - ".join(
-        filter(None, [name_passage(passage), passage.url or ("" if passage.place else passage.id)])
-    )
+    name = name_passage(passage)
+    address = passage.url
+    if not address and not passage.place:
+        address = passage.id
+    return " - ".join(part for part in (name, address) if part)
 
 
 _LONGEST_NAME = 200  # characters
 
 
 def format_transcript(title: str, records: Sequence[TurnRecord]) -> str:
-    """Format a conversation: questions as headings, answers, and the sources of each with their
-    places or addresses.
+    """Format a conversation: questions as headings, answers, and the sources of each.
 
-    The sources that an answer cites stand first; the others that it was generated from follow in a
+    The sources that an answer cites come first; the others that it was generated from follow in one
     line.
 
     Args:
@@ -97,14 +105,16 @@ def format_transcript(title: str, records: Sequence[TurnRecord]) -> str:
     blocks = [f"# {format_line(title)}"]
     for number, record in enumerate(records, start=1):
         sources = list_sources(records[:number])
+        cited = [source for source in sources if source.cited]
+        uncited = [source for source in sources if not source.cited]
         blocks += [
             f"## {format_line(record.original_query)}",
             _format_queries(record),
             format_text(record.answer.text).strip() or "(no answer)",
-            "\n".join(f"- {_format_source(source)}" for source in sources if source.cited),
-            _format_uncited([source for source in sources if not source.cited]),
+            "\n".join(f"- {_format_source(source)}" for source in cited),
+            _format_uncited(uncited),
         ]
-    return "\n\n".join(filter(None, blocks)) + "\n"
+    return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def _format_queries(record: TurnRecord) -> str:
@@ -128,16 +138,19 @@ def _format_uncited(sources: Sequence[Source]) -> str:
 
 
 def _format_link(passage: Passage) -> str:
-    """Its name, as a link where the passage has an address of the web; any other address stands
-    behind it.
+    """Format the name of a passage, as a link if it has an address of the web.
+
+    Any other address follows the name.
     """
     name = _escape(format_line(name_passage(passage))[:_LONGEST_NAME])
     if passage.url.lower().startswith(("http://", "https://")):
         address = quote(passage.url, safe=":/?#[]@!$&()*+,;=%~-._", errors="replace")
         return f"[{name}](<{address}>)"
-    return f"{name} ({_escape(format_line(passage.url))})" if passage.url else name
+    if passage.url:
+        return f"{name} ({_escape(format_line(passage.url))})"
+    return name
 
 
 def _escape(text: str) -> str:
-    """A line with a backslash before each character that Markdown would read."""
+    """Put a backslash before each character that Markdown would read."""
     return "".join(f"\\{each}" if each in "\\`*_[]" else each for each in text)

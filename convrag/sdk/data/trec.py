@@ -1,4 +1,4 @@
-"""Files of TREC: columns between blanks, and ids whose blanks are percent-encoded.
+"""Files of TREC: columns between blanks, and ids with percent-encoded blanks.
 
 Python's `split` and trec_eval end a column at any white space. So an id is written with `%20` for a
 space, and its `%` as `%25` where it would be read as such a code. All else, such as `%2F` in an
@@ -30,15 +30,22 @@ def encode_id(name: str) -> str:
 
 
 def decode_id(column: str, known: Container[str] = ()) -> str:
-    """Give back the id that `encode_id` wrote. One that is known as it stands, an address say, is
-    taken as it is.
+    """Return the id that `encode_id` wrote.
+
+    Args:
+        column: the written id.
+        known: ids that are taken as they are, even if they look encoded.
     """
-    return column if column in known else _ENCODED.sub(lambda match: unquote(match[0]), column)
+    if column in known:
+        return column
+    return _ENCODED.sub(lambda match: unquote(match[0]), column)
 
 
 def split_columns(line: str) -> list[str]:
-    """Split a line between tabs, or where it has none, between blanks (as TREC's tools write them)."""
-    return [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
+    """Split a line at its tabs; at its blanks, as TREC's tools write them, if it has no tabs."""
+    if "\t" in line:
+        return [column.strip() for column in line.split("\t")]
+    return line.split()
 
 
 def read_rank(line: Line, known: Container[str] = ()) -> tuple[str, str, str, float]:
@@ -46,13 +53,13 @@ def read_rank(line: Line, known: Container[str] = ()) -> tuple[str, str, str, fl
 
     Args:
         line: turn, Q0, passage, rank, score, tag.
-        known: ids of passages that are taken as they stand, such as those that are judged.
+        known: ids of passages that are taken as they are, such as those that are judged.
 
     Returns:
         The ids of the turn and of the passage, the rank as it is written, and the score.
 
     Raises:
-        DataError: it has other columns, or the score is no finite number.
+        DataError: it has other columns, or the score is not a finite number.
     """
     columns = split_columns(line.text)
     if len(columns) != 6:

@@ -1,9 +1,14 @@
 """Output for people: progress, the console, plots, printable text, and spans for trackers.
 
-* `progress`: what is being done and how far it is, on the terminal and in the log.
-* `console`: the console that everything is printed on, and how progress looks there.
+* `progress`: the progress of steps, on the terminal and in the log.
+* `progress_display`: the rows of progress on a terminal.
+* `step_progress`: the progress of a step in words.
+* `console`: the console on which everything is printed.
 * `printable`: text, counts, durations and tables for terminals, logs and Markdown.
 * `plots`: the style of plots.
-* `turn_spans`: a turn as spans: its stages and their calls of language models.
-* `library_logs`: the loggers of libraries, limited in the command alone.
+* `turn_spans`: a turn as spans.
+* `stage_spans`: spans for the stages of a turn.
+* `call_spans`: spans for the calls of language models in a stage.
+* `spans`: spans as plain data.
+* `library_logs`: logs and progress bars of libraries.
 """

@@ -1,6 +1,4 @@
-"""The console of Rich that everything is printed on, rows of progress included: only Rich may style
-what is printed.
-"""
+"""The console on which everything is printed: only Rich may style the output."""
 
 from collections.abc import Iterable
 from typing import IO, Any
@@ -24,22 +22,20 @@ __all__ = ["make_console"]
 
 
 class PrintableConsole(Console):
-    """A console that prints text as it is: without markup, emoji codes, highlighting and control
-    characters.
+    """A console that prints text as it is, without markup, emoji codes and control characters.
 
     Args:
-        stderr: write to standard error.
+        stderr: whether to write to standard error.
         options: further ones of Rich's Console.
     """
 
     def __init__(self, *, stderr: bool = False, **options: Any) -> None:
-        super().__init__(
-            **{"stderr": stderr, "highlight": False, "markup": False, "emoji": False, **options}
-        )
+        defaults = {"highlight": False, "markup": False, "emoji": False}
+        super().__init__(stderr=stderr, **(defaults | options))
 
     @property
     def file(self) -> IO[str]:
-        """The stream that is written to, without the filter of convrag.api.printable: styles pass."""
+        """The stream, without the filter of convrag.api.printable, which would remove styles."""
         stream = super().file
         return getattr(stream, "unguarded", stream)
 
@@ -48,51 +44,44 @@ class PrintableConsole(Console):
         self._file = new_file
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Make a text of a string: here, before it is laid out, since control characters have no
-        width.
-        """
+        """Make a text of a string, without control characters: they have no width in a layout."""
         return super().render_str(make_printable(text), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render as Rich does, and take out what came in by other ways than strings, hyperlinks
-        included.
-        """
+        """Render as Rich does, without hyperlinks and control characters from any source."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
-            else:
-                style = (
-                    segment.style.update_link(None)
-                    if segment.style and segment.style.link
-                    else segment.style
-                )
-                yield Segment(make_printable(segment.text), style)
+                continue
+            style = segment.style
+            if style and style.link:
+                style = style.update_link(None)
+            yield Segment(make_printable(segment.text), style)
 
 
 def make_console(*, stderr: bool = False, **options: Any) -> Console:
-    """Make the console for a command's output, on standard output or standard error; see
-    PrintableConsole.
-    """
+    """Make the console for a command's output (see PrintableConsole)."""
     return PrintableConsole(stderr=stderr, **options)
 
 
 def make_display() -> Progress:
-    """A display on standard error that leaves nothing behind, not yet started."""
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), _Count(), _Time()
+    """Make a display of progress on standard error that disappears when it ends."""
+    description = TextColumn("{task.description}", markup=False)
+    columns = (description, BarColumn(), _Count(), _Time())
     return Progress(*columns, console=make_console(stderr=True), transient=True)
 
 
 class _Count(MofNCompleteColumn):
-    """How many parts are done; nothing for a step without parts."""
+    """The number of parts that are done; empty for a step without parts."""
 
     def render(self, task: Task) -> Text:
         return Text("") if task.total is None else super().render(task)
 
 
 class _Time(TimeRemainingColumn):
-    """The time that is left; of a step without parts, the time so far."""
+    """The time that is left; the time so far for a step without parts."""
 
     def render(self, task: Task) -> Text:
         if task.total is None:

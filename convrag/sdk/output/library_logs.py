@@ -1,23 +1,24 @@
-"""The loggers of libraries: limited in convrag's own command, left alone where convrag is a library
-itself.
+"""Logs and progress bars of libraries.
 
 A program that uses convrag sets the levels and handlers of its loggers as it likes, litellm's,
-httpx's and MLflow's too. The command owns its process, and keeps their progress off the terminal
-and out of convrag.log.
+httpx's and MLflow's too. convrag's own command owns its process, and keeps their messages off the
+terminal and out of convrag.log.
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["limit_logs", "owns_logs"]
+__all__ = ["hide_transformers_bars", "limit_logs", "owns_logs"]
 
 _limits: dict[str, int] = {}
-"""Logger -> the level that a plugin has asked for, also where it is not set."""
+"""Logger -> the level that a plugin has asked for, even if it is not set."""
+
 _owned = False
 
 
 def limit_logs(level: int, *names: str) -> None:
-    """Let these loggers pass on records of this level and above, if this process is convrag's
-    command.
+    """Limit loggers to records of this level and above, if this process is convrag's command.
 
     Args:
         level: such as `logging.WARNING`.
@@ -35,11 +36,23 @@ def owns_logs() -> bool:
 
 
 def own_logs() -> None:
-    """Say that this process is convrag's command: from now on `limit_logs` sets levels. The command
-    calls it.
-    """
+    """Let `limit_logs` set levels from now on. Only convrag's own command calls it."""
     global _owned
     _owned = True
     limits = dict(_limits)
     for name, level in limits.items():
         logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
+def hide_transformers_bars() -> Iterator[None]:
+    """Hide the progress bars of transformers, which it draws even for local files."""
+    from transformers.utils import logging as transformers_logging
+
+    were_enabled = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if were_enabled:
+            transformers_logging.enable_progress_bar()

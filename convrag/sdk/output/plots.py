@@ -1,6 +1,4 @@
-"""Plots, also for black and white; matplotlib is imported when the first is drawn (pip install
-'convrag[plots]').
-"""
+"""The style of plots, also for black and white; drawing needs convrag[plots]."""
 
 from __future__ import annotations
 

@@ -1,38 +1,31 @@
-"""What is being done and how far it is: rows on a terminal, lines now and then elsewhere and in the
-log.
+"""The progress of steps that take a while: rows on a terminal, lines in the log.
 
-All rows of a process stand in one display, whichever thread adds them: a bar of a grid's cells, one
-of the turns, and below them a row for each step that takes a while (an index, a model that is
-fitted).
+The rows are a bar of a grid's cells, a bar of the turns, and one for each step below them, such as
+an index that is built. Where there is no terminal, lines are written to standard error instead.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import chain, count
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-from convrag.sdk.output.printable import format_duration
+from convrag.sdk.output.progress_display import ProgressDisplay
+from convrag.sdk.output.step_progress import StepProgress, tell_now_and_then
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-
-__all__ = ["count_parts", "hide_transformers_bars", "show_step", "track"]
+__all__ = ["count_parts", "show_step", "track"]
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 _LOGGED = 1.0
-"""Seconds after which a step is worth a line in the log."""
+"""Seconds after which the end of a step is logged."""
 
 
 @dataclass
@@ -40,10 +33,10 @@ class CellProgress:
     """The cell of a grid that runs.
 
     Args:
-        done: how many cells came before it.
-        total: how many cells there are.
-        alone: whether this is the only process that shows anything on the terminal; if not, nothing
-            is shown.
+        done: the number of cells before it.
+        total: the number of cells.
+        alone: whether this is the only process that shows anything on the terminal. If it is not,
+            nothing is shown.
         advance: moves the bar of the cells.
     """
 
@@ -56,29 +49,30 @@ class CellProgress:
 _cell: CellProgress | None = None
 """The cell that this process runs; None if it runs no grid."""
 
-_lock = threading.RLock()
-_display: Progress | None = None
-_rows = 0
+_display = ProgressDisplay()
+_advance_lock = threading.RLock()
+
+_steps = threading.local()
+"""The steps in which a thread is, outer ones first: only the innermost writes lines."""
 
 
 @contextmanager
 def within_grid(done: int, total: int, *, alone: bool) -> Iterator[None]:
-    """Show the progress of a grid above all other rows while the cell in the block runs; see
-    CellProgress.
+    """Show the progress of a grid above all other rows while the block runs a cell of it.
+
+    The arguments are those of CellProgress.
     """
     global _cell
     _cell = cell = CellProgress(done, total, alone, _ignore)
     try:
-        with _row("Cells", total=total, done=done) as cell.advance:
+        with _show_row("Cells", total, done) as cell.advance:
             yield
     finally:
         _cell = None
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Yield the items and show how many were taken, for work that takes a while: an index, a
-    download.
-    """
+    """Yield the items of a step that takes a while, and show how many were taken."""
     with count_parts(description, total) as advance:
         for item in items:
             yield item
@@ -87,18 +81,23 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
 
 @contextmanager
 def count_parts(description: str, total: int | None) -> Iterator[Callable[[float], None]]:
-    """Show how many parts of a step are done, for parts that are done several at once; yields a
-    function to add some.
+    """Show how many parts of a step are done; yields a function that adds some.
 
-    The log has a line now and then while it runs and no inner step does, and one with its seconds
-    at the end (see `tell_now_and_then`); standard error has the former, too, where it is no
-    terminal.
+    The log has a line now and then while the step runs and no inner step does (see
+    `tell_now_and_then`), and one with its seconds at the end. Where standard error is not a
+    terminal, it has the former lines as well.
+
+    Args:
+        description: of the step.
+        total: the number of its parts; None where it is not known.
     """
-    step, ended = StepProgress(description, total), threading.Event()
-    steps: list[StepProgress] = _open.__dict__.setdefault("steps", [])
+    step = StepProgress(description, total)
+    ended = threading.Event()
+    steps: list[StepProgress] = _steps.__dict__.setdefault("open", [])
+    steps.append(step)
 
     def tell_if_innermost(line: str) -> None:
-        if steps[-1:] == [step]:
+        if steps and steps[-1] is step:
             _tell(line)
 
     teller = threading.Thread(
@@ -107,10 +106,9 @@ def count_parts(description: str, total: int | None) -> Iterator[Callable[[float
         name="progress",
         daemon=True,
     )
-    steps.append(step)
     teller.start()
     try:
-        with _row(description, total=total) as advance_row:
+        with _show_row(description, total) as advance_row:
 
             def advance(parts: float) -> None:
                 step.done += parts
@@ -120,13 +118,14 @@ def count_parts(description: str, total: int | None) -> Iterator[Callable[[float
     finally:
         ended.set()
         steps.remove(step)
-        if (seconds := time.monotonic() - step.started) >= _LOGGED:
+        seconds = time.monotonic() - step.started
+        if seconds >= _LOGGED:
             log.info("%s: %.1f s", description, seconds)
 
 
 @contextmanager
 def show_step(description: str) -> Iterator[None]:
-    """Show that a step runs which has no parts to count, with the time that it has taken so far."""
+    """Show that a step runs whose parts are not counted, with the time that it has taken."""
     with count_parts(description, None):
         yield
 
@@ -138,7 +137,7 @@ def turn_progress(total: int) -> Iterator[Callable[[], None]]:
     with count_parts("Turns", total) as advance_turns:
 
         def advance() -> None:
-            with _lock:
+            with _advance_lock:
                 advance_turns(1)
                 if cell:
                     cell.advance(1 / total)
@@ -151,139 +150,26 @@ def _tell(line: str) -> None:
     if _cell is not None:
         line = f"cell {_cell.done + 1} of {_cell.total}: {line}"
     log.info("%s", line)
-    if not _is_shown() and (_cell is None or _cell.alone):
+    if _may_write() and not _display.can_show():
         sys.stderr.write(f"convrag: {line}\n")
 
 
-def _is_shown() -> bool:
-    return (_cell is None or _cell.alone) and (_display is not None or _can_redraw())
-
-
-def _can_redraw() -> bool:
-    """Whether standard error is a terminal that can draw a line anew; under a `!command` in a
-    notebook it cannot.
-    """
-    return (
-        sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ
-    )  # Jupyter sets it for its kernels
+def _may_write() -> bool:
+    """Whether the terminal is this process's: cells that run at once would overwrite each other."""
+    return _cell is None or _cell.alone
 
 
 @contextmanager
-def _row(
-    description: str, *, total: int | None, done: int = 0
+def _show_row(
+    description: str, total: int | None, done: int = 0
 ) -> Iterator[Callable[[float], None]]:
-    """Add a row to the display, which is there while it has rows; yields a function that advances
-    it.
-    """
-    if not _is_shown():
+    """Show a row if that can be; yields a function that advances it."""
+    if not (_may_write() and _display.can_show()):
         yield _ignore
         return
-    display, row = _add_row(description, total, done)
-    try:
-        yield lambda steps: display.advance(row, steps)
-    finally:
-        _remove_row(display, row)
+    with _display.show_row(description, total, done) as advance:
+        yield advance
 
 
 def _ignore(steps: float) -> None:
     """Advance no row."""
-
-
-def _add_row(description: str, total: int | None, done: int) -> tuple[Progress, TaskID]:
-    global _display, _rows
-    with _lock:
-        if _display is None:
-            from convrag.sdk.output.console import make_display
-
-            _display = make_display()
-            _display.start()
-        _rows += 1
-        return _display, _display.add_task(description, total=total, completed=done)
-
-
-def _remove_row(display: Progress, row: TaskID) -> None:
-    global _display, _rows
-    with _lock:
-        _rows -= 1
-        if _rows:
-            display.remove_task(row)
-        else:  # the last row stays until the display is taken away, so that it is seen once as it ended
-            _display = None
-            display.stop()
-
-
-@contextmanager
-def hide_transformers_bars() -> Iterator[None]:
-    """Switch off the progress bars of transformers, which it draws for local files and without a
-    terminal, too.
-    """
-    from transformers.utils import logging as transformers_logging
-
-    shown = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            transformers_logging.enable_progress_bar()
-
-
-_TIMES = 10, 30, 60, 120, 240
-"""Seconds after which a step is told of, and then each _PAUSE."""
-
-_PAUSE = 300
-
-
-@dataclass
-class StepProgress:
-    """How far a step is.
-
-    Args:
-        description: what is done: "Embedding cloud".
-        total: its parts; None for a step whose parts are not known.
-        done: the parts that are done.
-        started: when it began, as time.monotonic() says it.
-    """
-
-    description: str
-    total: int | None = None
-    done: float = 0
-    started: float = field(default_factory=time.monotonic)
-
-    def describe(self, now: float) -> str:
-        """Say how far it is: "Embedding cloud: 2,048 of 9,990 (20 %) after 2 min, about 8 min
-        left".
-        """
-        elapsed = now - self.started
-        after = f"after {format_duration(elapsed)}"
-        if not self.done:
-            return f"{self.description}: {format_duration(elapsed)} so far"
-        if not self.total:
-            return f"{self.description}: {self.done:,.0f} {after}"
-        left = elapsed * max(self.total - self.done, 0) / self.done
-        share = f"{self.done:,.0f} of {self.total:,} ({100 * self.done / self.total:.0f} %)"
-        return f"{self.description}: {share} {after}, about {format_duration(left)} left"
-
-
-_open = threading.local()
-"""The steps in which a thread is, outer ones first: only the innermost is told of."""
-
-
-def tell_now_and_then(
-    step: StepProgress,
-    tell: Callable[[str], None],
-    wait: Callable[[float], bool],
-    clock: Callable[[], float] = time.monotonic,
-) -> None:
-    """Tell of a step after 10, 30, 60, 120 and 240 s, and then every 5 minutes.
-
-    Args:
-        step: the step.
-        tell: gets each line.
-        wait: waits some seconds; True where the step has ended.
-        clock: the time, in seconds.
-    """
-    for due in chain(_TIMES, count(_TIMES[-1] + _PAUSE, _PAUSE)):
-        if wait(max(0.0, step.started + due - clock())):
-            return
-        tell(step.describe(clock()))

@@ -1,15 +1,28 @@
 """Readers: each makes documents of the bytes of a file of one format.
 
-* `text`: plain text, source code, RTF, and what encoding bytes are in.
-* `markdown`: Markdown with its headings, and Jupyter notebooks.
-* `html`: the text of a page with its headings, without what surrounds it, books (EPUB), and mails.
-* `pdf`: pages, and headings where the file has bookmarks.
-* `office`: Word, PowerPoint and OpenDocument texts.
-* `tables`: CSV and Excel; JSON, and JSONL, a document a line.
+* `plain_text`: plain text, and source code.
+* `rtf`: RTF.
+* `markdown`: Markdown, with its headings.
+* `notebook`: Jupyter notebooks.
+* `html`: web pages, with their headings, without navigation.
+* `epub`: books.
+* `mail`: mails.
+* `pdf`: PDF, with its bookmarks as headings.
+* `word`: Word files.
+* `powerpoint`: PowerPoint files.
+* `opendocument`: OpenDocument texts.
+* `csv`: CSV.
+* `excel`: Excel files.
+* `json`: JSON, and JSONL with one document a line.
 * `docling`: PDF, Office, HTML and pictures by docling, with `dataset.reader=docling`.
 
-What they use: text puts a text together, archive unpacks zip files within bounds, and parses the
-XML in them.
+What they use:
+
+* `encoding`: turns bytes into text.
+* `wrapped_lines`: joins lines that were broken within a sentence.
+* `tables`: writes the rows of tables.
+* `text_builder`: puts the text of a document together.
+* `archive`: unpacks zip files within bounds, and parses the XML in them.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,12 +38,15 @@ from convrag_documents.find_files import FoundFile
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How files of a format are read.
+    """The way in which files of a format are read.
 
-    `function` is the name of a function in the module of this package, which takes the bytes of a
-    file and yields documents; their ids are the names of the parts of the file; most files have
-    one, with an empty name. It raises Unreadable. `libraries` are distributions whose versions bear
-    on what it yields.
+    Args:
+        format: its name, for messages.
+        module: of this package.
+        function: of the module. It takes the bytes of a file and yields documents, whose ids are
+            the names of the parts of the file; most files have one part, with an empty name. It
+            raises Unreadable.
+        libraries: distributions whose versions bear on what it yields.
     """
 
     format: str
@@ -42,35 +58,36 @@ class Reader:
         """Yield the documents of a file. Raises Unreadable, and whatever the library raises for a
         damaged file.
         """
-        function: Callable[[bytes], Iterator[Document]]
-        function = getattr(import_module(f"convrag_documents.readers.{self.module}"), self.function)
+        module = import_module(f"convrag_documents.readers.{self.module}")
+        function: Callable[[bytes], Iterator[Document]] = getattr(module, self.function)
         return function(content)
 
     def make_key(self, content: str) -> str:
-        """Make the key of what the reader makes of contents with a hash."""
+        """Make the key of the documents that it reads from contents with a hash."""
         return digest([content, _identify(self)])
 
 
-_TEXT = Reader("text", "text", "read_text", ("chardet",))
-_CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .rb .php .swift .r .jl .lua
-.pl .sh .bash .ps1 .bat .sql .yaml .yml .toml .ini .cfg .conf .tex .proto .vue .css"""
+_TEXT = Reader("text", "plain_text", "read_text", ("chardet",))
+_CODE = """.py .pyi .js .mjs .ts .jsx .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .rb .php
+.swift .r .jl .lua .pl .sh .bash .ps1 .bat .sql .yaml .yml .toml .ini .cfg .conf .tex .proto .vue
+.css"""
 _SUFFIXES = (
     (_TEXT, ("", ".txt", ".text", ".log", ".rst", ".adoc", ".org")),  # without one: README, LICENSE
     (Reader("Markdown", "markdown", "read_markdown", ("chardet",)), (".md", ".markdown", ".mdx")),
     (Reader("HTML", "html", "read_html", ("selectolax", "chardet")), (".html", ".htm", ".xhtml")),
     (Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography")), (".pdf",)),
-    (Reader("Word file", "office", "read_docx"), (".docx", ".docm")),
-    (Reader("PowerPoint file", "office", "read_pptx"), (".pptx", ".pptm")),
-    (Reader("Excel file", "tables", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
-    (Reader("EPUB", "html", "read_epub", ("selectolax", "chardet")), (".epub",)),
-    (Reader("CSV", "tables", "read_csv", ("chardet",)), (".csv", ".tsv")),
-    (Reader("JSONL", "tables", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
-    (Reader("JSON", "tables", "read_json", ("chardet",)), (".json",)),
-    (Reader("OpenDocument text", "office", "read_odt"), (".odt",)),
-    (Reader("RTF", "text", "read_rtf", ("striprtf",)), (".rtf",)),
-    (Reader("mail", "html", "read_mail", ("selectolax", "chardet")), (".eml",)),
-    (Reader("source code", "text", "read_code", ("chardet",)), tuple(_CODE.split())),
-    (Reader("notebook", "markdown", "read_notebook", ("chardet",)), (".ipynb",)),
+    (Reader("Word file", "word", "read_docx"), (".docx", ".docm")),
+    (Reader("PowerPoint file", "powerpoint", "read_pptx"), (".pptx", ".pptm")),
+    (Reader("Excel file", "excel", "read_xlsx", ("python-calamine",)), (".xlsx", ".xlsm")),
+    (Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")), (".epub",)),
+    (Reader("CSV", "csv", "read_csv", ("chardet",)), (".csv", ".tsv")),
+    (Reader("JSONL", "json", "read_jsonl", ("chardet",)), (".jsonl", ".ndjson")),
+    (Reader("JSON", "json", "read_json", ("chardet",)), (".json",)),
+    (Reader("OpenDocument text", "opendocument", "read_odt"), (".odt",)),
+    (Reader("RTF", "rtf", "read_rtf", ("striprtf",)), (".rtf",)),
+    (Reader("mail", "mail", "read_mail", ("selectolax", "chardet")), (".eml",)),
+    (Reader("source code", "plain_text", "read_code", ("chardet",)), tuple(_CODE.split())),
+    (Reader("notebook", "notebook", "read_notebook", ("chardet",)), (".ipynb",)),
 )
 _BY_SUFFIX = {suffix: reader for reader, suffixes in _SUFFIXES for suffix in suffixes}
 
@@ -79,26 +96,29 @@ _DOCLING = Reader(
     "file for docling", "docling", "read_docling", ("docling-slim", "docling-core", "docling-parse")
 )
 _PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
-_OF_DOCLING = (".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", *_PICTURES)
+_DOCLING_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", *_PICTURES)
 
 
 def find_reader(file: FoundFile, *, docling: bool = False) -> Reader | None:
-    """Find the reader of a file by its suffix. What the user named, and no other reader is for, is
-    read as text.
+    """Find the reader of a file by its suffix; None where there is none.
 
-    With `docling`, what it is good at is read by it, and pictures too.
+    A file that the user named is read as text if there is no other reader.
+
+    Args:
+        file: the file.
+        docling: whether docling reads the formats that it is good at, and pictures.
     """
     suffix = PurePosixPath(file.id).suffix.lower()
-    if docling and suffix in _OF_DOCLING:
+    if docling and suffix in _DOCLING_SUFFIXES:
         return _DOCLING
-    return _BY_SUFFIX.get(suffix) or (_TEXT if file.named else None)
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    return _TEXT if file.named else None
 
 
 @cache
 def _identify(reader: Reader) -> str:
-    """Hash what bears on what a reader yields: the source of all readers, and the versions of its
-    libraries.
-    """
+    """Hash what bears on its documents: the source of all readers, and its libraries' versions."""
     source = [file_hash(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
     versions = {name: find_version(name) for name in reader.libraries}
     return digest([reader.format, reader.module, reader.function, versions, source])

@@ -1,5 +1,6 @@
-"""The members of a zip archive, which DOCX, PPTX, XLSX and EPUB files are, without letting them
-grow beyond bounds.
+"""The members of a zip archive, which DOCX, PPTX, XLSX and EPUB files are.
+
+They are unpacked within bounds, and the XML in them is parsed.
 """
 
 import posixpath
@@ -13,19 +14,19 @@ from zipfile import BadZipFile, ZipFile
 from convrag_documents.unreadable import Unreadable
 
 _MOST = 300_000_000
-"""Bytes that are unpacked of one archive."""
+"""Bytes that are unpacked from one archive."""
 
 _OLE = b"\xd0\xcf\x11\xe0"
 
 
 class Archive:
-    """Reads members of an archive. Unpacks at most 300 MB of it, so that none fills the memory.
+    """Reads members of an archive, at most 300 MB of them, so that none fills the memory.
 
     Args:
         content: the bytes of the archive.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: it is not an archive.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -65,27 +66,36 @@ class Archive:
         for name in self._zip.namelist():
             yield name, self.read(name)
 
+    def find_main_part(self, default: str) -> str:
+        """Find the part of an Office file that has its text or its list of slides."""
+        kinds = dict(self.read_relations("").values())
+        return kinds.get("officeDocument", default)
+
     def read_relations(self, name: str) -> dict[str, tuple[str, str]]:
-        """Read what a part of an Office file refers to: id -> (the last word of its type, name of
-        the member).
+        """Read the members that a part of an Office file refers to.
 
         Args:
             name: of the part; empty for the file itself.
+
+        Returns:
+            id -> (the last word of its type, the name of the member).
         """
         folder, file = posixpath.split(name)
-        relations = posixpath.join(folder, "_rels", f"{file}.rels")
-        if relations not in self:
+        member = posixpath.join(folder, "_rels", f"{file}.rels")
+        if member not in self:
             return {}
-        found = {}
-        for each in self.read_xml(relations):
-            if each.get("TargetMode") != "External":
-                kind = each.get("Type", "").rpartition("/")[2]
-                found[each.get("Id", "")] = kind, resolve_name(folder, each.get("Target", ""))
-        return found
+        relations = {}
+        for relation in self.read_xml(member):
+            if relation.get("TargetMode") == "External":
+                continue
+            kind = relation.get("Type", "").rpartition("/")[2]
+            target = resolve_name(folder, relation.get("Target", ""))
+            relations[relation.get("Id", "")] = (kind, target)
+        return relations
 
 
 def resolve_name(folder: str, target: str) -> str:
-    """The name of a member that another one, in a folder of the archive, refers to."""
+    """Return the name of a member that another one, in a folder of the archive, refers to."""
     path = unquote(target.partition("#")[0])
     return posixpath.normpath(posixpath.join("/", folder, path)).lstrip("/")
 
@@ -93,10 +103,11 @@ def resolve_name(folder: str, target: str) -> str:
 def _parse_xml(content: bytes, name: str) -> Element:
     """Parse XML. Expat itself refuses entities with which a line becomes gigabytes.
 
-    Names have no namespaces, since Office has two for each (transitional and strict); only
-    attributes that are references begin with "r:", beside others of the same name.
+    Names lose their namespaces, since Office has two for each (transitional and strict); only
+    attributes that are references begin with "r:", since others have the same names.
 
-    Raises Unreadable where it is damaged.
+    Raises:
+        Unreadable: it is damaged.
     """
     try:
         root = fromstring(content)

@@ -1,19 +1,15 @@
-"""HTML: the text of a page with its headings, without navigation, scripts and styles; EPUB:
-chapters of a book.
-"""
+"""HTML: the text of a page with its headings, without navigation, scripts and styles."""
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator
-from email import message_from_bytes, policy
 from typing import TYPE_CHECKING
 
 from convrag import Document
-from convrag_documents.readers.archive import Archive, resolve_name
-from convrag_documents.readers.text import TextBuilder, decode, join_wrapped_lines
-from convrag_documents.unreadable import Unreadable
+from convrag_documents.readers.encoding import decode
+from convrag_documents.readers.tables import CELL_BORDER
+from convrag_documents.readers.text_builder import TextBuilder
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -22,69 +18,35 @@ if TYPE_CHECKING:
 _DECLARED = re.compile(
     rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE
 )
-_LEFT_OUT = {
-    *(
-        "head",
-        "script",
-        "style",
-        "template",
-        "noscript",
-        "nav",
-        "svg",
-        "iframe",
-        "object",
-        "canvas",
-        "audio",
-        "video",
-    ),
-    *("button", "select", "textarea"),
-}
-_LINES = {"caption", "dd", "dt", "figcaption", "legend", "li", "option", "summary", "tr"}
-_BLOCKS = {
-    *(
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "center",
-        "details",
-        "dialog",
-        "div",
-        "dl",
-        "fieldset",
-    ),
-    *(
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hgroup",
-        "hr",
-        "html",
-        "main",
-        "menu",
-        "ol",
-        "p",
-        "pre",
-        "section",
-    ),
-    *("table", "ul"),
-}
-_TERM, _LONGEST_TERM = ": ", 100
-"""Behind a term that stands in one line with its definition ("--help: Print what there is"); its
-most characters.
+_DECLARED_WITHIN = 4096
+"""Bytes at the beginning of a page in which it may declare its encoding."""
+
+_NAMES_LEFT_OUT = """
+    head script style template noscript nav svg iframe object canvas audio video
+    button select textarea
 """
-_CELLS = {"td", "th"}
+_NAMES_OF_LINES = "caption dd dt figcaption legend li option summary tr"
+_NAMES_OF_BLOCKS = """
+    address article aside blockquote body center details dialog div dl fieldset figure footer
+    form header hgroup hr html main menu ol p pre section table ul
+"""
+_LEFT_OUT = frozenset(_NAMES_LEFT_OUT.split())
+_LINES = frozenset(_NAMES_OF_LINES.split())
+_BLOCKS = frozenset(_NAMES_OF_BLOCKS.split())
+_CELLS = frozenset(["td", "th"])
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
-_PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
-"""What makes a cell of a table a part of the page's layout, instead of a value in a line."""
+
+_TERM_END = ": "
+"""The text between a term and its definition, in one line: "--help: Print what there is"."""
+
+_LONGEST_TERM = 100
+_LAYOUT_PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
+"""Elements that make a cell of a table a part of the page's layout, instead of a value in a row."""
+
 _CODE = re.compile(
     r"code|highlight|listing|literal|screen|source|console|terminal|lang", re.IGNORECASE
 )
-"""In the class of preformatted text, or of what it stands in: as Sphinx, DocBook and GitHub have
-it.
-"""
+"""Words in the class of code, or of the element around it, in Sphinx, DocBook and GitHub."""
 
 
 def read_html(content: bytes) -> Iterator[Document]:
@@ -95,22 +57,21 @@ def read_html(content: bytes) -> Iterator[Document]:
 
 
 def add_html(builder: TextBuilder, content: bytes) -> None:
-    """Add the text and the headings of a page, and its title where none is known."""
+    """Add the text and the headings of a page, and its title if the document has none yet."""
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(_decode_page(content))
     title = tree.css_first("title")
     if title is not None and not builder.title:
         builder.title = title.text()
-    if (root := tree.css_first("main") or tree.body) is not None:
-        _Walk(builder).walk(root)
+    root = tree.css_first("main") or tree.body
+    if root is not None:
+        _PageText(builder).add(root)
 
 
 def _decode_page(content: bytes) -> str:
-    """Decode a page: by its byte order mark, as UTF-8, as it says itself, or as what chardet takes
-    it for.
-    """
-    declared = _DECLARED.search(content[:4096])
+    """Decode a page as UTF-8, in the encoding that it declares, or as any other text."""
+    declared = _DECLARED.search(content[:_DECLARED_WITHIN])
     if declared and b"\0" not in content:
         for encoding in ("utf-8", declared[1].decode()):
             try:
@@ -120,89 +81,113 @@ def _decode_page(content: bytes) -> str:
     return decode(content)
 
 
-class _Walk:
-    """Goes through a tree without recursion, and adds a block of text where an element ends one."""
+class _PageText:
+    """Goes through the elements of a page, and adds a block of text where one ends."""
 
     def __init__(self, builder: TextBuilder) -> None:
         self._builder = builder
         self._line: list[str] = []
+        """The pieces of the line that is being read."""
         self._block: list[str] = []
-        self._preformatted = False
-        self._cell: int | None = None  # the cell that is a value: all of it stands in one line
+        """The lines of the block that is being read."""
+        self._is_preformatted = False
+        self._cell: int | None = None
+        """The cell that is a value, if one is being read: all of it is in one line."""
+        self._term = ""
+        """The term that begins the line, before its definition; empty if none does."""
 
-    def walk(self, root: LexborNode) -> None:
-        """Add all that stands within an element."""
-        node: LexborNode | None = root
-        depth = 0
-        while node is not None:
-            if self._enter(node) and node.first_child is not None:
-                node, depth = node.first_child, depth + 1
+    def add(self, root: LexborNode) -> None:
+        """Add all that is within an element. No recursion: pages may nest thousands deep."""
+        waiting = [(root, False)]
+        while waiting:
+            node, is_end = waiting.pop()
+            if is_end:
+                self._leave(node)
                 continue
-            self._leave(node)
-            while node is not None and depth and node.next is None:
-                node, depth = node.parent, depth - 1
-                if node is not None:
-                    self._leave(node)
-            node = node.next if node is not None and depth else None
+            waiting.append((node, True))
+            if self._enter(node):
+                waiting += [(child, False) for child in reversed(_list_children(node))]
         self._end_block()
 
     def _enter(self, node: LexborNode) -> bool:
-        """Take what begins with a node; return whether to go into it."""
+        """Read the beginning of a node, and return whether to read what is in it."""
         if node.is_text_node:
             self._line.append(node.text_content or "")
             return False
-        tag, attributes = node.tag or "", node.attributes
-        unread = "hidden" in attributes or attributes.get("role") == "navigation"
-        if (
-            tag in _LEFT_OUT or unread or attributes.get("class") == "headerlink"
-        ):  # Sphinx's link to a heading: "¶"
+        if _is_left_out(node):
             return False
+        tag = node.tag or ""
         if self._cell is not None:
-            self._line.append(" " if tag in _BLOCKS or tag in _LINES or tag == "br" else "")
+            if tag in _BLOCKS or tag in _LINES or tag == "br":
+                self._line.append(" ")
         elif tag in _CELLS:
-            self._line.append(" | " if "".join(self._line).strip() else "")
-            self._cell = node.mem_id if node.css_first(_PARTS) is None else None
+            self._begin_cell(node)
         elif tag in _LEVELS or tag in _BLOCKS:
-            if not (
-                tag in ("p", "div")
-                and self._line[1:2] == [_TERM]
-                and not "".join(self._line[2:]).strip()
-            ):
-                self._end_block()
-            self._preformatted = self._preformatted or tag == "pre"
-        elif (
-            tag == "dd"
-            and self._block
-            and _follows_term(node)
-            and len(self._block[-1]) <= _LONGEST_TERM
-        ):
-            self._line = [self._block.pop().removesuffix(":"), _TERM]
+            self._begin_block(tag)
+        elif tag == "dd" and self._follows_short_term(node):
+            self._term = self._block.pop().removesuffix(":") + _TERM_END
+            self._line = [self._term]
         elif tag in _LINES or tag == "br":
             self._end_line()
-            self._line.append("- " if tag == "li" else "")
+            if tag == "li":
+                self._line.append("- ")
         return True
 
     def _leave(self, node: LexborNode) -> None:
-        """Take what ends with a node."""
+        """Read the end of a node."""
         tag = node.tag or ""
         if self._cell is not None:
-            self._cell = None if node.mem_id == self._cell else self._cell
+            if node.mem_id == self._cell:
+                self._cell = None
         elif tag in _LEVELS:
             self._end_line()
             self._builder.add_heading(_LEVELS[tag], " ".join(self._block))
             self._block = []
+        elif tag == "pre":
+            self._end_block(fenced=_is_code(node))
+            self._is_preformatted = False
         elif tag in _BLOCKS:
-            self._end_block(fenced=tag == "pre" and _is_code(node))
-            self._preformatted = self._preformatted and tag != "pre"
+            self._end_block()
         elif tag in _LINES:
             self._end_line()
 
+    def _begin_cell(self, node: LexborNode) -> None:
+        if "".join(self._line).strip():
+            self._line.append(CELL_BORDER)
+        is_value = node.css_first(_LAYOUT_PARTS) is None
+        self._cell = node.mem_id if is_value else None
+
+    def _begin_block(self, tag: str) -> None:
+        is_definition = tag in ("p", "div") and self._term and self._has_term_alone()
+        if not is_definition:
+            self._end_block()
+        if tag == "pre":
+            self._is_preformatted = True
+
+    def _follows_short_term(self, definition: LexborNode) -> bool:
+        """Whether a definition can continue the line of the term before it."""
+        has_text_between = "".join(self._line).strip() != ""
+        if has_text_between:
+            return False
+        if not self._block or len(self._block[-1]) > _LONGEST_TERM:
+            return False
+        before = definition.prev
+        while before is not None and before.is_text_node:
+            before = before.prev
+        return before is not None and before.tag == "dt"
+
+    def _has_term_alone(self) -> bool:
+        """Whether the line has nothing after its term yet."""
+        return not "".join(self._line).removeprefix(self._term).strip()
+
     def _end_line(self) -> None:
         text = "".join(self._line)
-        line = text.strip("\n") if self._preformatted else " ".join(text.split())
-        if line.strip(" |-"):
+        line = text.strip("\n") if self._is_preformatted else " ".join(text.split())
+        has_text = line.strip(" |-") != ""
+        if has_text:
             self._block.append(line)
         self._line = []
+        self._term = ""
 
     def _end_block(self, *, fenced: bool = False) -> None:
         self._end_line()
@@ -212,77 +197,29 @@ class _Walk:
         self._block = []
 
 
-def _is_code(node: LexborNode) -> bool:
+def _list_children(node: LexborNode) -> list[LexborNode]:
+    children = []
+    child = node.first_child
+    while child is not None:
+        children.append(child)
+        child = child.next
+    return children
+
+
+def _is_left_out(node: LexborNode) -> bool:
+    if node.tag in _LEFT_OUT:
+        return True
+    attributes = node.attributes
+    is_hidden = "hidden" in attributes or attributes.get("role") == "navigation"
+    is_link_to_heading = attributes.get("class") == "headerlink"  # Sphinx's "¶"
+    return is_hidden or is_link_to_heading
+
+
+def _is_code(preformatted: LexborNode) -> bool:
     """Whether preformatted text is code, and not the prose of a page that was typed."""
-    names = [each.attributes.get("class") for each in (node, node.parent) if each is not None]
-    return node.css_first("code") is not None or _CODE.search(f"{names}") is not None
-
-
-def _follows_term(node: LexborNode) -> bool:
-    while (before := node.prev) is not None and before.is_text_node:
-        node = before
-    return before is not None and before.tag == "dt"
-
-
-_CONTAINER = "META-INF/container.xml"
-_ENCRYPTED = "META-INF/encryption.xml"
-_PAGE_TYPES = {"application/xhtml+xml", "text/html"}
-_CLOSED = re.compile(
-    rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>"
-)
-"""An element that XML closes at once. HTML knows no such thing: the text after <title/> would be
-the title.
-"""
-
-
-def read_epub(content: bytes) -> Iterator[Document]:
-    """Read a book; its description has the title."""
-    archive = Archive(content)
-    package = next(
-        (each.get("full-path", "") for each in archive.read_xml(_CONTAINER).iter("rootfile")), ""
-    )
-    book = archive.read_xml(package)
-    folder = posixpath.dirname(package)
-    items = {each.get("id"): each for each in book.iter("item")}
-    encrypted = set()
-    if _ENCRYPTED in archive:
-        encrypted = {
-            each.get("URI", "") for each in archive.read_xml(_ENCRYPTED).iter("CipherReference")
-        }
-    builder = TextBuilder()
-    builder.title = next((each.text or "" for each in book.iter("title")), "")
-    for entry in book.iter("itemref"):
-        item = items.get(entry.get("idref"))
-        if item is None or item.get("media-type") not in _PAGE_TYPES:
-            continue
-        name = resolve_name(folder, item.get("href", ""))
-        if name in encrypted:
-            raise Unreadable("it is protected against copying (DRM)")
-        add_html(builder, _CLOSED.sub(rb"<\1\2></\1>", archive.read(name)))
-    yield builder.build()
-
-
-def read_mail(content: bytes) -> Iterator[Document]:
-    """Read a mail: its subject is the title; what is attached is not read, and said."""
-    message = message_from_bytes(content, policy=policy.default)
-    builder = TextBuilder()
-    builder.title = str(message["subject"] or "")
-    builder.add(
-        "\n".join(
-            f"{name}: {message[name]}"
-            for name in ("From", "To", "Date", "Subject")
-            if message[name]
-        )
-    )
-    if body := message.get_body(("plain", "html")):
-        text = body.get_content()
-        is_page = body.get_content_subtype() == "html"
-        document = (
-            next(read_html(text.encode())) if is_page else Document("", join_wrapped_lines(text))
-        )
-        builder.add(document.text, document.headings)
-    yield builder.build()
-    if attached := [
-        part.get_filename() or part.get_content_type() for part in message.iter_attachments()
-    ]:
-        raise Unreadable(f"what is attached is not read: {', '.join(attached)}")
+    if preformatted.css_first("code") is not None:
+        return True
+    for node in (preformatted, preformatted.parent):
+        if node is not None and _CODE.search(node.attributes.get("class") or ""):
+            return True
+    return False

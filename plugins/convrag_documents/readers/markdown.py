@@ -1,8 +1,7 @@
-"""Markdown, and Jupyter notebooks: the Markdown and the code of the cells, without what the code
-printed.
+"""Markdown, with its headings.
 
-The text stays as it is in the file, but for line breaks within paragraphs, which are spaces, and
-badges (images that are links) and front matter, which are left out.
+The text stays as it is in the file, with three exceptions: line breaks within paragraphs become
+spaces, and badges (images that are links) and front matter are left out.
 """
 
 import re
@@ -12,132 +11,171 @@ from typing import Any
 import yaml
 
 from convrag import Document
-from convrag.sdk.data.strict_json import parse_json
 from convrag.sdk.types import Heading
-from convrag_documents.readers.text import TextBuilder, decode
-from convrag_documents.unreadable import Unreadable
+from convrag_documents.readers.encoding import decode
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BLOCK = re.compile(
-    r"[ \t]*(?:$|#{1,6}(?:\s|$)|[-*+](?:\s|$)|\d{1,9}[.)]\s|>|\||<|`{3}|~{3}|=+\s*$|(?:[-*_][ \t]*){3,}$)"
+    r"[ \t]*(?:$|#{1,6}(?:\s|$)|[-*+](?:\s|$)|\d{1,9}[.)]\s|>|\||<|`{3}|~{3}|=+\s*$"
+    r"|(?:[-*_][ \t]*){3,}$)"
 )
-"""A line that begins a block of its own, so that it does not go on with the line above it."""
+"""A line that begins a block of its own, so that it does not continue the line above it."""
 
 _HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
-_FRONT_MATTER = re.compile(r"---\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\n(.{0,100000}?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _BADGE = re.compile(r"\[!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\](?:\([^)\n]*\)|\[[^\]\n]*\])")
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 
 def read_markdown(content: bytes) -> Iterator[Document]:
-    """Read Markdown with its headings; its front matter has the title, and a description that comes
-    first.
-    """
-    title, text = _read_front_matter(_BADGE.sub("", decode(content)))
+    """Read a file; the title and the description of its front matter are the document's."""
+    fields, text = _split_front_matter(_BADGE.sub("", decode(content)))
+    description = _get_line(fields, "description")
+    if description:
+        end = "." if description[-1].isalnum() else ""
+        text = f"{description}{end}\n\n{text.lstrip()}"
     joined, headings = parse_markdown(text)
-    yield Document("", joined, title=title, headings=tuple(headings))
+    yield Document("", joined, title=_get_line(fields, "title"), headings=tuple(headings))
 
 
-def _read_front_matter(text: str) -> tuple[str, str]:
-    """Return the title of the front matter (YAML between two lines of ---), and the text, its
-    description before it.
+def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """Split a file into the fields of its front matter and its text; no fields where it has none.
+
+    Front matter is YAML between two lines of "---". A thematic break is written in the same way,
+    with blank lines around it. So a block with a blank line at its beginning or its end is front
+    matter only if it has a title.
     """
     found = _FRONT_MATTER.match(text)
+    if found is None:
+        return {}, text
+    fields = _parse_fields(found[1])
+    is_front_matter = "title" in fields or (fields and not _is_between_blank_lines(found[1]))
+    return (fields, text[found.end() :]) if is_front_matter else ({}, text)
+
+
+def _is_between_blank_lines(block: str) -> bool:
+    """Whether a block begins or ends with a blank line."""
+    lines = block.splitlines()
+    return not lines[0].strip() or not lines[-1].strip()
+
+
+def _parse_fields(block: str) -> dict[str, Any]:
+    """Parse YAML; no fields where it is damaged, or is not a mapping."""
     try:
-        fields = yaml.load(found[1], yaml.BaseLoader) if found else None
-    except yaml.YAMLError:
-        return "", text
-    if not found or not isinstance(fields, dict):
-        return "", text
-    title, about = (
-        " ".join(str(fields.get(name, "")).split()) for name in ("title", "description")
-    )
-    about += "." * about[-1:].isalnum()
-    return title, f"{about}\n\n{text[found.end() :].lstrip()}" if about else text[found.end() :]
+        fields = yaml.load(block, yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _get_line(fields: dict[str, Any], name: str) -> str:
+    """Return the text of a field in one line; empty where it is missing, or not a text."""
+    value = fields.get(name)
+    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def parse_markdown(text: str) -> tuple[str, list[Heading]]:
-    """Return Markdown with each paragraph in one line, and its headings; those within blocks of
-    code are none.
+    """Return Markdown with each paragraph in one line, and its headings; code has no headings."""
+    parser = _Parser(text)
+    parser.parse()
+    return "".join(parser.joined), parser.headings
+
+
+class _Parser:
+    """Reads Markdown line by line.
+
+    Attributes:
+        joined: the lines, with a space or a line break between them.
+        headings: with their places in the text.
     """
-    joined: list[str] = []
-    headings: list[Heading] = []
-    fence = ""
-    start = above = 0
-    # Whether the line above is of a paragraph, which this line can go on with, or underline
-    paragraph = False
-    for line in text.split("\n"):
-        plain = line[:1].isalpha()  # most lines: they begin no block
-        found = None if plain else _FENCE.match(line)
-        goes_on = paragraph and (plain or not (found or _BLOCK.match(line)))
-        if start:
-            joined.append(" " if goes_on and not joined[-1].endswith(_HARD_BREAK) else "\n")
-        joined.append(line)
-        if not goes_on and (plain or not _UNDERLINE.match(line)):
-            above = start  # where the paragraph begins
+
+    def __init__(self, text: str) -> None:
+        self.joined: list[str] = []
+        self.headings: list[Heading] = []
+        self._text = text
+        self._start = 0
+        """The place of the line that is being read."""
+        self._fence = ""
+        """The fence of the code that is being read; empty outside of code."""
+        self._in_paragraph = False
+        """Whether the last line was part of a paragraph, so that this one may continue it."""
+        self._paragraph_start = 0
+
+    def parse(self) -> None:
+        """Read all lines."""
+        for line in self._text.split("\n"):
+            if self._fence:
+                self._read_code(line)
+            elif line[:1].isalpha():  # most lines: they begin no block
+                self._read_text(line, continues=self._in_paragraph)
+                self._in_paragraph = True
+            else:
+                self._read_other(line)
+            self._start += len(line) + 1
+
+    def _read_code(self, line: str) -> None:
+        self._append(line)
+        fence = _FENCE.match(line)
+        has_info = line.strip(" \t`~") != ""
+        if fence and fence[1].startswith(self._fence) and not has_info:
+            self._fence = ""
+
+    def _read_other(self, line: str) -> None:
+        """Read a line that may begin a block."""
+        fence = _FENCE.match(line)
+        heading = _HEADING.match(line)
+        underline = _UNDERLINE.match(line)
         if fence:
-            closes = found is not None and found[1].startswith(fence) and not line.strip(" \t`~")
-            fence = "" if closes else fence
-            paragraph = False
-        elif plain:
-            paragraph = True
-        elif found:
-            fence, paragraph = found[1], False
-        elif heading := _HEADING.match(line):
-            headings.append(Heading(start, len(heading[1]), _clean(line[heading.end() :])))
-            paragraph = False
-        elif paragraph and (underline := _UNDERLINE.match(line)):
+            self._append(line)
+            self._fence = fence[1]
+            self._in_paragraph = False
+        elif heading:
+            self._append(line)
+            self._add_heading(self._start, len(heading[1]), line[heading.end() :])
+        elif underline and self._in_paragraph:
+            self._append(line)
+            paragraph = self._text[self._paragraph_start : self._start].replace("\n", " ")
             level = 1 if underline[1].startswith("=") else 2
-            headings.append(Heading(above, level, _clean(text[above:start].replace("\n", " "))))
-            paragraph = False
+            self._add_heading(self._paragraph_start, level, paragraph)
         else:
-            paragraph = goes_on or _begins_paragraph(line)
-        start += len(line) + 1
-    return "".join(joined), headings
+            continues = self._in_paragraph and not _BLOCK.match(line)
+            self._read_text(line, continues=continues)
+            self._in_paragraph = continues or _begins_paragraph(line)
+
+    def _read_text(self, line: str, *, continues: bool) -> None:
+        if not continues:
+            self._paragraph_start = self._start
+        self._append(line, continues=continues)
+
+    def _add_heading(self, start: int, level: int, text: str) -> None:
+        self.headings.append(Heading(start, level, _clean_heading(text)))
+        self._in_paragraph = False
+
+    def _append(self, line: str, *, continues: bool = False) -> None:
+        if self.joined:
+            joins = continues and not self.joined[-1].endswith(_HARD_BREAK)
+            self.joined.append(" " if joins else "\n")
+        self.joined.append(line)
 
 
 def _begins_paragraph(line: str) -> bool:
-    """Whether the next line may go on with a line: no table, HTML, rule or code."""
+    """Whether the next line may continue a line, which is not of a table, HTML, a rule or code."""
     stripped = line.strip()
     is_block = stripped.startswith(("|", "<")) or line.startswith(("    ", "\t"))
     is_rule = len(stripped) > 2 and set(stripped) <= set("-*_= \t")
     return bool(stripped) and not is_block and not is_rule
 
 
-def _clean(heading: str) -> str:
-    """The text of a heading without closing signs, links and emphasis."""
-    unclosed = heading.strip().rstrip("#")
-    heading = unclosed if unclosed[-1:] in ("", " ", "\t") else heading
-    return _EMPHASIS.sub("", _LINK.sub(r"\1", heading)).strip()
-
-
-def read_notebook(content: bytes) -> Iterator[Document]:
-    """Read the cells of a notebook in their order; code stands between ```."""
-    try:
-        notebook = parse_json(decode(content))
-    except ValueError as error:
-        raise Unreadable(f"it is damaged: {error}") from error
-    builder = TextBuilder()
-    for cell in _list_cells(notebook):
-        text = _read_source(cell)
-        if cell.get("cell_type") == "code":
-            builder.add(f"```\n{text.strip()}\n```" if text.strip() else "")
-        else:
-            builder.add(*parse_markdown(text))
-    yield builder.build()
-
-
-def _list_cells(notebook: Any) -> list[dict[str, Any]]:
-    """List the cells of a notebook, in its form since 2015."""
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise Unreadable("this is no notebook")
-    return [cell for cell in notebook["cells"] if isinstance(cell, dict)]
-
-
-def _read_source(cell: dict[str, Any]) -> str:
-    source = cell.get("source", "")
-    lines = source if isinstance(source, list) else [source]
-    return "".join(line for line in lines if isinstance(line, str))
+def _clean_heading(heading: str) -> str:
+    """Return the text of a heading without closing signs, links and emphasis."""
+    text = heading.strip()
+    unclosed = text.rstrip("#")
+    has_closing_signs = unclosed[-1:] in ("", " ", "\t")
+    if has_closing_signs:
+        text = unclosed
+    return _EMPHASIS.sub("", _LINK.sub(r"\1", text)).strip()

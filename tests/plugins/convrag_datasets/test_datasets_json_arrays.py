@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import DataError
+from convrag_datasets.files.json_rows import _CheckedJson, read_json_rows
 from convrag_datasets.jsonl import JsonlDataset
-from convrag_datasets.row_files import _CheckedJson, read_json_rows
 
 ROWS = [
     {"id": str(n), "text": 'a"]}[{\\,' * (n % 4) + "ü\n", "deep": [{"x": [1, 2]}, "]"]}

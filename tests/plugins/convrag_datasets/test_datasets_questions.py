@@ -12,7 +12,7 @@ from convrag import ConfigError, Dataset
 from convrag.sdk.data.question_sets import QuestionSet
 from convrag.store.fingerprint import hash_text
 from convrag.testing import DatasetContract
-from convrag_datasets.over_corpus import OverCorpus
+from convrag_datasets.borrowed_corpus import BorrowedCorpusDataset
 from convrag_datasets.questions import QuestionsDataset
 from question_toys import Notes, note
 from toys import Corpora
@@ -76,7 +76,7 @@ def test_every_method_of_data_sets_is_passed_on() -> None:
     }
     assert {name for name in inherited if not name.startswith("_")} <= {
         *vars(QuestionsDataset),
-        *vars(OverCorpus),
+        *vars(BorrowedCorpusDataset),
     }
 
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from convrag import DataError
-from convrag_datasets.row_files import read_json_rows
-from convrag_datasets.rows import Row
+from convrag_datasets.files.json_rows import read_json_rows
+from convrag_datasets.files.row import Row
 
 
 def test_numbers_are_as_json_has_them(tmp_path):

@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 import toys
 from convrag import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, TurnRecord
 from convrag.testing import MetricsContract
-from convrag_dedup.stats import DedupMetrics, PrefixReuse, Trie, add_sequence, report_deduplication
+from convrag_dedup.dedup_metrics import DedupMetrics, report_deduplication
+from convrag_dedup.prefix_reuse import PrefixReuse, Trie, add_sequence
 
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=6), max_size=12))

@@ -12,7 +12,7 @@ import pytest
 from convrag import ConfigError, DataError, Document, Store, UnknownName
 from convrag.testing import DatasetContract
 from convrag_chunkers.sentences import NoChunker
-from convrag_documents import catalog, dataset as dataset_module
+from convrag_documents import dataset as dataset_module, file_times
 from convrag_documents.dataset import DocumentsDataset
 from convrag_documents.readers import Reader
 from document_files import make_pdf
@@ -43,7 +43,7 @@ def store(tmp_path) -> Store:
 @pytest.fixture(autouse=True)
 def _old_files(monkeypatch):
     """A second start need not wait until the clock of the coarsest file system has moved on."""
-    monkeypatch.setattr(catalog, "_TICK", 0)
+    monkeypatch.setattr(file_times, "_TICK", 0)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ class TestPassages:
 
 class TestUnreadable:
     def test_it_is_told_once(self, folder, store, caplog, monkeypatch):
-        monkeypatch.setattr(dataset_module, "_said", set())
+        monkeypatch.setattr(dataset_module, "_logged_notes", set())
         (folder / "broken.pdf").write_bytes(b"no pdf")
         (folder / "logo.png").write_bytes(b"\x89PNG")
         (folder / "tables" / "faq.jsonl").write_bytes(b'{"text": "One."}\n{"text"\n')
@@ -160,7 +160,7 @@ class TestUnreadable:
         assert path
         caplog.clear()
         for _ in range(2):  # the next process lists them no more, unless there are others
-            monkeypatch.setattr(dataset_module, "_said", set())
+            monkeypatch.setattr(dataset_module, "_logged_notes", set())
             assert list(make(folder, store).check()) == []
             (folder / "memo.rtf").write_bytes(b"no RTF")
         assert [
@@ -243,7 +243,7 @@ class TestReadingAgain:
         assert dataset.content_hash() != before
 
     def test_a_change_within_the_same_tick(self, folder, store, monkeypatch):
-        monkeypatch.setattr(catalog, "_TICK", 2_000_000_000)
+        monkeypatch.setattr(file_times, "_TICK", 2_000_000_000)
         path = folder / "notes.txt"
         path.write_text("The dog is Biscuit.")
         make(folder, store).check()
@@ -251,7 +251,7 @@ class TestReadingAgain:
         path.write_text("The dog is Cracker.")  # as long, in the same inode
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         changed = path.stat()
-        entries = catalog.load_times
+        entries = file_times.load_times
         same = (status.st_size, status.st_mtime_ns, changed.st_ctime_ns, status.st_ino)
 
         def load(store, key):  # as if the clock of the file system had not moved on

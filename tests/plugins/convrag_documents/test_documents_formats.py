@@ -139,6 +139,44 @@ class TestMarkdown:
         assert (document.title, document.text) == (title or document.title, text)
         assert headings(document)[-1][1] == "A"
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "---\n\nNote: this is a draft.\n\n---\n\n# Leave\n",
+            "---\nNote: this is a draft.\n\n---\n\n# Leave\n",
+            "---\n\nNote: this is a draft.\n---\n",
+            "---\n---\n# Leave\n\nNote: this is a draft.\n\n---\nMore\n",
+            "---\n# Leave\n\nWeeks: 18\n\n---\n",
+        ],
+    )
+    def test_a_text_that_begins_with_a_rule_is_read_whole(self, text: str) -> None:
+        assert read("a.md", text).text == text
+
+    @pytest.mark.parametrize("front", ["\ntitle: A\nlayout: x\n", "title: A\n# comment\n\n"])
+    def test_front_matter_with_a_title_may_have_blank_lines_around_it(self, front: str) -> None:
+        document = read("a.md", f"---\n{front}---\nText.\n")
+        assert (document.title, document.text) == ("A", "Text.\n")
+
+    def test_front_matter_with_a_comment(self) -> None:
+        assert read("a.md", "---\n# Edit this.\n\nlayout: home\n---\nText.\n").text == "Text.\n"
+
+    def test_front_matter_that_nests_too_deep_is_text(self) -> None:
+        text = f"---\na: {'[' * 20_000}\n---\nText.\n"
+        assert read("a.md", text).text == text
+
+    def test_front_matter_with_aliases_takes_no_room(self) -> None:
+        """Written out, the title would have 10 ** 12 letters."""
+        lines = ["a0: &a0 [xxxxxxxxxx]"]
+        lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+        front = "\n".join([*lines, "title: *a11", "description: *a11"])
+        document = read("a.md", f"---\n{front}\n---\nText.\n")
+        assert (document.title, document.text) == ("", "Text.\n")
+
+    def test_a_short_underline_is_a_line_of_its_own(self) -> None:
+        document = read("a.md", "Leave\n--\nIt lasts.\n\n==\n---\n")
+        assert document.text == "Leave\n--\nIt lasts.\n\n==\n---\n"
+        assert headings(document)[0] == (2, "Leave")
+
     def test_each_paragraph_is_a_line_and_nothing_moves(self):
         text = (
             "Parental leave lasts\neighteen weeks\n\n- one item\n  goes on\n- another\n1. first\n\n> quoted\n> on\n\n"
@@ -188,6 +226,10 @@ class TestHtml:
         assert read("a.html", layout).text == "News\n\nOne.\n\nTwo.\n\n- x"
         terms = "<dl><dt>-q<dt>--quiet: <dd> <p>Say <b>less</b>.<p>More.<dt>-v<dd><ul><li>a</dl><dl><dt>toc</dl>"
         assert read("a.html", terms).text == "-q\n--quiet: Say less.\n\nMore.\n\n-v:\n\n- a\n\ntoc"
+
+    def test_text_between_a_term_and_its_definition(self) -> None:
+        terms = "<dl><dt>Leave</dt>(paid)<dd>Eighteen weeks.</dd></dl>"
+        assert read("a.html", terms).text == "Leave\n(paid)\nEighteen weeks."
 
     def test_the_main_part_of_a_page(self):
         page = "<div>Log in</div><main><p>Leave lasts.<a class=headerlink>¶</a></p></main><footer>Imprint</footer>"
@@ -452,6 +494,16 @@ class TestOthers:
         assert "Lid\n\nIt is clean." in read("a.eml", mail.as_bytes()).text
         mail.add_attachment(b"x", maintype="application", subtype="pdf", filename="bill.pdf")
         assert refusal("a.eml", mail.as_bytes()) == "what is attached is not read: bill.pdf"
+
+    @pytest.mark.parametrize(
+        "mail",
+        [
+            b"\nThe kettle is clean.\n",
+            b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nThe kettle is clean.\n--b--\n",
+        ],
+    )
+    def test_a_mail_whose_text_has_no_header_of_its_own(self, mail: bytes) -> None:
+        assert read("a.eml", mail).text == "The kettle is clean."
 
     def test_json(self):
         rows = [

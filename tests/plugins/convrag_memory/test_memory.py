@@ -24,7 +24,8 @@ from convrag.sdk.text.analysis import is_stop_word
 from convrag.store.remember import find_attempt
 from convrag.testing import MemoryContract
 from convrag_memory.forgetting import ForgettingMemory
-from convrag_memory.recent import RecentMemory, RelevantMemory
+from convrag_memory.recent import RecentMemory
+from convrag_memory.relevant import RelevantMemory
 from convrag_memory.summary import QUESTION, SummaryMemory
 from toys import LetterEmbedder, pipeline
 

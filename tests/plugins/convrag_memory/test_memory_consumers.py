@@ -31,7 +31,8 @@ from convrag_dedup.context import DedupContext
 from convrag_dhrag.rewriter import DHRagRewriter
 from convrag_fusion.rewriters import ReformulateRewriter
 from convrag_memory.forgetting import ForgettingMemory
-from convrag_memory.recent import RecentMemory, RelevantMemory
+from convrag_memory.recent import RecentMemory
+from convrag_memory.relevant import RelevantMemory
 from convrag_memory.summary import SummaryMemory
 from convrag_mmr.rewriter import MMRRewriter
 from convrag_rewriters.baselines import (

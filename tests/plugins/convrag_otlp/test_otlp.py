@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from convrag.sdk.output.turn_spans import make_span
+from convrag.sdk.output.spans import make_span
 from convrag.testing import TrackerContract
 from llm_server import Server
 from tasks import run_task

@@ -5,17 +5,16 @@ import threading
 
 import pytest
 
-from convrag.sdk.output import progress
+from convrag.sdk.output import progress, step_progress
 from convrag.sdk.output.printable import format_duration
 from convrag.sdk.output.progress import (
-    StepProgress,
     count_parts,
     show_step,
-    tell_now_and_then,
     track,
     turn_progress,
     within_grid,
 )
+from convrag.sdk.output.step_progress import StepProgress, tell_now_and_then
 
 
 class Terminal(io.StringIO):
@@ -74,16 +73,16 @@ def test_a_step_in_another_thread_stands_below_the_turns(monkeypatch: pytest.Mon
 
     def fit() -> None:
         with show_step("Fitting embeddings"):
-            assert progress._display is not None
-            seen.append([task.description for task in progress._display.tasks])
+            assert progress._display.shown is not None
+            seen.append([task.description for task in progress._display.shown.tasks])
 
     with within_grid(0, 2, alone=True), turn_progress(2):
         worker = threading.Thread(target=fit)
         worker.start()
         worker.join()
     assert seen == [["Cells", "Turns", "Fitting embeddings"]]
-    assert progress._display is None
-    assert progress._rows == 0
+    assert progress._display.shown is None
+    assert progress._display.rows == 0
     assert "Cells" in terminal.getvalue()
 
 
@@ -100,7 +99,7 @@ def test_a_step_that_takes_a_while_is_told_where_there_is_no_terminal(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(progress, "_TIMES", (0.0, 3600.0))
+    monkeypatch.setattr(step_progress, "_TIMES", (0.0, 3600.0))
     monkeypatch.setattr(progress, "_LOGGED", 0.0)
     told = threading.Event()
     written = sys.stderr.write

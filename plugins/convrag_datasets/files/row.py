@@ -1,8 +1,8 @@
-"""Rows of data sets' files, whose fields are checked when they are read: errors name the file, the
-line and the field.
+"""A row of a data set's file, whose fields are checked as they are read.
 
-A field is named by its path, "turns[1].question"; in a JSON array that begins with the item,
-"[3].turns[1]", and in a Parquet file with the row, "row 7.question".
+Errors name the file, the line and the field. A field is named by its path, "turns[1].question". In
+a JSON array the path begins with the item, "[3].turns[1]", and in a Parquet file with the row,
+"row 7.question".
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 from convrag import DataError
 from convrag.sdk.data.jsonl import json_type
 
-LARGEST_NUMBER = 10**9  # of a turn or a position: larger ones are mistakes
+_LARGEST_NUMBER = 10**9
+"""The largest number of a turn or a position: larger ones are mistakes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Row:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of this object. Raises DataError where it is none."""
+        """The fields of this object. Raises DataError where it is not an object."""
         if not isinstance(self.value, dict):
             raise self.error(f"this must be a JSON object, not {json_type(self.value)}")
         return self.value
@@ -45,7 +46,12 @@ class Row:
     @property
     def where(self) -> str:
         """Line and place: "line 3", "line 3, turns[1]" or, in a JSON array, "[2]"."""
-        return ", ".join(filter(None, [f"line {self.line}" if self.line else "", self.place]))
+        parts = []
+        if self.line:
+            parts.append(f"line {self.line}")
+        if self.place:
+            parts.append(self.place)
+        return ", ".join(parts)
 
     def error(self, message: str) -> DataError:
         """Make a DataError that names file, line and place."""
@@ -53,120 +59,138 @@ class Row:
         return DataError(f"{prefix}{message}", path=self.path, line=self.line or None)
 
     def has(self, name: str) -> bool:
-        """Whether this object has a field that is not null. Raises DataError where this is no
-        object.
+        """Whether this object has a field that is not null.
+
+        Raises DataError where this is not an object.
         """
         return self.fields.get(name) is not None
 
     def get(self, *names: str) -> Row:
-        """The first of these fields that is there and not null. Raises DataError where none is."""
+        """Return the first of these fields that is not null. Raises DataError where none is."""
         for name in names:
-            if (value := self.fields.get(name)) is not None:
+            value = self.fields.get(name)
+            if value is not None:
                 return self._child(name, value)
-        there = (
-            ""
-            if self.place
-            else f"; it has {', '.join(self.fields)}. Other names: dataset.columns, corpus_columns"
-        )
-        raise self.error(f"there is no {' or '.join(map(repr, names))}{there}")
+        wanted = " or ".join(repr(name) for name in names)
+        advice = ""
+        if not self.place:
+            known = ", ".join(self.fields)
+            advice = f"; it has {known}. Other names: dataset.columns, corpus_columns"
+        raise self.error(f"there is no {wanted}{advice}")
 
     def require_text(self, *names: str) -> str:
-        """The text of the first of these fields that is there. Raises DataError where it is blank,
-        or none is there.
+        """Return the text of the first of these fields that is there.
+
+        Raises DataError where it is blank, or none is there.
         """
         field = self.get(*names)
-        if not (text := field.read_text()).strip():
+        text = field.read_text()
+        if not text.strip():
             raise field.error("the text is empty")
         return text
 
     def optional_text(self, *names: str) -> str:
-        """The text of the first of these fields that is there; empty where none is. Raises
-        DataError.
+        """Return the text of the first of these fields that is there; empty where none is.
+
+        Raises DataError where it is not a text.
         """
-        return self.get(*names).read_text() if any(map(self.has, names)) else ""
+        return self.get(*names).read_text() if self._has_any(names) else ""
 
     def require_id(self, *names: str) -> str:
-        """An id, a text or a whole number, as text. Raises DataError."""
+        """Return an id, a text or a whole number, as text. Raises DataError."""
         return self.get(*names).read_id()
 
     def require_number(self, name: str) -> int:
-        """A whole number from 0 to a thousand million; a text of digits counts, too. Raises
-        DataError.
+        """Return a whole number from 0 to a thousand million, which may be a text of digits.
+
+        Raises DataError where it is not one.
         """
         field = self.get(name)
-        text = (
-            str(field.value)
-            if isinstance(field.value, int | str) and not isinstance(field.value, bool)
-            else ""
-        )
-        digits = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_NUMBER))
-        if not digits or int(text) > LARGEST_NUMBER:
-            raise field.error(f"this must be a whole number from 0 to {LARGEST_NUMBER}")
-        return int(text)
+        if isinstance(field.value, bool) or not isinstance(field.value, int | str):
+            number = None
+        else:
+            number = _parse_number(str(field.value))
+        if number is None:
+            raise field.error(f"this must be a whole number from 0 to {_LARGEST_NUMBER}")
+        return number
 
     def require_items(self, *names: str) -> list[Row]:
-        """The items of a list. Raises DataError where it has none."""
+        """Return the items of a list. Raises DataError where it has none."""
         field = self.get(*names)
-        if items := field.read_items():
-            return items
-        raise field.error("this list is empty")
+        items = field.read_items()
+        if not items:
+            raise field.error("this list is empty")
+        return items
 
     def optional_items(self, *names: str) -> list[Row]:
-        """The items of a list; none where the field is absent. Raises DataError where it is no
-        list.
+        """Return the items of a list; none where the field is absent.
+
+        Raises DataError where it is not a list.
         """
-        return self.get(*names).read_items() if any(map(self.has, names)) else []
+        return self.get(*names).read_items() if self._has_any(names) else []
 
     def list_fields(self) -> list[tuple[str, Row]]:
-        """The fields of this object, in order. Raises DataError where it is none."""
+        """Return the fields of this object in order. Raises DataError where it is not one."""
         return [(key, self._child(key, value)) for key, value in self.fields.items()]
 
     def other_fields(self, *names: str) -> dict[str, Any]:
-        """All fields except these."""
+        """Return all fields except these."""
         return {name: value for name, value in self.fields.items() if name not in names}
 
     def read_text(self) -> str:
-        """This value as a text. Raises DataError where it is none."""
+        """Return this value as a text. Raises DataError where it is not one."""
         if not isinstance(self.value, str):
             raise self.error(f"this must be a string, not {json_type(self.value)}")
         return self.value
 
     def read_id(self) -> str:
-        """This value as an id. Raises DataError where it is no text and no whole number, or empty."""
+        """Return this value as an id, a text or a whole number. Raises DataError."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return str(self.value)
         if not isinstance(self.value, str):
             raise self.error(
                 f"this must be an id, a string or a whole number, not {json_type(self.value)}"
             )
-        if not (text := self.value.strip()):
+        text = self.value.strip()
+        if not text:
             raise self.error("the id is empty")
         return text
 
     def read_items(self) -> list[Row]:
-        """The items of this list. Raises DataError where it is none."""
+        """Return the items of this list. Raises DataError where it is not one."""
         if not isinstance(self.value, list):
             raise self.error(f"this must be a list, not {json_type(self.value)}")
         return [
-            Row(value, self.path, self.line, f"{self.place}[{n}]")
-            for n, value in enumerate(self.value)
+            Row(value, self.path, self.line, f"{self.place}[{number}]")
+            for number, value in enumerate(self.value)
         ]
 
+    def _has_any(self, names: Iterable[str]) -> bool:
+        return any(self.has(name) for name in names)
+
     def _child(self, name: str, value: Any) -> Row:
-        key = f".{name}" if name.isidentifier() else f"[{json.dumps(name, ensure_ascii=False)}]"
-        return Row(
-            value,
-            self.path,
-            self.line,
-            f"{self.place}{key}".removeprefix("." if not self.place else ""),
-        )
+        if not name.isidentifier():
+            place = f"{self.place}[{json.dumps(name, ensure_ascii=False)}]"
+        elif self.place:
+            place = f"{self.place}.{name}"
+        else:
+            place = name
+        return Row(value, self.path, self.line, place)
+
+
+def _parse_number(text: str) -> int | None:
+    """Parse a whole number; None for a text that is not one, and for one that is too large."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_NUMBER))
+    if not is_number or int(text) > _LARGEST_NUMBER:
+        return None
+    return int(text)
 
 
 class UniqueIds:
     """The ids of a file that were read so far, with the place of each.
 
     Args:
-        kind: what they are the ids of, for errors ("turn").
+        kind: of the things that have the ids, for errors ("turn").
     """
 
     def __init__(self, kind: str) -> None:
@@ -189,8 +213,8 @@ def with_ids(
 
     Args:
         rows: of one file, or of one object.
-        kind: what they are, for errors ("turn").
-        find_id: the id of a row.
+        kind: of the things that have the ids, for errors ("turn").
+        find_id: returns the id of a row.
 
     Raises:
         DataError: an id occurs twice.

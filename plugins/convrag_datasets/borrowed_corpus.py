@@ -6,7 +6,7 @@ from convrag import Dataset, Document, Passage
 from convrag.sdk.types import CorpusPart
 
 
-class OverCorpus(Dataset):
+class BorrowedCorpusDataset(Dataset):
     """Conversations over the corpora of another data set.
 
     Args:
@@ -17,7 +17,7 @@ class OverCorpus(Dataset):
         self.corpus_dataset = corpus
 
     def domains(self) -> Sequence[str]:
-        """Those of the corpus's data set."""
+        """Return the domains of the corpus's data set."""
         return self.corpus_dataset.domains()
 
     def corpus(self, domain: str) -> Iterator[Passage]:
@@ -25,17 +25,17 @@ class OverCorpus(Dataset):
         return self.corpus_dataset.corpus(domain)
 
     def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
-        """The parts of the corpus's data set."""
+        """Yield the parts of the corpus's data set."""
         return self.corpus_dataset.corpus_parts(domain)
 
     def corpus_fingerprint(self, domain: str) -> str:
-        """That of the corpus's data set, so that both use one index."""
+        """Return the fingerprint of the corpus's data set, so that both use one index."""
         return self.corpus_dataset.corpus_fingerprint(domain)
 
     def document(self, domain: str, document_id: str) -> Document | None:
-        """A document of the corpus's data set."""
+        """Return a document of the corpus's data set."""
         return self.corpus_dataset.document(domain, document_id)
 
     def explain_missing_corpus(self, domain: str) -> str:
-        """What the corpus's data set says."""
+        """Return the explanation of the corpus's data set."""
         return self.corpus_dataset.explain_missing_corpus(domain)

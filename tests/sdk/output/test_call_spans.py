@@ -3,7 +3,7 @@
 import pytest
 
 from convrag import Completion, Message, Prompt
-from convrag.sdk.output.turn_spans import make_call_spans
+from convrag.sdk.output.call_spans import make_call_spans
 from convrag.sdk.types import Usage
 
 SECOND = 10**9

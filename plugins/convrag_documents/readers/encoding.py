@@ -1,0 +1,121 @@
+"""The encoding of text: turns the bytes of a text file into text."""
+
+import codecs
+import re
+import unicodedata
+
+from convrag_documents.unreadable import Unreadable
+
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_SAMPLE = 100_000
+"""Bytes from which the encoding is guessed."""
+
+_BEFORE_SAMPLE = _SAMPLE // 10
+"""Bytes of the sample that come before the first byte that is not UTF-8."""
+
+_MULTIBYTE = (
+    "utf",
+    "shift",
+    "euc",
+    "gb",
+    "big5",
+    "iso-2022",
+    "johab",
+    "hz",
+    "cp932",
+    "cp949",
+    "cp950",
+)
+"""Beginnings of the names of encodings with several bytes a letter."""
+
+_WESTERN = "cp1252"
+_WORD = re.compile(r"[^\W\d_]+")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
+_MOST_CONTROLS = 1 / 200
+"""The share of control characters from which a file is binary."""
+
+_BINARY = "it is binary, not text"
+
+
+def decode(content: bytes) -> str:
+    """Decode text by its byte order mark, as UTF-8, or as chardet guesses.
+
+    Line ends become newlines.
+
+    Raises:
+        Unreadable: it is not text, or its encoding cannot be guessed.
+    """
+    text = _decode_any(content)
+    if len(_CONTROL.findall(text)) > len(text) * _MOST_CONTROLS:
+        raise Unreadable(_BINARY)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _decode_any(content: bytes) -> str:
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
+        if content.startswith(mark):
+            return _decode_as(content, encoding)
+    if b"\0" in content[:_SAMPLE]:
+        return _decode_utf16_without_mark(content)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = content.decode("utf-8", "replace")
+        if _is_mostly_utf8(text):
+            return text
+        return _decode_as(content, _guess_encoding(content, error.start))
+
+
+def _decode_utf16_without_mark(content: bytes) -> str:
+    """Decode text with zero bytes, which are part of UTF-16 and UTF-32 alone."""
+    encoding = _guess_encoding(content, 0)
+    if not encoding.lower().startswith("utf"):
+        raise Unreadable(_BINARY)
+    return _decode_as(content, encoding)
+
+
+def _is_mostly_utf8(text: str) -> bool:
+    """Tell UTF-8 with a few damaged letters from text in another encoding.
+
+    Args:
+        text: decoded as UTF-8, with a replacement character for each damaged letter.
+    """
+    ascii_letters = len(text.encode("ascii", "ignore"))
+    others = len(text) - ascii_letters
+    damaged = text.count("\ufffd")
+    return others > 10 * damaged
+
+
+def _guess_encoding(content: bytes, start: int) -> str:
+    """Guess the encoding from the bytes around the first one that is not UTF-8."""
+    import chardet
+
+    first = max(0, start - _BEFORE_SAMPLE) // 4 * 4  # UTF-32 has four bytes a letter
+    sample = content[first : first + _SAMPLE]
+    encoding = chardet.detect(sample)["encoding"] or _WESTERN
+    if encoding.lower().startswith(_MULTIBYTE):
+        return encoding
+    words = _WORD.findall(sample.decode(encoding, "replace"))
+    foreign = [word for word in words if not word.isascii()]
+    mixed = [word for word in foreign if _mixes_scripts(word)]
+    return _WESTERN if len(mixed) > len(foreign) / 2 else encoding
+
+
+def _mixes_scripts(word: str) -> bool:
+    """Tell whether a word mixes ASCII letters with another script, as "Grцяe" for "Größe"."""
+    has_ascii = any(letter.isascii() for letter in word)
+    all_latin = all(unicodedata.name(letter, "").startswith("LATIN ") for letter in word)
+    return has_ascii and not all_latin
+
+
+def _decode_as(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise Unreadable(f"it looks like {encoding}, and is not: {error}") from error

@@ -1,0 +1,86 @@
+"""PowerPoint files: each slide is a page, with its title as a heading, and the speaker's notes."""
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from convrag import Document
+from convrag_documents.readers.archive import Archive
+from convrag_documents.readers.tables import format_table
+from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.unreadable import Unreadable
+
+_TITLES = {"title", "ctrTitle"}
+_NOT_SHOWN = {"sldNum", "dt", "ftr", "hdr", "sldImg"}
+"""Number, date, footer and header of a slide, and its picture next to the notes."""
+
+
+def read_pptx(content: bytes) -> Iterator[Document]:
+    """Read a presentation."""
+    archive = Archive(content)
+    main = archive.find_main_part("ppt/presentation.xml")
+    related = archive.read_relations(main)
+    builder = TextBuilder(page_name="slide")
+    for entry in archive.read_xml(main).iter("sldId"):
+        kind, name = related.get(entry.get("r:id", ""), ("", ""))
+        if kind != "slide":
+            raise Unreadable("it is damaged: a slide is missing in it")
+        builder.begin_page()
+        _add_slide(builder, archive.read_xml(name))
+        for note_kind, note in archive.read_relations(name).values():
+            if note_kind == "notesSlide" and note in archive:
+                _add_notes(builder, archive.read_xml(note))
+    yield builder.build()
+
+
+def _add_slide(builder: TextBuilder, slide: Element) -> None:
+    shapes = [shape for shape in slide.iter() if shape.tag in ("sp", "tbl")]
+    titles = [shape for shape in shapes if shape.tag == "sp" and _find_kind(shape) in _TITLES]
+    for shape in titles:
+        builder.add_heading(1, " ".join(_read_shape(shape)))
+    for shape in shapes:
+        if shape.tag == "tbl":
+            builder.add(_read_table(shape))
+        elif shape not in titles:
+            builder.add("\n".join(_read_shape(shape)))
+
+
+def _add_notes(builder: TextBuilder, notes: Element) -> None:
+    lines = []
+    for shape in notes.iter("sp"):
+        lines += _read_shape(shape)
+    if lines:
+        builder.add("\n".join(["Notes:", *lines]))
+
+
+def _read_table(table: Element) -> str:
+    return format_table(
+        [" ".join(_read_paragraphs(cell)) for cell in row.iter("tc")] for row in table.iter("tr")
+    )
+
+
+def _find_kind(shape: Element) -> str:
+    placeholder = next(shape.iter("ph"), None)
+    return "" if placeholder is None else placeholder.get("type", "body")
+
+
+def _read_shape(shape: Element) -> list[str]:
+    body = shape.find("txBody")
+    if body is None or _find_kind(shape) in _NOT_SHOWN:
+        return []
+    return _read_paragraphs(body)
+
+
+def _read_paragraphs(body: Element) -> list[str]:
+    """Return the paragraphs of a text that are not blank, a line each."""
+    lines = []
+    for paragraph in body.iter("p"):
+        pieces = []
+        for element in paragraph.iter():
+            if element.tag == "t":
+                pieces.append(element.text or "")
+            elif element.tag == "br":
+                pieces.append(" ")
+        line = " ".join("".join(pieces).split())
+        if line:
+            lines.append(line)
+    return lines
