@@ -78,7 +78,7 @@ class Batches:
         self._store = store
         self._place = place
         self._requests: dict[str, _Request] = {}
-        self._handed_out: list[str] = []
+        self._handed_out: set[str] = set()
         self._changed = threading.Condition()
         self._last_added = 0.0
         self._thread: threading.Thread | None = None
@@ -104,8 +104,10 @@ class Batches:
 
     def _add(self, key: str, body: Mapping[str, Any]) -> None:
         """Add a request, which may have gone with a batch of an earlier process. Needs the lock."""
-        batch = self._store.get([key]).get(key, b"").decode()
-        self._requests[key] = _Request(body, batch)
+        batch = b""
+        if key not in self._handed_out:  # else it is another attempt, for another batch
+            batch = self._store.get([key]).get(key, b"")
+        self._requests[key] = _Request(body, batch.decode())
         self._last_added = time.monotonic()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="batches", daemon=True)
@@ -118,8 +120,7 @@ class Batches:
         while True:
             with self._changed:
                 self._changed.wait(QUIET if self._list_unsent() else wait)
-                used = self._handed_out
-                self._handed_out = []
+                used = set(self._handed_out)
                 if not self._requests and not used:
                     self._thread = None
                     return
@@ -127,7 +128,8 @@ class Batches:
                 is_quiet = time.monotonic() - self._last_added >= QUIET
             try:
                 # Their replies are in the store by now: asked again, they are another attempt.
-                self._forget(used)
+                self._forget(list(used))
+                self._handed_out -= used
                 if wave and (is_quiet or len(wave) >= MAX_REQUESTS):
                     self._submit(dict(list(wave.items())[:MAX_REQUESTS]))
                     wait = FIRST_WAIT
@@ -174,7 +176,7 @@ class Batches:
         found = dict.fromkeys(keys, results.missing) | dict(results.found)
         failed = [key for key, result in found.items() if isinstance(result, Exception)]
         self._forget(failed)
-        self._handed_out += found.keys() & self._requests.keys()
+        self._handed_out |= found.keys() & self._requests.keys()
         self._settle(found)
 
     def _look(self, batch: str) -> BatchResults | None:

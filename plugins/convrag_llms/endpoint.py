@@ -42,7 +42,7 @@ _KEYLESS = frozenset(
         "vertex_ai",
     }
 )
-"""Providers that need no key, or also find credentials elsewhere (files, the machine's own role)."""
+"""Providers that need no key, or also find credentials elsewhere (files, the machine's role)."""
 
 _ACCOUNT_ADDRESSES = frozenset({"azure", "azure_ai"})
 """Providers with an address for each account: an address of theirs takes the provider's key."""
@@ -72,12 +72,13 @@ class Endpoint:
             # It may be the key itself, so the message does not repeat it.
             if variable is not None and not _VARIABLE_NAME.fullmatch(variable):
                 raise ConfigError(
-                    f"llm.{name} must be the name of an environment variable, such as OPENAI_API_KEY"
+                    f"llm.{name} must be the name of an environment variable, such as "
+                    "OPENAI_API_KEY"
                 )
 
     @property
     def provider(self) -> str:
-        """Return the provider as litellm names it; empty where litellm finds it by the model's name."""
+        """Return the provider as litellm names it; empty where litellm guesses it."""
         return self.model.partition("/")[0] if "/" in self.model else ""
 
     def address(self) -> str | None:
@@ -85,7 +86,7 @@ class Endpoint:
         return os.environ.get(self.api_base_env) if self.api_base_env else self.api_base
 
     def address_in_environment(self) -> str | None:
-        """Return the address in the provider's variables, such as OPENAI_BASE_URL; None without one.
+        """Return the address in the provider's variables (OPENAI_BASE_URL, ...); None without one.
 
         litellm takes it where it is given no address. Where the provider is left to litellm to
         guess, the variables of all providers count.
@@ -99,7 +100,7 @@ class Endpoint:
         return None
 
     def public_address(self) -> str | None:
-        """Return the server's address without user, password and query; None is the provider's own."""
+        """Return the address without user, password and query; None is the provider's own."""
         address = self.address() or self.address_in_environment()
         return redact_address(address) if address else None
 
@@ -146,13 +147,16 @@ class Endpoint:
         if not self.api_key_env and not self.is_self_hosted():
             missing += self.find_missing_keys() or []
         if not self.provider and ":11434" in (self.api_base or ""):
-            yield f"llm.model=ollama_chat/{self.model}: the name of Ollama's models begins so for litellm"
+            yield (
+                f"llm.model=ollama_chat/{self.model}: the name of Ollama's models begins so for "
+                "litellm"
+            )
         for name in missing:
             yield f"{name} is not set: export it or choose llm=extractive"
         if self.api_base and not is_public_address(self.api_base):
             yield (
-                "llm.api_base holds a password or a key: put the address into an environment variable, and the "
-                "variable's name into llm.api_base_env"
+                "llm.api_base holds a password or a key: put the address into an environment "
+                "variable, and the variable's name into llm.api_base_env"
             )
             return
         address = self.address()

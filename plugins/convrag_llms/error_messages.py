@@ -74,7 +74,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
 
 
 def shorten_error(text: str) -> str:
-    """Shorten an error to one line of at most `MAX_LENGTH` characters; an HTML page to its words."""
+    """Shorten an error to a line of at most `MAX_LENGTH` characters; an HTML page to its words."""
     text = _PAGE.sub(lambda page: _MARKUP.sub(" ", page[0]), text[:_MAX_READ])
     line = " ".join(text.split()) or "a page without text"
     return line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH].rstrip()} ..."

@@ -56,7 +56,7 @@ class ReplyTooLong(Exception):
 
 
 class EmptyReply(Exception):
-    """The server sent no text that anybody could see, which may have cost something all the same."""
+    """The server sent no text that anybody could see, which may have cost something."""
 
     def __init__(self, finish_reason: str, cost: float | None) -> None:
         self.finish_reason = finish_reason

@@ -261,7 +261,7 @@ class HttpLLM(LLM):
         else:
             return self._make_completion(reply, call, time.perf_counter() - start)
         _count_failure(call, time.perf_counter() - start)
-        # Outside of `except`: else the original error, which may hold the key, would be its context.
+        # Outside of `except`: the original error may hold the key, and would be its context.
         raise failure
 
     def _make_completion(self, reply: Reply, call: Call, seconds: float) -> Completion:

@@ -60,9 +60,9 @@ class Budget:
             wait_for(self._changed, is_decided)
             if not self._fits(max_cost):
                 raise RunStopped(
-                    f"llm.max_cost_usd={self.limit:g} is nearly spent: {self.model} has cost ${self.spent:.4f}, and "
-                    f"the next request could cost ${max_cost:.4f}. Give it more, and the same command goes on from "
-                    "here."
+                    f"llm.max_cost_usd={self.limit:g} is nearly spent: {self.model} has cost "
+                    f"${self.spent:.4f}, and the next request could cost ${max_cost:.4f}. Give it "
+                    "more, and the same command goes on from here."
                 )
             self._reserved.append(max_cost)
         try:
@@ -92,7 +92,7 @@ class RateLimiter:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait until a request may begin, and hold a slot while it is in flight. Raises Cancelled."""
+        """Wait until a request may begin, and hold a slot during it. Raises Cancelled."""
         if self._starts is not None:
             sleep(self._schedule_start(self._starts))
         with self._changed:

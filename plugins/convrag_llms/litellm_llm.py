@@ -71,8 +71,8 @@ class LiteLLM(HttpLLM):
         yield from super().check()
         if self.batch and self.endpoint.provider != "anthropic":
             yield (
-                "{place}.batch=true is for Anthropic ({place}.model=anthropic/...) and for servers of OpenAI's batch "
-                "protocol: choose {place}=openai_compatible for these"
+                "{place}.batch=true is for Anthropic ({place}.model=anthropic/...) and for servers "
+                "of OpenAI's batch protocol: choose {place}=openai_compatible for these"
             )
 
     def load_libraries(self) -> None:

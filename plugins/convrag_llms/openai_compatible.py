@@ -36,7 +36,7 @@ _NOT_SENT = frozenset({*PRICE_NAMES, "extra_headers", "extra_body"})
 
 
 class OpenAICompatible(HttpLLM):
-    """Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, transformers serve, a gateway.
+    """Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, a gateway.
 
     Requests go there directly, at a seventh of the processor time that they take through litellm
     (streamed, a fifteenth). Requests that may succeed later (limits reached, timeouts, server

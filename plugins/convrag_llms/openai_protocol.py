@@ -94,7 +94,7 @@ def _read_error(response: Response) -> HttpError:
 
 
 def _raise_error(data: Mapping[str, Any]) -> None:
-    """Raise the error that came in place of a reply, with the status that it names, if it is one."""
+    """Raise the error that came in place of a reply, with the status that it names, if any."""
     message = _find_message(data)
     if message is None:
         return
@@ -105,7 +105,7 @@ def _raise_error(data: Mapping[str, Any]) -> None:
 
 
 def _find_message(data: Any) -> str | None:
-    """Find the message of an error in the protocol's form, vLLM's or FastAPI's; None without one."""
+    """Find the message of an error in the protocol's form, vLLM's or FastAPI's; else None."""
     if not isinstance(data, dict):
         return None
     error = data.get("error", data.get("message", data.get("detail")))

@@ -1,4 +1,4 @@
-"""A server's reply in OpenAI's form, whole or streamed: its text, token counts and finish reason."""
+"""A server's reply in OpenAI's form, whole or streamed: text, token counts, finish reason."""
 
 from __future__ import annotations
 
@@ -190,12 +190,12 @@ def list_choices(response: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_visible(text: str) -> bool:
-    """Whether a text has a character that leaves a mark: spaces and zero-width characters do not."""
+    """Whether a text has a character that leaves a mark, as spaces do not."""
     return any(category(char) not in _INVISIBLE and char not in _BLANKS for char in text)
 
 
 def _read_first_words(logprobs: Any) -> dict[str, float]:
-    """Read the likely first tokens from a choice's `logprobs`; none where they have another form."""
+    """Read the likely first tokens from a choice's `logprobs`; none from another form."""
     try:
         likely = logprobs["content"][0]["top_logprobs"]
         return {each["token"]: float(each["logprob"]) for each in likely}
