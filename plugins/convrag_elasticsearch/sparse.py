@@ -42,7 +42,9 @@ class SparseSettings:
                 "retriever.passage_vectors and retriever.query_vectors to files with tokens"
             )
         if is_semantic and (self.passage_vectors or self.query_vectors or not self.inference_id):
-            return "query=semantic_text: an endpoint makes all tokens: set retriever.inference_id alone"
+            return (
+                "query=semantic_text: an endpoint makes all tokens: set only retriever.inference_id"
+            )
         if self.inference_id or has_files:
             return ""
         missing = "query_vectors" if self.passage_vectors else "passage_vectors"
