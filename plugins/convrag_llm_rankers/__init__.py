@@ -1,5 +1,9 @@
-"""Language models that rank passages and see the conversation: one text at a time, or a list at
-once.
+"""Language models that rank passages and see the conversation.
+
+* `pointwise`: one text at a time.
+* `listwise`: a list at once.
+* `conversation_ranker`: the base of both.
+* `reply_forms`: the form of a reply with a grade.
 """
 
 from convrag import Register, hookimpl

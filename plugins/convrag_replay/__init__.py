@@ -1,4 +1,10 @@
-"""Stages that replay recorded results: rewrites, rankings, and replies of an LLM."""
+"""Stages that replay recorded results.
+
+* `llm`: replies of a language model.
+* `rewriter`: rewrites.
+* `retriever`: rankings.
+* `recorded_files`: reads files of rankings and rewrites.
+"""
 
 from convrag import Register, hookimpl
 
