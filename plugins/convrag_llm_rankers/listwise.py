@@ -18,10 +18,11 @@ _TASK = "order"
 class ListwiseRanker(ConversationRanker):
     """Let a language model order passages side by side, a window at a time.
 
-    It sees the conversation, too. The windows slide from the end of the ranking to its beginning, so that a good passage can rise
-    from the last place to the first (Sun et al. 2023, RankGPT; their window and step). 20 texts are
-    one call, 100 are nine, one after the other. Passages that a reply forgets follow those that it
-    names, in their order; repeated and unknown numbers are ignored; the run's report counts both.
+    It sees the conversation, too. The windows slide from the end of the ranking to its beginning,
+    so that a good passage can rise from the last place to the first (Sun et al. 2023, RankGPT;
+    their window and step). 20 texts are one call, 100 are nine, one after the other. Passages that
+    a reply forgets follow those that it names, in their order; repeated and unknown numbers are
+    ignored; the run's report counts both.
 
     Args:
         llm: a language model.

@@ -74,12 +74,9 @@ class LLMRanker(ConversationRanker):
         first = self._find_probability(query, texts[0])
         if first is None:
             return None
-        found = [first]
-        for other in map_parallel(lambda text: self._find_probability(query, text), texts[1:]):
-            if other is None:
-                return None
-            found.append(other)
-        return found
+        others = list(map_parallel(lambda text: self._find_probability(query, text), texts[1:]))
+        found = [each for each in (first, *others) if each is not None]
+        return found if len(found) == len(texts) else None
 
     def _find_probability(self, query: str, text: str) -> float | None:
         """Find the share of "yes" among the likely first words; None where there are none."""

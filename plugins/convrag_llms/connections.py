@@ -99,7 +99,8 @@ class Response:
 
     @property
     def _is_error(self) -> bool:
-        return self.status >= 400
+        status: int = self.status
+        return status >= 400
 
     def _find_limit(self, most: int | None) -> int:
         """Find the most bytes that are read of the body."""

@@ -100,8 +100,8 @@ def _raise_error(data: Mapping[str, Any]) -> None:
         return
     error = data.get("error")
     code = error.get("code") if isinstance(error, dict) else None
-    is_status = isinstance(code, int) and 400 <= code <= 599
-    raise HttpError(code if is_status else 502, message)
+    status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+    raise HttpError(status, message)
 
 
 def _find_message(data: Any) -> str | None:

@@ -1,4 +1,15 @@
-"""Models that run on this machine; they need the extra `neural`."""
+"""Models that run on this machine; they need the extra `neural`.
+
+* `embedder`: sentence embeddings.
+* `cross_encoder`: a ranker that reads query and text together.
+* `monot5`: a ranker by the probability that T5 calls a text relevant.
+* `duot5`: a ranker by comparisons of pairs.
+* `t5_ranker`: the base of both.
+* `sparse`: a retriever with learned sparse vectors.
+* `local_model`: the base of all: a model that is loaded once.
+* `model_problems`: finds models, and says why one cannot be loaded.
+* `batches`: texts in batches of one length.
+"""
 
 from convrag import Register, hookimpl
 

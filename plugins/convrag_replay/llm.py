@@ -18,8 +18,8 @@ class ReplayLLM(LLM):
 
     A reply is found by the prompt's messages, its sampling and its attempt, whichever model gave
     it. A prompt without a reply fails, and the stage that asked falls back or fails as it would
-    without a model. Tokens of recorded replies are those that the model counted; other texts are counted
-    roughly, so a stage that cuts its prompt to a number of tokens may ask for what was not
+    without a model. Tokens of recorded replies are those that the model counted; other texts are
+    counted roughly, so a stage that cuts its prompt to a number of tokens may ask for what was not
     recorded.
 
     Args:
