@@ -1,4 +1,4 @@
-"""Functions and classes for plugins, which import `convrag`, `convrag.sdk` and `convrag.testing` only.
+"""Functions and classes for plugins, which import only `convrag`, `convrag.sdk`, `convrag.testing`.
 
 The public modules, which plugin authors need. The others serve the plugins of this distribution,
 and may change.

@@ -166,6 +166,16 @@ class ClusterRetriever(Retriever):
                 f"retriever.prefix={prefix!r} cannot begin an index's name: take lower-case "
                 "letters and digits"
             )
+        sparse_settings = SparseSettings(
+            inference_id=inference_id,
+            model=model,
+            create_endpoint=create_endpoint,
+            endpoint_wait=endpoint_wait,
+            query_type=query,
+            prune=prune,
+            passage_vectors=passage_vectors,
+            query_vectors=query_vectors,
+        )
         names = ["bm25", second] if mode == "hybrid" else [mode]
         subqueries: list[Subquery] = []
         for name in names:
@@ -174,17 +184,7 @@ class ClusterRetriever(Retriever):
             elif name == "dense":
                 subqueries.append(DenseSubquery(self.engine, embedder, vectors, candidates))
             else:
-                settings = SparseSettings(
-                    inference_id,
-                    model,
-                    create_endpoint,
-                    endpoint_wait,
-                    query,
-                    prune,
-                    passage_vectors,
-                    query_vectors,
-                )
-                subqueries.append(self._make_sparse_subquery(settings))
+                subqueries.append(self._make_sparse_subquery(sparse_settings))
         self.subqueries = tuple(subqueries)
         self.dataset = dataset
         self.store = store

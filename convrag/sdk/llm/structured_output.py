@@ -49,8 +49,7 @@ class UnreadableReply(LLMError):
 
 
 def read_json(text: str, model: type[M]) -> M:
-    """Read the JSON in a reply as an instance of `model`. If several values fit, the last one is
-    read.
+    """Read the JSON in a reply as an instance of `model`; if several values fit, the last one.
 
     Markdown fences, words before and after, trailing commas, single quotes and comments are
     accepted. A reply that was cut off is read as far as it goes. Raises UnreadableReply.

@@ -119,12 +119,11 @@ def standardise_scores(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def measure_agreement(rankings: Sequence[Sequence[str]], depth: int = 10) -> list[float]:
-    """Measure how much each ranking agrees with the others: its mean average overlap with them,
-    from 0 to 1.
+    """Measure how much each ranking agrees with the others, from 0 to 1.
 
-    The average overlap of two rankings is the mean, over the depths d = 1, 2, ..., of the share of
-    their first d items that they have in common, so that the first ranks count most (Fagin, Kumar
-    and Sivakumar 2003). A single ranking agrees with itself.
+    The measure is the mean of its average overlaps with them. The average overlap of two rankings
+    is the mean, over the depths d = 1, 2, ..., of the share of their first d items that they have
+    in common, so that the first ranks count most (Fagin, Kumar and Sivakumar 2003). A single ranking agrees with itself.
 
     Args:
         rankings: lists of different ids, best first.
