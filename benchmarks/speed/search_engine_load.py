@@ -28,13 +28,13 @@ from typing import Any
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
 from convrag import Query, Store
+from convrag_elasticsearch.documents import build_document
+from convrag_elasticsearch.multi_search import complete_body
 from convrag_elasticsearch.retriever import (
     ClusterRetriever,
     ElasticsearchRetriever,
     OpenSearchRetriever,
 )
-from convrag_elasticsearch.search import complete_body
-from convrag_elasticsearch.subqueries import build_document
 from search_engines import VARIABLE, running_engine
 from zipf_passages import ZipfPassages
 

@@ -34,7 +34,7 @@ litellm = pytest.importorskip("litellm")
 from litellm._service_logger import ServiceLogging  # noqa: E402
 from litellm.litellm_core_utils import logging_utils  # noqa: E402
 
-from convrag_llms import _litellm  # noqa: E402
+from convrag_llms import litellm_library  # noqa: E402
 from convrag_llms.http_llm import HttpLLM  # noqa: E402
 from llm_client import OPTIONS  # noqa: E402
 
@@ -191,7 +191,7 @@ def test_with_a_slow_model_conversations_wait_together(
 ) -> None:
     address, delay = served
     turns = 10
-    _litellm.load_library()
+    litellm_library.load_library()
     sides = {f"llm={option}": ours(address, Store(tmp_path / option), option) for option in OPTIONS}
     sides["bare litellm"] = bare(address)
     reached: dict[str, float] = {}
@@ -211,7 +211,7 @@ def test_with_a_fast_model_our_options_cost_little_beside_bare_libraries(
     served: tuple[str, float], tmp_path: Path
 ) -> None:
     address, delay = served
-    _litellm.load_library()
+    litellm_library.load_library()
     sides = {f"llm={option}": ours(address, Store(tmp_path / option), option) for option in OPTIONS}
     sides |= {"bare urllib3": bare_urllib3(address), "bare litellm": bare(address)}
     for converse in sides.values():

@@ -12,8 +12,9 @@ from convrag.concurrency.cancellation import if_abandoned
 
 @contextmanager
 def write_folder(path: Path) -> Iterator[Path]:
-    """Give a new folder beside `path`, which is renamed to `path` at the end of the block, or
-    removed where it fails.
+    """Give a new folder, which is renamed to `path` at the end of the block.
+
+    Where the block fails, the folder is removed.
 
     Raises:
         ConfigError: the folder exists and is not empty, or cannot be written.

@@ -1,6 +1,4 @@
-"""What makes the key of a result: hashes of values, files and source code, and versions of
-libraries.
-"""
+"""The parts of a result's key: hashes of values, files and source code, versions of libraries."""
 
 from convrag.store.code_hash import hash_modules as hash_modules, hash_package as hash_package
 from convrag.store.fingerprint import (

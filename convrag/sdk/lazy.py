@@ -1,6 +1,4 @@
-"""Values that are made at the first call, once for all threads; and the errors of making them, for
-`check()`.
-"""
+"""Values that are made at the first call, and the errors of making them, for `check()`."""
 
 import threading
 from collections.abc import Callable
@@ -12,8 +10,9 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that is made at the first call and then kept, for all threads. After an error, the
-    next call tries again.
+    """A value that is made at the first call and then kept, for all threads.
+
+    After an error, the next call tries again.
 
         self._labels = Lazy(partial(read_labels, path))
 
@@ -35,8 +34,9 @@ class Lazy(Generic[T]):
 
 
 def collect_problems(*attempts: Callable[[], object]) -> list[str]:
-    """Call each of the functions, and return the messages of the ConvragErrors, each once, for a
-    stage's `check()`.
+    """Call functions, and return the messages of their ConvragErrors, each once.
+
+    A stage's `check()` may return them.
     """
     messages: dict[str, None] = {}
     for attempt in attempts:

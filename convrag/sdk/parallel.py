@@ -1,5 +1,4 @@
-"""Calls a function for many items in parallel threads, for functions that wait for a server, as LLM
-calls do.
+"""Calls a function for many items in parallel threads, as for calls of language models.
 
 The threads are daemons, not those of `concurrent.futures`: the latter keep an interrupted process
 alive until every server has answered.
@@ -28,7 +27,7 @@ WORKERS = 32
 """Calls at a time, unless the caller says otherwise."""
 
 PATIENCE = 0.5
-"""Seconds that cancelled calls have to end; threads that still hang then are left behind."""
+"""Seconds that cancelled calls have to end; after that, their threads are abandoned."""
 
 
 def map_parallel(
@@ -48,7 +47,7 @@ def map_parallel(
     Args:
         call: the function, which is called from several threads.
         items: the items; they are taken as they are needed.
-        description: the text beside the progress bar; empty for none.
+        description: the text next to the progress bar; empty for no bar.
         total: the number of items, if known.
         workers: the number of calls at a time; the llm may have a lower limit of its own.
     """
@@ -83,13 +82,13 @@ def map_parallel(
 def call_in_threads(
     call: Callable[[T], R], items: Iterable[T], workers: int, name: str
 ) -> Iterator[Iterator[R]]:
-    """Call a function for each item in threads; the block gets the results in the order of the
-    items.
+    """Call a function for each item in threads.
 
-    Where the block ends early, no further call begins. After an error, of a call as well, those in
-    progress go on to their end first: what is paid for is kept. After an interruption, or where the
-    block is a generator's that nobody goes on with, they are cancelled (see
-    `convrag.concurrency.cancellation`), and left behind if they do not end.
+    The block gets the results in the order of the items. Where the block ends early, no further
+    call begins. After an error, also one of a call, the calls in progress are waited for: their
+    replies are paid for. After an interruption, or where the block belongs to a generator that is
+    closed, they are cancelled (see `convrag.concurrency.cancellation`), and abandoned if they do
+    not end.
 
     Args:
         call: the function; a context is copied for each of its calls.
@@ -130,8 +129,9 @@ def _wait_for(future: Future[R]) -> R:
 
 
 class _Threads(Generic[R]):
-    """Daemon threads, each started when there is a call for it. Calls that begin after `join` was
-    called are not made.
+    """Daemon threads, each started when there is a call for it.
+
+    Calls that have not begun when `join` is called are not made.
 
     Args:
         workers: the number of threads.
@@ -158,15 +158,17 @@ class _Threads(Generic[R]):
         return future
 
     def join(self, seconds: float | None = None) -> None:
-        """Begin no further call, and wait until those in progress have ended, at most so many
-        seconds.
-        """
+        """Begin no further call, and wait for those in progress, at most so many seconds."""
         self._closed = True
         for _ in self._threads:
             self._tasks.put(None)
-        end = None if seconds is None else time.monotonic() + seconds
+        if seconds is None:
+            for thread in self._threads:
+                thread.join()
+            return
+        end = time.monotonic() + seconds
         for thread in self._threads:
-            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+            thread.join(max(0.0, end - time.monotonic()))
 
     def _call(self, call: Callable[[T], R], item: T) -> R:
         with self.cancellation.apply():

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 
 def parse_retry_after(value: str) -> float | None:
-    """Seconds until a server wants to be asked again; None for what is no Retry-After.
+    """Parse the seconds until a server wants to be asked again; None for another text.
 
     Args:
         value: a number of seconds or an HTTP date (RFC 9110, 10.2.3).

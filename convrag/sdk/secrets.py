@@ -1,4 +1,4 @@
-"""Passwords and keys: how they are known, and how messages are cleared of them."""
+"""Passwords and keys: how they are recognised, and removed from messages."""
 
 from convrag.api.secrets import (
     is_public_address as is_public_address,

@@ -1,6 +1,4 @@
-"""The store of results, its locks, and what calls cost; and what a plugin that opens databases
-implements.
-"""
+"""The store of results, its locks, the cost of calls, and the interface of opened databases."""
 
 from convrag.api.databases import (
     ConversationStore as ConversationStore,

@@ -1,6 +1,4 @@
-"""One thread for the numerical libraries, where several of theirs would only be in each other's
-way.
-"""
+"""One thread for the numerical libraries, for work that several of their threads slow down."""
 
 import threading
 from collections.abc import Iterator
@@ -13,12 +11,11 @@ _limited = threading.Lock()
 
 @contextmanager
 def limit_to_one_thread() -> Iterator[None]:
-    """Let the numerical libraries run in one thread during a fit; a second such block waits for the
-    first.
+    """Let the numerical libraries run in one thread during a fit.
 
-    Several threads would add up in any order, and wait for each other longer than they compute so
-    little. The limit holds for the whole process, so that two blocks at once would undo each
-    other's.
+    Several threads would add up in any order, and for a small fit they would wait for each other
+    longer than they compute. The limit holds for the whole process, so a second block waits for the
+    first.
     """
     with _limited, _find_thread_pools().limit(limits=1):
         yield

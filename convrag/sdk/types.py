@@ -1,5 +1,6 @@
-"""Types that few plugins need: parts of documents, of answers, of records and of grids; the others
-are in `convrag`.
+"""Types that few plugins need: parts of documents, answers, records and grids.
+
+The others are in `convrag`.
 """
 
 from convrag.api.answers import PassageSpan as PassageSpan, Support as Support

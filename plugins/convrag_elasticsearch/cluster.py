@@ -13,12 +13,12 @@ from urllib.parse import quote
 
 from convrag.sdk.cancellation import waiting
 from convrag_elasticsearch.connection import Connection
+from convrag_elasticsearch.elasticsearch_engine import Elasticsearch
 from convrag_elasticsearch.errors import OTHER_ENGINE, ClusterError, Failure, explain_failure
-from convrag_elasticsearch.on_elasticsearch import Elasticsearch
 from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
 
-_TOLD_AGAIN = 60.0
-"""Seconds after which it is said again that the cluster is waited for."""
+_WARNING_INTERVAL = 60.0
+"""Seconds between two warnings that the cluster is waited for."""
 
 _PING_POLICY = RetryPolicy(timeout=10, retries=0, max_wait=0)
 
@@ -41,7 +41,7 @@ class Cluster:
         self._lock = threading.Lock()
         self._connected: tuple[Connection, Any] | None = None
         self._unavailable = False
-        self._told = -math.inf
+        self._warned_at = -math.inf
 
     def __enter__(self) -> Cluster:
         return self
@@ -59,7 +59,7 @@ class Cluster:
         Args:
             method: "GET", "PUT", ...
             path: with the query; names in it are quoted.
-            body: plain data, or bytes: lines of JSON.
+            body: plain data, or bytes (lines of JSON).
             if_missing: returned where the cluster replies 404; None raises that as well.
 
         Raises:
@@ -68,11 +68,13 @@ class Cluster:
         """
         media = "application/x-ndjson" if isinstance(body, bytes) else "application/json"
         data = body if body is None or isinstance(body, bytes) else write_json(body)
-        policy = RetryPolicy(self.policy.timeout, 0, 0) if self._unavailable else self.policy
+        policy = self.policy
+        if self._unavailable:
+            policy = RetryPolicy(policy.timeout, retries=0, max_wait=0)
         try:
             with waiting():
                 reply = call_with_retries(
-                    lambda: self._send(method, path, data, media), policy, self.tell_wait
+                    lambda: self._send(method, path, data, media), policy, self.warn_of_wait
                 )
         except ClusterError as error:
             self._unavailable = error.unavailable
@@ -83,30 +85,31 @@ class Cluster:
         return reply
 
     def explain(self, item: Any) -> ClusterError:
-        """Build an error from a reply {"error": ..., "status": ...}, to a whole request or to one
-        item of it.
+        """Build an error from a reply {"error": ..., "status": ...}.
+
+        Args:
+            item: the reply to a whole request, or to one item of it.
         """
         failure = Failure(int(item.get("status") or 500), item.get("error"))
         return explain_failure(failure, self.engine.name, self._connect()[0])
 
     def find_problems(self) -> Iterator[str]:
-        """Yield what prevents any request: variables that are missing or contradict each other, or
-        no answer.
-        """
+        """Yield what prevents any request: bad variables, no answer, or another engine."""
         connection = self.engine.read_connection()
-        if problems := list(connection.find_problems()):
+        problems = list(connection.find_problems())
+        if problems:
             yield from problems
             return
         with Cluster(self.engine, _PING_POLICY) as cluster:
             try:
-                if other := self.engine.find_other_engine(cluster.request("GET", "/")):
-                    yield str(
-                        explain_failure(
-                            Failure(400, other, OTHER_ENGINE), self.engine.name, connection
-                        )
-                    )
+                about = cluster.request("GET", "/")
             except ClusterError as error:
                 yield str(error)
+                return
+        other = self.engine.find_other_engine(about)
+        if other:
+            failure = Failure(400, other, OTHER_ENGINE)
+            yield str(explain_failure(failure, self.engine.name, connection))
 
     def _send(self, method: str, path: str, body: bytes | None, media: str) -> Any:
         connection, client = self._connect()
@@ -120,16 +123,15 @@ class Cluster:
             shards = reply.get("_shards") if isinstance(reply, dict) else None
             if not shards or not shards["failed"]:
                 return reply
-            failure = Failure(
-                503, f"only {shards['successful']} of {shards['total']} shards answered"
-            )
-        # outside of `except`: else the original error, which may hold a key, would be its context
+            partial = f"only {shards['successful']} of {shards['total']} shards answered"
+            failure = Failure(503, partial)
+        # Outside of `except`: the original error may hold a key, and would be its context.
         raise explain_failure(failure, self.engine.name, connection)
 
-    def tell_wait(self, error: BaseException | None) -> None:
-        """Say that the cluster is waited for, once a minute at most."""
-        if time.monotonic() - self._told > _TOLD_AGAIN:
-            self._told = time.monotonic()
+    def warn_of_wait(self, error: BaseException | None) -> None:
+        """Log that the cluster is waited for, once a minute at most."""
+        if time.monotonic() - self._warned_at > _WARNING_INTERVAL:
+            self._warned_at = time.monotonic()
             log.warning(
                 "%s It is asked again, with pauses of %g s together at most.",
                 error,
@@ -142,7 +144,8 @@ class Cluster:
                 connection = self.engine.read_connection()
                 if problem := next(connection.find_problems(), ""):
                     raise ClusterError(problem, 400)
-                self._connected = connection, self.engine.connect(connection, self.policy.timeout)
+                client = self.engine.connect(connection, self.policy.timeout)
+                self._connected = (connection, client)
             return self._connected
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -18,7 +18,7 @@ class Connection:
     """The values of an engine's variables.
 
     Args:
-        prefix: how their names begin: "ES" for ES_URL, ES_USER and the others.
+        prefix: the beginning of their names: "ES" for ES_URL, ES_USER and the others.
         values: the rest of each name ("URL") -> its value, empty where it is not set.
         example: how to set the address, for messages.
     """
@@ -29,19 +29,15 @@ class Connection:
 
     @classmethod
     def from_environment(cls, prefix: str, names: Sequence[str], example: str) -> Connection:
-        """Read the variables. Call it late: a notebook may set them after it has composed a
-        pipeline.
+        """Read the variables.
+
+        Call it late: a notebook may set them after it has composed a pipeline.
         """
-        return cls(
-            prefix,
-            {name: os.environ.get(f"{prefix}_{name}", "").strip() for name in names},
-            example,
-        )
+        values = {name: os.environ.get(f"{prefix}_{name}", "").strip() for name in names}
+        return cls(prefix, values, example)
 
     def get(self, name: str) -> str:
-        """Return the value of a variable; empty where it is not set, or the engine has no such
-        variable.
-        """
+        """Return the value of a variable; empty where it is not set or unknown to the engine."""
         return self.values.get(name, "")
 
     @property
@@ -51,22 +47,35 @@ class Connection:
 
     def find_problems(self) -> Iterator[str]:
         """Yield what is missing, contradictory, or not an address."""
-        addresses = [name for name in ("URL", "CLOUD_ID") if name in self.values]
+        yield from self._find_address_problems()
+        yield from self._find_credential_problems()
+        certificate = self.get("CA_CERTS")
+        if certificate and not Path(certificate).expanduser().is_file():
+            yield (
+                f"{self.prefix}_CA_CERTS={certificate} is not a file: it is the certificate of the "
+                "cluster's own authority (PEM)"
+            )
+
+    def _find_address_problems(self) -> Iterator[str]:
+        names = [name for name in ("URL", "CLOUD_ID") if name in self.values]
         if not self.urls and not self.get("CLOUD_ID"):
-            said = " nor ".join(self._format_names(*addresses))
-            said = f"neither {said} says" if len(addresses) > 1 else f"{said} does not say"
-            yield f"{said} where the cluster is: {self.example}, or choose retriever=bm25"
-        yield from self._find_doubles("addresses", *addresses)
+            full_names = self._format_names(names)
+            missing = f"{full_names[0]} does not say"
+            if len(full_names) > 1:
+                missing = f"neither {' nor '.join(full_names)} says"
+            yield f"{missing} where the cluster is: {self.example}, or choose retriever=bm25"
+        yield from self._find_doubles("addresses", names)
         for url in self.urls:
-            if problem := self._find_url_problem(url):
-                yield problem
+            if not _is_address(url):
+                # It may hold a password: only what follows the @ is shown.
+                shown = url.rpartition("@")[2]
+                yield f"{self.prefix}_URL: {shown!r} is not an address: {self.example}"
+
+    def _find_credential_problems(self) -> Iterator[str]:
         if bool(self.get("USER")) != bool(self.get("PASSWORD")):
-            (unset,) = self._format_names("PASSWORD" if self.get("USER") else "USER")
-            yield f"{unset} is not set: a user and a password are needed together"
-        yield from self._find_doubles("credentials", "API_KEY", "AWS_REGION", "USER")
-        if (certificate := self.get("CA_CERTS")) and not Path(certificate).expanduser().is_file():
-            (name,) = self._format_names("CA_CERTS")
-            yield f"{name}={certificate} is no file: it is the certificate of the cluster's own authority (PEM)"
+            unset = "PASSWORD" if self.get("USER") else "USER"
+            yield (f"{self.prefix}_{unset} is not set: a user and a password are needed together")
+        yield from self._find_doubles("credentials", ("API_KEY", "AWS_REGION", "USER"))
 
     @property
     def hosts(self) -> list[str]:
@@ -78,13 +87,17 @@ class Connection:
         """The user and the password, from the variables or from an address."""
         if self.get("USER"):
             return self.get("USER"), self.get("PASSWORD")
-        with_user = next((parts for parts in map(urlsplit, self.urls) if parts.username), None)
-        return with_user and (unquote(with_user.username or ""), unquote(with_user.password or ""))
+        for url in self.urls:
+            parts = urlsplit(url)
+            if parts.username:
+                return unquote(parts.username), unquote(parts.password or "")
+        return None
 
     @property
     def ca_certs(self) -> str:
         """The path of the certificate; empty where there is none."""
-        return str(Path(self.get("CA_CERTS")).expanduser()) if self.get("CA_CERTS") else ""
+        certificate = self.get("CA_CERTS")
+        return str(Path(certificate).expanduser()) if certificate else ""
 
     @property
     def shown_address(self) -> str:
@@ -99,35 +112,27 @@ class Connection:
             message = redact(message, self.get("API_KEY"), self.get("PASSWORD"), address=url)
         return message
 
-    def _format_names(self, *names: str) -> list[str]:
+    def _format_names(self, names: Iterable[str]) -> list[str]:
         return [f"{self.prefix}_{name}" for name in names]
 
-    def _find_doubles(self, what: str, *names: str) -> Iterator[str]:
-        given = self._format_names(*filter(self.get, names))
+    def _find_doubles(self, kind: str, names: Iterable[str]) -> Iterator[str]:
+        """Yield which variables exclude each other, and are set both."""
+        given = self._format_names(name for name in names if self.get(name))
         if len(given) > 1:
-            yield f"{' and '.join(given)} both are {what}: unset one of them"
+            yield f"{' and '.join(given)} both are {kind}: unset one of them"
 
-    def _find_url_problem(self, url: str) -> str:
-        """Say what is wrong with an address, or nothing. It may hold a password: only what follows
-        the @ is shown.
-        """
-        try:
-            parts = urlsplit(url)
-            good = (
-                parts.scheme in _PORTS
-                and bool(parts.hostname)
-                and (parts.port is None or parts.port > 0)
-            )
-        except ValueError:
-            good = False
-        return (
-            ""
-            if good
-            else f"{self.prefix}_URL: {url.rpartition('@')[2]!r} is no address: {self.example}"
-        )
+
+def _is_address(url: str) -> bool:
+    """Whether an address has a known scheme, a host, and no port but a number above 0."""
+    try:
+        parts = urlsplit(url)
+        has_good_port = parts.port is None or parts.port > 0
+        return parts.scheme in _PORTS and bool(parts.hostname) and has_good_port
+    except ValueError:
+        return False
 
 
 def _format_host(parts: SplitResult) -> str:
-    """Format scheme://host:port/path, without a user, and with a port, which the clients require."""
+    """Format scheme://host:port/path, without a user; the clients require the port."""
     name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{name}:{parts.port or _PORTS[parts.scheme]}{parts.path}"

@@ -1,4 +1,4 @@
-"""What a cluster answered in place of a result, in our words."""
+"""Errors of a cluster: read, explained without secrets, and with advice on what to do."""
 
 from __future__ import annotations
 
@@ -12,18 +12,46 @@ from convrag_elasticsearch.connection import Connection
 TRANSIENT_STATUSES = frozenset({408, 429, 502, 503, 504})
 """Statuses of errors that may be over when the request is repeated."""
 
-_NODE_WENT = re.compile(
+_NODE_DOWN = re.compile(
     "node_(disconnected|not_connected|closed)_exception|connect_transport_exception"
 )
 """Errors with status 500 of a search whose node went down meanwhile; the others have its copies."""
 
-
 OTHER_ENGINE = "OtherEngine"
-"""The `kind` of a failure where something else answers; its `error` says what to choose."""
+"""The `kind` of a failure where another engine answers; its `error` says what to choose."""
+
+_TLS_ERRORS = frozenset({"TlsError", "SSLError"})
+"""The clients' errors of connections with TLS."""
+
+_NEWER_CLIENT = "The client is newer than the cluster: pip install 'elasticsearch>=8.17,<9'."
+_FEWER_PASSAGES = "Fewer passages: top_k, retriever.depth or retriever.candidates."
+
+_BY_REASON = {
+    "media_type_header_exception": _NEWER_CLIENT,
+    "Accept version must be": _NEWER_CLIENT,
+    "index_not_found_exception": "Build the index: the same command with task=index.",
+    "non-compliant": "The licence does not cover this: start a trial, or use a mode without "
+    "machine learning.",
+    "max_result_window": _FEWER_PASSAGES,
+    "num_candidates": _FEWER_PASSAGES,
+    "read-only": "Its disk is full, or somebody has made the index read-only "
+    "(GET _cat/allocation?v): make room. The same command goes on then.",
+}
+"""A part of the cluster's message -> what to do."""
+
+_BY_STATUS = {
+    403: "This key or user may not do that: it needs `monitor` and `manage_inference` on the "
+    "cluster, and `all` on the indexes that begin with retriever.prefix.",
+    404: "Build what is missing: the same command with task=index.",
+    413: "Send less at a time: retriever.chunk_bytes, or retriever.batch for searches.",
+    429: "It has too much to do: fewer workers, fewer retriever.threads of task=index, or a bigger "
+    "cluster.",
+}
+"""The status of an error -> what to do."""
 
 
 class Failure(NamedTuple):
-    """What an engine's client raised.
+    """An error of an engine's client, in a form that both engines share.
 
     Args:
         status: the HTTP status; 0 where there was no answer, 408 where it came too late.
@@ -77,17 +105,19 @@ def explain_failure(failure: Failure, name: str, connection: Connection) -> Clus
             f"what answers at {connection.shown_address} is not {name}: {failure.error}", 400
         )
     if failure.status == 0 or failure.kind == "ConnectionTimeout":
-        reason = connection.redact(str(failure.error).rpartition("): ")[2])
-        message = f"nothing answers at {connection.shown_address} ({failure.kind}: {reason}). "
-        advice = _advise_unreachable(failure.kind, connection.prefix)
-        return ClusterError(
-            message + advice, failure.status, transient=failure.kind not in ("TlsError", "SSLError")
-        )
+        return _explain_unreachable(failure, connection)
     reason = connection.redact(format_reason(failure.error)).rstrip(".")
-    status = 503 if failure.status == 500 and _NODE_WENT.search(reason) else failure.status
+    status = 503 if failure.status == 500 and _NODE_DOWN.search(reason) else failure.status
     advice = _advise(status, reason, connection.prefix)
     message = f"{name} refused (status {status}): {reason}. {advice}"
     return ClusterError(message, status, reason, retry_after=failure.retry_after)
+
+
+def _explain_unreachable(failure: Failure, connection: Connection) -> ClusterError:
+    reason = connection.redact(str(failure.error).rpartition("): ")[2])
+    advice = _advise_unreachable(failure.kind, connection.prefix)
+    message = f"nothing answers at {connection.shown_address} ({failure.kind}: {reason}). {advice}"
+    return ClusterError(message, failure.status, transient=failure.kind not in _TLS_ERRORS)
 
 
 def format_reason(error: Any) -> str:
@@ -98,17 +128,27 @@ def format_reason(error: Any) -> str:
     cause: Any = error
     while isinstance(cause, Mapping):
         text = f"{cause.get('type', '')}: {cause.get('reason') or ''}".strip(": ")
-        reasons += [text] if text and text not in reasons else []
-        roots = cause.get("root_cause") or [None]
-        cause = cause.get("caused_by") or (roots[0] if cause is error else None)
+        if text and text not in reasons:
+            reasons.append(text)
+        inner = cause.get("caused_by")
+        if not inner and cause is error:
+            roots = cause.get("root_cause") or [None]
+            inner = roots[0]
+        cause = inner
     return " ".join("; ".join(reasons).split())
 
 
 def _advise_unreachable(kind: str, prefix: str) -> str:
     if kind == "ConnectionTimeout":
-        return "Is it overloaded? Give each try longer (retriever.timeout), or send less at a time (retriever.batch)."
-    if kind in ("TlsError", "SSLError"):
-        return f"Set {prefix}_CA_CERTS to the certificate of the cluster's authority, or use http:// without TLS."
+        return (
+            "Is it overloaded? Give each try longer (retriever.timeout), or send less at a time "
+            "(retriever.batch)."
+        )
+    if kind in _TLS_ERRORS:
+        return (
+            f"Set {prefix}_CA_CERTS to the certificate of the cluster's authority, or use http:// "
+            "without TLS."
+        )
     return f"Start the cluster (docker compose up -d --wait), or set {prefix}_URL."
 
 
@@ -117,33 +157,14 @@ def _advise(status: int, reason: str, prefix: str) -> str:
         if part in reason:
             return advice
     if status == 401:
-        keys = (
-            "ES_API_KEY, or ES_USER and ES_PASSWORD"
-            if prefix == "ES"
-            else f"{prefix}_USER and {prefix}_PASSWORD"
-        )
-        return f"Check {keys}."
+        if prefix == "ES":
+            return "Check ES_API_KEY, or ES_USER and ES_PASSWORD."
+        return f"Check {prefix}_USER and {prefix}_PASSWORD."
     if status in TRANSIENT_STATUSES and status != 429:
         return "Is the cluster well? Try again later: what was done is kept."
     if status >= 500:
-        return "The cluster failed in itself: look into the log of its nodes (docker compose logs, or logs/)."
+        return (
+            "The cluster failed in itself: look into the log of its nodes (docker compose logs, or "
+            "logs/)."
+        )
     return _BY_STATUS.get(status, "Check the parameters of the retriever.")
-
-
-_BY_REASON = {
-    "media_type_header_exception": "The client is newer than the cluster: pip install 'elasticsearch>=8.17,<9'.",
-    "Accept version must be": "The client is newer than the cluster: pip install 'elasticsearch>=8.17,<9'.",
-    "index_not_found_exception": "Build the index: the same command with task=index.",
-    "non-compliant": "The licence does not cover this: start a trial, or use a mode without machine learning.",
-    "max_result_window": "Fewer passages: top_k, retriever.depth or retriever.candidates.",
-    "num_candidates": "Fewer passages: top_k, retriever.depth or retriever.candidates.",
-    "read-only": "Its disk is full, or somebody has made the index read-only (GET _cat/allocation?v): make room. The "
-    "same command goes on then.",
-}
-_BY_STATUS = {
-    403: "This key or user may not do that: it needs `monitor` and `manage_inference` on the cluster, and `all` on "
-    "the indexes that begin with retriever.prefix.",
-    404: "Build what is missing: the same command with task=index.",
-    413: "Send less at a time: retriever.chunk_bytes, or retriever.batch for searches.",
-    429: "It has too much to do: fewer workers, fewer retriever.threads of task=index, or a bigger cluster.",
-}

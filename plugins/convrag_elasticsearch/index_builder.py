@@ -1,121 +1,28 @@
-"""Builds an index. Searches see it only when it is complete; a build that was interrupted is
-resumed.
-"""
+"""Builds an index. Searches see it only when it is complete; an interrupted build is resumed."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from convrag import Passage
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.parallel import call_in_threads
 from convrag_elasticsearch.cluster import Cluster, make_path, write_lines
+from convrag_elasticsearch.complete_index import META, CompleteIndex, count_passages, find_index
+from convrag_elasticsearch.documents import build_document, build_document_id
 from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.index_names import build_index_name, parse_generation
+from convrag_elasticsearch.index_plan import IndexPlan
 from convrag_elasticsearch.retries import send_items
-from convrag_elasticsearch.subqueries import build_document, build_document_id
-
-META = "convrag"
-"""The key under `_meta` of a mapping where an index is described."""
-
-_FINGERPRINT_LENGTH = 16
-_MAX_DOMAIN_LENGTH = 80
-
-
-class CompleteIndex(NamedTuple):
-    """An index that was completed: how many passages it had then, and how many it has now."""
-
-    name: str
-    passages: int
-    current_passages: int
-
-    @property
-    def intact(self) -> bool:
-        """Whether it has lost no passages since."""
-        return self.passages == self.current_passages
-
-
-def find_index(cluster: Cluster, alias: str) -> CompleteIndex | None:
-    """Find the index that an alias stands for; None where there is none yet. Raises ClusterError."""
-    for index, state in cluster.request("GET", make_path(alias), if_missing={}).items():
-        about = state["mappings"].get("_meta", {}).get(META, {})
-        return CompleteIndex(index, int(about.get("passages", -1)), count_passages(cluster, alias))
-    return None
-
-
-def count_passages(cluster: Cluster, index: str) -> int:
-    """Count the passages of an index or alias. Raises ClusterError, also where not all shards
-    answer.
-    """
-    return int(cluster.request("GET", make_path(index, "_count"))["count"])
-
-
-def build_alias(prefix: str, domain: str, kind: str, fingerprint: str) -> str:
-    """Build the alias under which a complete index is searched: it stands for one corpus and one
-    set of settings.
-    """
-    return f"{build_latest_alias(prefix, domain, kind)}-{fingerprint[:_FINGERPRINT_LENGTH]}"
-
-
-def build_latest_alias(prefix: str, domain: str, kind: str) -> str:
-    """Build the alias of the index of a kind that was completed last. It is for people; searches do
-    not use it.
-    """
-    return f"{prefix}-{_sanitise_domain(domain)}-{kind}"
-
-
-def build_index_name(alias: str, generation: int) -> str:
-    """Build the name of an index. Generation 2 replaces generation 1 where that was damaged, and so
-    on.
-    """
-    return f"{alias}-{generation}"
-
-
-def parse_generation(index: str) -> int:
-    """Read the generation, from 1 on, from the name of an index; 0 for a name that is not one of
-    ours.
-    """
-    number = index.rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
-
-
-def _sanitise_domain(domain: str) -> str:
-    """Keep lower-case ASCII letters, digits and underscores. Two domains may become one; their
-    fingerprints differ.
-    """
-    return re.sub(r"[^a-z0-9_]+", "_", domain.lower())[:_MAX_DOMAIN_LENGTH] or "_"
-
 
 FieldBuilder = Callable[[Sequence[Passage]], Sequence[dict[str, Any]]]
+"""Passages -> the subqueries' fields of each."""
 
 _CREATED = (200, 201, 409)
-"""Statuses of a document that is there: at a conflict, an earlier attempt succeeded, and its reply
-was lost.
+"""Statuses of a document that is there.
+
+At a conflict (409), an earlier attempt succeeded, and its reply was lost.
 """
-
-
-@dataclass(frozen=True)
-class IndexPlan:
-    """The index to build.
-
-    Args:
-        domain: of the corpus, for messages.
-        alias: under which the complete index is searched.
-        latest_alias: of the index that was completed last, for people.
-        mapping: of the index.
-        settings: of the index.
-        processors: of the ingest pipeline that each document passes.
-        about: a description of the index for people, kept in its mapping.
-    """
-
-    domain: str
-    alias: str
-    latest_alias: str
-    mapping: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    processors: Sequence[Mapping[str, Any]]
-    about: Mapping[str, Any]
 
 
 class IndexBuilder:
@@ -165,9 +72,9 @@ class IndexBuilder:
         return f"{plan.domain}: {total:,} passages are in {index}{earlier}"
 
     def _open_index(self, plan: IndexPlan, current: CompleteIndex | None) -> tuple[str, bool]:
-        """Find the index of an interrupted build, or create one; whether it is resumed.
+        """Find the index of an interrupted build, or create one; return whether it is resumed.
 
-        A complete index that has lost passages is not repaired: a new one is built beside it.
+        A complete index that has lost passages is not repaired: a new one is built next to it.
         """
         states = self.cluster.request("GET", make_path(f"{plan.alias}-*"), if_missing={})
         last = max((parse_generation(name) for name in states), default=0)
@@ -189,8 +96,7 @@ class IndexBuilder:
                 "PUT", make_path(index), {"mappings": mapping, "settings": settings}
             )
         except ClusterError as error:
-            # It exists where another process created it meanwhile, or where our own first attempt
-            # lost its reply.
+            # Another process created it meanwhile, or our own first attempt lost its reply.
             if "resource_already_exists_exception" not in str(error):
                 raise
 
@@ -203,8 +109,10 @@ class IndexBuilder:
         *,
         resumed: bool,
     ) -> tuple[int, int]:
-        """Send the passages in batches from several threads; count all, and those that the index
-        had already.
+        """Send the passages in batches from several threads.
+
+        Returns:
+            The number of passages, and of those that the index had already.
         """
 
         def send(batch: Sequence[Passage]) -> tuple[int, int]:
@@ -237,19 +145,16 @@ class IndexBuilder:
     def _send_batch(
         self, passages: Sequence[Passage], index: str, fields: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Send passages; what the cluster rejects for the moment is sent again. Raises ClusterError
-        for other ones.
+        """Send passages; those that the cluster rejects for the moment are sent again.
+
+        Raises:
+            ClusterError: the cluster rejects a passage for good.
         """
         path = f"{make_path(index, '_bulk')}?filter_path=items.*._id,items.*.status,items.*.error"
-        actions = [
-            write_lines(
-                (
-                    {"create": {"_id": build_document_id(passage.id)}},
-                    build_document(passage) | dict(own),
-                )
-            )
-            for passage, own in zip(passages, fields, strict=True)
-        ]
+        actions = []
+        for passage, own in zip(passages, fields, strict=True):
+            action = {"create": {"_id": build_document_id(passage.id)}}
+            actions.append(write_lines([action, {**build_document(passage), **own}]))
 
         def send(pending: Sequence[bytes]) -> list[ClusterError | None]:
             replies = [
@@ -258,9 +163,10 @@ class IndexBuilder:
             ]
             return [self._read_item(item["create"]) for reply in replies for item in reply["items"]]
 
-        results = send_items(send, actions, self.cluster.policy, self.cluster.tell_wait)
-        if rejected := next((result for result in results if result is not None), None):
-            raise rejected
+        results = send_items(send, actions, self.cluster.policy, self.cluster.warn_of_wait)
+        for rejected in results:
+            if rejected is not None:
+                raise rejected
 
     def _read_item(self, item: Mapping[str, Any]) -> ClusterError | None:
         """Read what became of a passage; None where it is there."""
@@ -276,8 +182,9 @@ class IndexBuilder:
         count = count_passages(self.cluster, index)
         if count != passages:
             raise ClusterError(
-                f"{index} holds {count:,} passages and the corpus {passages:,}, so it is not used: delete "
-                f"it (DELETE /{index}), see that no id stands twice in the corpus, and build it again",
+                f"{index} holds {count:,} passages and the corpus {passages:,}, so it is not used: "
+                f"delete it (DELETE /{index}), see that no id stands twice in the corpus, and "
+                "build it again",
                 409,
             )
 
@@ -287,7 +194,9 @@ class IndexBuilder:
         """Give the index its aliases, and delete the one that it replaces, in a single step."""
         about = {META: {**plan.about, "passages": passages}}
         self.cluster.request("PUT", make_path(index, "_mapping"), {"_meta": about})
-        others = [f"{plan.latest_alias}-*", *([f"-{replaced.name}"] if replaced else [])]
+        others = [f"{plan.latest_alias}-*"]
+        if replaced:
+            others.append(f"-{replaced.name}")
         actions: list[dict[str, Any]] = [
             {"remove": {"indices": others, "alias": plan.latest_alias, "must_exist": False}},
             {"add": {"index": index, "alias": plan.alias}},
@@ -300,22 +209,23 @@ class IndexBuilder:
         except ClusterError as error:
             # The other index is gone where our first attempt lost its reply, or another process was
             # faster.
-            if (
-                error.status != 404
-                or (current := find_index(self.cluster, plan.alias)) is None
-                or current.name != index
-            ):
+            current = find_index(self.cluster, plan.alias) if error.status == 404 else None
+            if current is None or current.name != index:
                 raise
 
 
 def join_lines(lines: Sequence[bytes], most: int) -> Iterator[bytes]:
-    """Join lines, in their order, to bodies of at most so many bytes; a longer line is one by
-    itself.
+    """Join lines, in their order, to bodies of at most `most` bytes.
+
+    A longer line is a body by itself.
     """
-    start = size = 0
-    for place, line in enumerate(lines):
-        if size and size + len(line) > most:
-            yield b"".join(lines[start:place])
-            start, size = place, 0
+    body: list[bytes] = []
+    size = 0
+    for line in lines:
+        if body and size + len(line) > most:
+            yield b"".join(body)
+            body = []
+            size = 0
+        body.append(line)
         size += len(line)
-    yield b"".join(lines[start:])
+    yield b"".join(body)

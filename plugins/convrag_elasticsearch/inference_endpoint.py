@@ -1,4 +1,4 @@
-"""The inference endpoint of ELSER: whether it works, the licence that it needs, and its creation."""
+"""The inference endpoint of ELSER: whether it works, its licence, and its creation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TEST_TEXT = "Is the model ready?"
 
 
 class InferenceEndpoint:
-    """An inference endpoint of the cluster that makes sparse vectors (tokens with weights) of texts.
+    """An endpoint of the cluster that makes sparse vectors (tokens with weights) of texts.
 
     Args:
         inference_id: its name on the cluster.
-        model: the model behind it.
+        model: Elasticsearch's name of its model.
         create: whether `task=index` creates it where it is missing.
         wait: seconds that the model may take to start, the download included.
     """
@@ -36,17 +36,20 @@ class InferenceEndpoint:
         return [] if failure is None else self._explain_failure(cluster, failure)
 
     def set_up(self, cluster: Cluster) -> list[str]:
-        """Create the endpoint where that is wanted and needed, and wait for it; return why it does
-        not work then.
+        """Create the endpoint where that is wanted and needed, and wait for it.
+
+        Returns:
+            Why it does not work then; empty where it does.
         """
         failure = self._test(cluster)
         if failure is not None and self.create and not self._exists(cluster):
             failure = self._create(cluster)
         deadline = time.monotonic() + self.wait
-        while (
-            failure is not None and self._may_be_starting(cluster) and time.monotonic() < deadline
-        ):
-            time.sleep(min(_POLL_INTERVAL, max(0.0, deadline - time.monotonic())))
+        while failure is not None and self._may_be_starting(cluster):
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                break
+            time.sleep(min(_POLL_INTERVAL, remaining))
             failure = self._test(cluster)
         return [] if failure is None else self._explain_failure(cluster, failure)
 
@@ -61,8 +64,10 @@ class InferenceEndpoint:
         return None
 
     def _create(self, cluster: Cluster) -> ClusterError | None:
-        """Create the endpoint, for which the cluster downloads the model and starts it; return the
-        error of a test.
+        """Create the endpoint, for which the cluster downloads and starts the model.
+
+        Returns:
+            The error of a test of it; None where it works.
         """
         settings = {"model_id": self.model, "num_allocations": 1, "num_threads": 1}
         config = {"service": "elasticsearch", "service_settings": settings}
@@ -80,28 +85,26 @@ class InferenceEndpoint:
         return self._exists(cluster) and self._fetch_deployment(cluster).get("state") != "failed"
 
     def _fetch_deployment(self, cluster: Cluster) -> Mapping[str, Any]:
-        """Fetch the statistics of the model's deployment: `state`, `reason`, `nodes`; empty where
-        there is none.
+        """Fetch the statistics of the model's deployment: `state`, `reason`, `nodes`.
+
+        Empty where the model is not deployed.
         """
-        nothing: Mapping[str, Any] = {"trained_model_stats": []}
-        found = cluster.request(
-            "GET", make_path("_ml", "trained_models", self.model, "_stats"), if_missing=nothing
-        )
-        running = [
-            stats["deployment_stats"]
-            for stats in found["trained_model_stats"]
-            if "deployment_stats" in stats
+        path = make_path("_ml", "trained_models", self.model, "_stats")
+        models = cluster.request("GET", path, if_missing={"trained_model_stats": []})
+        deployments: list[Mapping[str, Any]] = [
+            model["deployment_stats"]
+            for model in models["trained_model_stats"]
+            if "deployment_stats" in model
         ]
-        own = [
-            stats
-            for stats in running
-            if stats.get("deployment_id") in (self.inference_id, self.model)
-        ]
-        return next(iter([*own, *running]), {})
+        for deployment in deployments:
+            if deployment.get("deployment_id") in (self.inference_id, self.model):
+                return deployment
+        return deployments[0] if deployments else {}
 
     def _explain_failure(self, cluster: Cluster, failure: ClusterError) -> list[str]:
-        """Return all reasons that can be found for a failed test: the licence, the node, the
-        endpoint, the model.
+        """Return all reasons that can be found for a failed test.
+
+        They lie in the licence, the nodes, the endpoint or the model.
         """
         problems = find_licence_problems(cluster)
         if "ml node" in str(failure).lower():
@@ -110,8 +113,9 @@ class InferenceEndpoint:
             )
         if not self._exists(cluster):
             problems.append(
-                f"it has no inference endpoint {self.inference_id!r}: the same command with task=index "
-                "retriever.create_endpoint=true makes it, or retriever.inference_id=... names another"
+                f"it has no inference endpoint {self.inference_id!r}: the same command with "
+                "task=index retriever.create_endpoint=true makes it, or "
+                "retriever.inference_id=... names another"
             )
         else:
             problems += self._explain_deployment(self._fetch_deployment(cluster))
@@ -120,9 +124,8 @@ class InferenceEndpoint:
     def _explain_deployment(self, deployment: Mapping[str, Any]) -> list[str]:
         state = deployment.get("state")
         if not deployment:
-            return [
-                f"the model {self.model} is not started (Kibana: Machine Learning, Trained Models)"
-            ]
+            where = "Kibana: Machine Learning, Trained Models"
+            return [f"the model {self.model} is not started ({where})"]
         if state == "started" and deployment.get("nodes"):
             return []
         why = f": {deployment['reason']}" if deployment.get("reason") else ""
@@ -137,10 +140,10 @@ _START_TRIAL = (
 
 
 def find_licence_problems(cluster: Cluster) -> list[str]:
-    """Say why the cluster's licence does not cover ELSER; nothing where it does, or where the user
-    may not read it.
+    """Say why the cluster's licence does not cover ELSER.
 
-    Raises ClusterError only where the cluster is unavailable.
+    Empty where it does, or where the user may not read it. Raises ClusterError only where the
+    cluster is unavailable.
     """
     try:
         licence: Mapping[str, Any] = cluster.request("GET", "/_license")["license"]
@@ -148,10 +151,10 @@ def find_licence_problems(cluster: Cluster) -> list[str]:
         if error.unavailable:
             raise
         return []
-    kind, valid = str(licence["type"]), licence["status"] in ("active", "valid")
-    if kind in _MACHINE_LEARNING and valid:
+    kind = str(licence["type"])
+    is_valid = licence["status"] in ("active", "valid")
+    if kind in _MACHINE_LEARNING and is_valid:
         return []
-    expired = "" if valid else f" ({licence['status']})"
-    return [
-        f"its licence is {kind}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_START_TRIAL}"
-    ]
+    expired = "" if is_valid else f" ({licence['status']})"
+    needed = ", ".join(_MACHINE_LEARNING)
+    return [f"its licence is {kind}{expired}, and ELSER needs {needed}: {_START_TRIAL}"]

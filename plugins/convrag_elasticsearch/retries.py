@@ -1,4 +1,4 @@
-"""Retries with exponential backoff and jitter, or after as long as the cluster asks for."""
+"""Retries with exponential backoff and jitter, or after the wait that the cluster asks for."""
 
 from __future__ import annotations
 
@@ -41,35 +41,38 @@ class RetryPolicy:
 
 
 def is_transient(error: object) -> bool:
-    """Whether an error may be another when the request is repeated."""
+    """Whether the request may succeed, or fail otherwise, when it is repeated."""
     return isinstance(error, ClusterError) and error.transient
 
 
 def call_with_retries(
     call: Callable[[], T],
     policy: RetryPolicy,
-    tell: Callable[[BaseException | None], None] = lambda error: None,
+    warn: Callable[[BaseException | None], None] = lambda error: None,
     is_transient: Callable[[BaseException], bool] = is_transient,
 ) -> T:
-    """Call a function, and again while its error is transient; return its result, or raise the last
-    error.
+    """Call a function, and again while its error is transient; raise the last error.
 
     Args:
         call: the function.
         policy: how often, and for how long.
-        tell: called with the error before each wait but the first, which is short.
-        is_transient: whether an error may be another when the call is repeated.
+        warn: called with the error before each wait but the first, which is short.
+        is_transient: whether the call is repeated after an error.
     """
     from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
     def exceeds_max_wait(state: RetryCallState) -> bool:
         return bool(state.idle_for + state.upcoming_sleep > policy.max_wait)
 
+    def before_sleep(state: RetryCallState) -> None:
+        if state.attempt_number > 1:
+            warn(_read_error(state))
+
     retrying = Retrying(
         stop=stop_after_attempt(policy.retries + 1) | exceeds_max_wait,
         wait=_wait_seconds,
         retry=retry_if_exception(is_transient),
-        before_sleep=lambda state: tell(_read_error(state)) if state.attempt_number > 1 else None,
+        before_sleep=before_sleep,
         reraise=True,
         sleep=sleep,
     )
@@ -85,15 +88,15 @@ def send_items(
     send: Callable[[Sequence[A]], Sequence[T | ClusterError]],
     items: Sequence[A],
     policy: RetryPolicy,
-    tell: Callable[[BaseException | None], None],
+    warn: Callable[[BaseException | None], None],
 ) -> list[T | ClusterError]:
     """Send items in one request, then again those that were rejected for the moment.
 
     Args:
         send: items -> a result or an error for each, in the same order.
         items: what to send.
-        policy: how often, and for how long. After the last try, the errors say what was rejected.
-        tell: called before each wait but the first.
+        policy: how often, and for how long. After the last attempt, rejected items have an error.
+        warn: called before each wait but the first.
     """
     results: dict[int, T | ClusterError] = {}
     pending = list(range(len(items)))
@@ -106,7 +109,7 @@ def send_items(
             raise _Rejected(results[pending[0]])
 
     with suppress(_Rejected):
-        call_with_retries(send_pending, policy, tell, lambda error: isinstance(error, _Rejected))
+        call_with_retries(send_pending, policy, warn, lambda error: isinstance(error, _Rejected))
     return [results[place] for place in range(len(items))]
 
 
@@ -118,11 +121,9 @@ def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
         retry_after: seconds that the cluster asked for, if it did. Jitter is added to them, too:
             clients that were rejected together must not all return together.
     """
-    wait = (
-        min(MAX_BACKOFF, INITIAL_BACKOFF * 2 ** (attempt - 1))
-        if retry_after is None
-        else retry_after
-    )
+    wait = retry_after
+    if wait is None:
+        wait = min(MAX_BACKOFF, INITIAL_BACKOFF * 2 ** (attempt - 1))
     return wait + random.random() * INITIAL_BACKOFF
 
 
@@ -131,4 +132,4 @@ def _wait_seconds(state: RetryCallState) -> float:
 
 
 def _read_error(state: RetryCallState) -> Any:
-    return state.outcome and state.outcome.exception()
+    return state.outcome.exception() if state.outcome else None

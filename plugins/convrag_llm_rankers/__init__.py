@@ -1,5 +1,9 @@
-"""Language models that rank passages and see the conversation: one text at a time, or a list at
-once.
+"""Language models that rank passages and see the conversation.
+
+* `pointwise`: one text at a time.
+* `listwise`: a list at once.
+* `conversation_ranker`: the base of both.
+* `reply_forms`: the form of a reply with a grade.
 """
 
 from convrag import Register, hookimpl
@@ -12,13 +16,11 @@ def convrag_register(register: Register) -> None:
         "ranker",
         "llm",
         "convrag_llm_rankers.pointwise:LLMRanker",
-        "Ask a language model about each passage: does it help to answer the last "
-        "question of the conversation?",
+        "Ask a language model about each passage: does it help to answer the last question?",
     )
     register(
         "ranker",
         "llm_listwise",
         "convrag_llm_rankers.listwise:ListwiseRanker",
-        "Let a language model put passages in order, a window at a time: it sees them "
-        "side by side, with the conversation.",
+        "Let a language model order passages side by side, a window at a time.",
     )

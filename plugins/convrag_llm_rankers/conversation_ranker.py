@@ -1,6 +1,4 @@
-"""The base of rankers that ask a language model: what it reads of the conversation, and how deep it
-ranks.
-"""
+"""The base of rankers that ask a language model and show it the conversation."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class ConversationRanker(Ranker):
-    """Asks a language model about the first `depth` texts; the others follow in the order in which they came.
+    """Asks a language model about the first `depth` texts; the others follow in their order.
 
     As a reranker it shows the model the last exchanges and the question in its own words, then the
     rewrite. As the ranker of clusters it has the query alone.
@@ -36,24 +34,28 @@ class ConversationRanker(Ranker):
     depth: Annotated[int, Ge(1)] = 100
 
     def check(self) -> Iterator[str]:
-        """It needs a language model."""
+        """Say that it needs a language model, where there is none."""
         if self.llm.tasks is not None:
-            yield "it asks a language model, and the llm is none: choose one (llm=litellm llm.model=...)"
+            yield (
+                "it asks a language model, and the llm is none: choose one "
+                "(llm=litellm llm.model=...)"
+            )
 
     def score_for(self, question: Question, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score n texts for a question in its conversation: (n,) scores."""
         return self.score(describe_question(question, self.turns), texts)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score n texts: (n,) scores, those of texts that the model did not see below all others.
-        Raises LLMError.
+        """Score n texts: (n,) scores. Raises LLMError.
+
+        Texts that the model did not see score below all others.
         """
         import numpy as np
 
         distinct = list(dict.fromkeys(texts[: self.depth]))
-        scores = (
-            dict(zip(distinct, self.score_seen(query, distinct), strict=True)) if distinct else {}
-        )
+        scores: dict[str, float] = {}
+        if distinct:
+            scores = dict(zip(distinct, self.score_seen(query, distinct), strict=True))
         lowest = min(scores.values(), default=0.0) - 1
         return np.array([scores.get(text, lowest) for text in texts], dtype=np.float64)
 
@@ -63,12 +65,12 @@ class ConversationRanker(Ranker):
 
 
 def describe_question(question: Question, turns: int) -> str:
-    """The last exchanges, the question as it was asked, and its rewrite where that says more."""
+    """Describe a question by the last exchanges, its own words, and its rewrite."""
     history = question.history[-turns:] if turns else ()
-    said = [f"User: {turn.question}\nAssistant: {turn.answer}" for turn in history]
-    if not said:
+    if not history:
         return question.standalone
-    rewrite = (
-        f"\n(by itself: {question.standalone})" if question.standalone != question.text else ""
-    )
-    return "\n".join([*said, f"User: {question.text}{rewrite}"])
+    lines = [f"User: {turn.question}\nAssistant: {turn.answer}" for turn in history]
+    lines.append(f"User: {question.text}")
+    if question.standalone != question.text:
+        lines.append(f"(by itself: {question.standalone})")
+    return "\n".join(lines)

@@ -1,6 +1,4 @@
-"""`ranker=llm_listwise`: a language model orders windows of texts, from the end of the ranking to
-its beginning.
-"""
+"""`ranker=llm_listwise`: a language model orders windows of texts, from the last to the first."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,12 +16,13 @@ _TASK = "order"
 
 @dataclass(kw_only=True, eq=False)
 class ListwiseRanker(ConversationRanker):
-    """Let a language model put passages in order, a window at a time: it sees them side by side, with the conversation.
+    """Let a language model order passages side by side, a window at a time.
 
-    The windows slide from the end of the ranking to its beginning, so that a good passage can rise
-    from the last place to the first (Sun et al. 2023, RankGPT; their window and step). 20 texts are
-    one call, 100 are nine, one after the other. What a reply forgets keeps its place behind what it
-    names; numbers that are repeated or unknown are passed over; the run's report counts both.
+    It sees the conversation, too. The windows slide from the end of the ranking to its beginning,
+    so that a good passage can rise from the last place to the first (Sun et al. 2023, RankGPT;
+    their window and step). 20 texts are one call, 100 are nine, one after the other. Passages that
+    a reply forgets follow those that it names, in their order; repeated and unknown numbers are
+    ignored; the run's report counts both.
 
     Args:
         llm: a language model.
@@ -56,38 +55,36 @@ class ListwiseRanker(ConversationRanker):
         self.sampling = {"temperature": self.temperature}
 
     def score_seen(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The number of texts behind each."""
+        """Score each text by the number of texts that rank below it."""
         order = list(range(len(texts)))
         for start, end in list_windows(len(texts), self.window, self.step):
             if end - start > 1:
                 order[start:end] = self._order(query, texts, order[start:end])
-        behind = {place: len(texts) - 1 - rank for rank, place in enumerate(order)}
-        return [float(behind[place]) for place in range(len(texts))]
+        scores = [0.0] * len(texts)
+        for rank, place in enumerate(order):
+            scores[place] = float(len(texts) - 1 - rank)
+        return scores
 
     def _order(self, query: str, texts: Sequence[str], places: Sequence[int]) -> list[int]:
+        """Order the texts at these places by a reply of the model."""
         passages = [" ".join(texts[place].split()[: self.words]) for place in places]
-        reply = self.llm.complete(
-            self.template.render(self.sampling, query=query, passages=passages)
-        ).text
-        order, _ = read_order(reply, len(places))
+        prompt = self.template.render(self.sampling, query=query, passages=passages)
+        order, _ = read_order(self.llm.complete(prompt).text, len(places))
         return [places[index] for index in order]
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
         """Count the replies that had to be repaired."""
-        repaired = [
-            read_order(reply.text, len(prompt.inputs["passages"]))[1]
-            for record in records
-            for prompt, reply in record.replies
-            if prompt.task == _TASK
-        ]
-        if not any(repaired):
+        replies = repaired = 0
+        for record in records:
+            for prompt, reply in record.replies:
+                if prompt.task == _TASK:
+                    _, faults = read_order(reply.text, len(prompt.inputs["passages"]))
+                    replies += 1
+                    repaired += int(faults > 0)
+        if not repaired:
             return None
-        line = f"{sum(map(bool, repaired)):,} of {len(repaired):,} orders repeated, invented or forgot passages."
-        return Report(
-            "Listwise ranking",
-            (line,),
-            {"replies": len(repaired), "repaired": sum(map(bool, repaired))},
-        )
+        line = f"{repaired:,} of {replies:,} orders repeated, invented or forgot passages."
+        return Report("Listwise ranking", (line,), {"replies": replies, "repaired": repaired})
 
 
 _NUMBER = re.compile(r"\d+")
@@ -101,9 +98,9 @@ def read_order(reply: str, count: int) -> tuple[list[int], int]:
         count: the passages that it was shown, numbered from 1.
 
     Returns:
-        The places of all passages, from 0, the best first: those that the reply forgets come last,
-        in the order in which they were shown. And how many numbers were repeated, unknown or
-        missing.
+        The places of all passages, from 0, the best first, and the number of faults: repeated,
+        unknown and missing numbers. Missing passages come last, in the order in which they were
+        shown.
 
     Example:
         >>> read_order("[3] > [1] > [3] > [9]", 4)
@@ -112,16 +109,21 @@ def read_order(reply: str, count: int) -> tuple[list[int], int]:
     named = [int(number) - 1 for number in _NUMBER.findall(reply)]
     order = list(dict.fromkeys(place for place in named if 0 <= place < count))
     missing = [place for place in range(count) if place not in order]
-    return order + missing, len(named) - len(order) + len(missing)
+    ignored = len(named) - len(order)
+    return order + missing, ignored + len(missing)
 
 
 def list_windows(count: int, size: int, step: int) -> Sequence[tuple[int, int]]:
-    """The windows (start, end) of a list, from its end to its beginning.
+    """List the windows (start, end) of a list, from its end to its beginning.
 
     Example:
         >>> list_windows(10, size=4, step=2)
         [(6, 10), (4, 8), (2, 6), (0, 4)]
     """
-    windows = [(max(0, end - size), end) for end in range(count, 0, -step)]
-    first = next(place for place, (start, _) in enumerate(windows) if start == 0)
-    return windows[: first + 1]
+    windows = []
+    for end in range(count, 0, -step):
+        start = max(0, end - size)
+        windows.append((start, end))
+        if start == 0:
+            break
+    return windows

@@ -14,7 +14,7 @@ from convrag_llm_rankers.conversation_ranker import ConversationRanker
 
 @dataclass(kw_only=True, eq=False)
 class LLMRanker(ConversationRanker):
-    """Ask a language model about each passage: does it help to answer the last question of the conversation?
+    """Ask a language model about each passage: does it help to answer the last question?
 
     "yes" against "no" as the first word of the reply is a probability, where the server tells how
     likely its words were (`logprobs`: OpenAI, vLLM, llama.cpp); elsewhere the model gives a grade
@@ -52,19 +52,13 @@ class LLMRanker(ConversationRanker):
         self._has_logprobs = self.scale != "grade"
 
     def score_seen(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Probabilities or grades, from 0 to 1; all of one scale."""
+        """Score texts by probabilities or grades, from 0 to 1; all on one scale."""
         from convrag.sdk.parallel import map_parallel
 
         if self._has_logprobs:
-            first = self._find_probability(
-                query, texts[0]
-            )  # alone: a server without them is asked once in vain
-            if first is not None:
-                others = list(
-                    map_parallel(lambda text: self._find_probability(query, text), texts[1:])
-                )
-                if None not in others:
-                    return [first, *(each for each in others if each is not None)]
+            probabilities = self._find_probabilities(query, texts)
+            if probabilities is not None:
+                return probabilities
             if self.scale == "probability":
                 raise LLMError(
                     "no probabilities came with the reply: ranker.scale=grade needs none"
@@ -72,23 +66,31 @@ class LLMRanker(ConversationRanker):
             self._has_logprobs = False
         return list(map_parallel(lambda text: self._find_grade(query, text), texts))
 
+    def _find_probabilities(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """Find the probability of each text; None where the server does not tell that of one."""
+        from convrag.sdk.parallel import map_parallel
+
+        # The first one alone: a server without probabilities is asked once in vain.
+        first = self._find_probability(query, texts[0])
+        if first is None:
+            return None
+        others = list(map_parallel(lambda text: self._find_probability(query, text), texts[1:]))
+        found = [each for each in (first, *others) if each is not None]
+        return found if len(found) == len(texts) else None
+
     def _find_probability(self, query: str, text: str) -> float | None:
-        """The share of "yes" among the likely first words of the reply; None where the server tells
-        none.
-        """
-        sampling: dict[str, Any] = {"max_tokens": 1, "logprobs": True, "top_logprobs": 20}
-        prompt = self.yes_or_no.render(
-            {"temperature": self.temperature, **sampling}, query=query, passage=text
-        )
+        """Find the share of "yes" among the likely first words; None where there are none."""
+        sampling: dict[str, Any] = {
+            "temperature": self.temperature,
+            "max_tokens": 1,
+            "logprobs": True,
+            "top_logprobs": 20,
+        }
+        prompt = self.yes_or_no.render(sampling, query=query, passage=text)
         try:
             words = self.llm.complete(prompt).first_words
         except LLMError as error:
-            if (
-                error.status is not None
-                and 400 <= error.status < 500
-                and error.status != 429
-                and self.scale == "auto"
-            ):
+            if self.scale == "auto" and _is_refused(error):
                 return None  # the server does not know `logprobs`
             raise
         return compute_share(words)
@@ -98,16 +100,18 @@ class LLMRanker(ConversationRanker):
         from convrag_llm_rankers.reply_forms import GradeReply
 
         sampling = {"temperature": self.temperature}
-        return (
-            ask_json(
-                self.llm, self.grade.render(sampling, query=query, passage=text), GradeReply
-            ).grade
-            / 10
-        )
+        prompt = self.grade.render(sampling, query=query, passage=text)
+        return ask_json(self.llm, prompt, GradeReply).grade / 10
+
+
+def _is_refused(error: LLMError) -> bool:
+    """Whether a server refused a request as it is, rather than for the moment."""
+    status = error.status
+    return status is not None and 400 <= status < 500 and status != 429
 
 
 def compute_share(words: Mapping[str, float]) -> float | None:
-    """The share of "yes" beside "no"; None where neither is among the words.
+    """Compute the share of "yes" against "no"; None where neither is among the words.
 
     Args:
         words: likely first words of a reply -> the logarithm of their probability.
@@ -116,8 +120,11 @@ def compute_share(words: Mapping[str, float]) -> float | None:
         >>> round(compute_share({" Yes": -0.5, "yes": -2.0, "No": -1.5}), 2)
         0.77
     """
-    yes, no = (
-        sum(exp(value) for word, value in words.items() if word.strip().lower() == each)
-        for each in ("yes", "no")
-    )
+    yes = _add_probabilities(words, "yes")
+    no = _add_probabilities(words, "no")
     return yes / (yes + no) if yes + no else None
+
+
+def _add_probabilities(words: Mapping[str, float], wanted: str) -> float:
+    """Add up the probabilities of the spellings of a word."""
+    return sum(exp(value) for word, value in words.items() if word.strip().lower() == wanted)

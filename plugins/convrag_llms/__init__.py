@@ -1,12 +1,31 @@
-"""Language models at servers: those that speak OpenAI's protocol are asked directly, all others
-through litellm.
+"""Language models at servers: asked directly in OpenAI's protocol, or through litellm.
 
-http_llm.py is the stage that both options share. Its parts: call.py (a prompt's requests, repeated
-where that may help, and what is said when they fail), limits.py (money and prices, requests at a
-time and in a minute), endpoint.py (address, key, parameters), connections.py (HTTP, deadlines,
-cancellation, the limit on a reply's size), batching.py (requests in waves, at half the price), and
-reply.py (with the errors of a request). The options send a request in their own way:
-openai_compatible.py, litellm_llm.py with _litellm.py.
+* `openai_compatible`: the option for servers that speak OpenAI's protocol.
+* `litellm_llm`: the option for all other providers.
+* `http_llm`: the base of both, a stage that asks a server.
+
+What a call consists of:
+
+* `call`: one prompt's request within the limits, repeated where that may help.
+* `limits`: money, and requests at a time and in a minute.
+* `prices`: prices of tokens, the user's own and those that providers list.
+* `endpoint`: the address and the key.
+* `request_body`: messages and parameters, as a provider names them.
+* `reply`: reads a reply in OpenAI's form, whole or streamed.
+* `errors`: errors of a request, and whether it may be repeated.
+* `error_messages`: explains why a call failed, and what to do.
+* `tokens`: an estimate of a text's tokens.
+
+How requests are sent:
+
+* `connections`: HTTP connections that stay open, with a limit on a reply's size.
+* `deadlines`: deadlines and cancellation of what a thread reads and writes.
+* `openai_protocol`: OpenAI's protocol over these connections.
+* `litellm_library`: imports litellm, and calls it.
+* `litellm_transport`: sends litellm's requests through our connections.
+* `redacted_logs`: loggers of HTTP libraries, without secrets.
+* `batching`: requests in waves, at half the price (`llm.batch=true`).
+* `batch_protocols`: the batches of OpenAI and Anthropic.
 """
 
 import os
@@ -26,15 +45,13 @@ def convrag_register(register: Register) -> None:
         "llm",
         "litellm",
         "convrag_llms.litellm_llm:LiteLLM",
-        "Ask a language model through litellm: a hosted one, or any server that speaks "
-        "the OpenAI protocol.",
+        "Ask a language model through litellm: a hosted one, or a server of the OpenAI protocol.",
     )
     register(
         "llm",
         "openai_compatible",
         "convrag_llms.openai_compatible:OpenAICompatible",
-        "Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, "
-        "transformers serve, a gateway.",
+        "Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, a gateway.",
         model="default",
         api_base="http://localhost:8000/v1",
     )

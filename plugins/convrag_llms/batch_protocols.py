@@ -1,28 +1,38 @@
-"""How OpenAI and Anthropic take batches of requests, and how they tell what became of them."""
+"""How OpenAI and Anthropic take batches of requests, and how they return the results."""
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from urllib3.filepost import encode_multipart_formdata
 
-from convrag_llms.connections import CONNECTIONS, deadline
-from convrag_llms.openai_compatible import read_error
-from convrag_llms.reply import HttpError
+from convrag_llms.deadlines import deadline
+from convrag_llms.errors import HttpError
+from convrag_llms.openai_protocol import open_response
 
 FILE_SECONDS = 600.0
-"""For sending or reading the file of a batch."""
+"""Seconds in which the file of a batch must be sent or read."""
 
-MOST_BYTES = 2**30
-"""Of the file with the replies of a batch."""
+MAX_FILE_BYTES = 2**30
+"""The longest file with the replies of a batch."""
+
+_FINISHED = frozenset({"completed", "failed", "expired", "cancelled"})
+"""The statuses of OpenAI's batches that no longer change."""
+
+_COMPLETIONS = "/v1/chat/completions"
+"""The endpoint that the requests of OpenAI's batches are for."""
 
 
 @dataclass(frozen=True)
-class Ended:
-    """What a batch that has ended says: a reply or an error by key, and the error of those that it has none for."""
+class BatchResults:
+    """The results of a batch that has ended.
+
+    Args:
+        found: the key of a request -> the response to it, or its error.
+        missing: the error of the requests that have no result.
+    """
 
     found: Mapping[str, dict[str, Any] | Exception]
     missing: HttpError
@@ -40,14 +50,17 @@ class BatchProtocol(ABC):
 
     @abstractmethod
     def submit(self, wave: Mapping[str, Mapping[str, Any]]) -> str:
-        """Submit requests by their keys (64 hexadecimal digits) as a batch, and get its id. Raises
-        as `send`.
+        """Submit requests as a batch, and return its id. Raises as `send`.
+
+        Args:
+            wave: the key of a request (64 hexadecimal digits) -> the request.
         """
 
     @abstractmethod
-    def look(self, batch: str) -> Ended | None:
-        """What became of a batch; None while it is at work. Raises as `send`: HttpError 404 for a
-        forgotten one.
+    def look(self, batch: str) -> BatchResults | None:
+        """Return the results of a batch; None while it is at work.
+
+        Raises as `send`: HttpError 404 for a batch that the server has forgotten.
         """
 
     def send(
@@ -56,10 +69,13 @@ class BatchProtocol(ABC):
         """Send a request and read the response. Raises what `HttpLLM.ask` raises."""
         url, headers = self._find_target(path)
         headers = {**headers, "content-type": content_type}
-        with deadline(FILE_SECONDS), closing(CONNECTIONS.send(method, url, body, headers)) as got:
-            if got.status >= 300:
-                raise read_error(got)
-            return b"".join(got.read_pieces(MOST_BYTES))
+        with deadline(FILE_SECONDS), open_response(method, url, body, headers) as response:
+            return b"".join(response.read_pieces(MAX_FILE_BYTES))
+
+    def send_json(self, method: str, path: str, data: Mapping[str, Any] | None = None) -> Any:
+        """Send a request with JSON, and parse that of the response. Raises as `send`."""
+        body = b"" if data is None else json.dumps(data).encode()
+        return json.loads(self.send(method, path, body))
 
 
 class OpenAIBatches(BatchProtocol):
@@ -67,63 +83,74 @@ class OpenAIBatches(BatchProtocol):
 
     def submit(self, wave: Mapping[str, Mapping[str, Any]]) -> str:
         """Upload the requests as a file, and begin its batch."""
-        target = {"method": "POST", "url": "/v1/chat/completions"}
-        lines = "".join(
-            f"{json.dumps({'custom_id': key, **target, 'body': body})}\n"
-            for key, body in wave.items()
-        )
-        fields = {"purpose": "batch", "file": ("convrag.jsonl", lines, "application/jsonl")}
-        file = json.loads(self.send("POST", "/files", *encode_multipart_formdata(fields)))["id"]
-        asked = {"input_file_id": file, "endpoint": target["url"], "completion_window": "24h"}
-        return str(json.loads(self.send("POST", "/batches", json.dumps(asked).encode()))["id"])
+        batch = {
+            "input_file_id": self._upload(wave),
+            "endpoint": _COMPLETIONS,
+            "completion_window": "24h",
+        }
+        return str(self.send_json("POST", "/batches", batch)["id"])
 
-    def look(self, batch: str) -> Ended | None:
-        """Read the files of replies and of errors, if it has ended; a batch that was refused has
-        neither.
+    def look(self, batch: str) -> BatchResults | None:
+        """Read the files of replies and of errors, if it has ended.
+
+        A batch that was refused has neither.
         """
-        told = json.loads(self.send("GET", f"/batches/{batch}"))
-        if told.get("status") not in ("completed", "failed", "expired", "cancelled"):
+        state = self.send_json("GET", f"/batches/{batch}")
+        status = state.get("status")
+        if status not in _FINISHED:
             return None
-        missing = explain_missing(told["status"])
-        if told["status"] == "failed":
-            missing = HttpError(400, f"the batch was refused: {told.get('errors')}")
-        return Ended(dict(self._read_results(told)), missing)
+        missing = explain_missing(status)
+        if status == "failed":
+            missing = HttpError(400, f"the batch was refused: {state.get('errors')}")
+        found: dict[str, dict[str, Any] | Exception] = {}
+        for file in (state.get("output_file_id"), state.get("error_file_id")):
+            if file:
+                found.update(self._read_results(file))
+        return BatchResults(found, missing)
 
-    def _read_results(
-        self, told: Mapping[str, Any]
-    ) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
-        for name in filter(None, (told.get("output_file_id"), told.get("error_file_id"))):
-            for line in self.send("GET", f"/files/{name}/content").splitlines():
-                row = json.loads(line)
-                response = row.get("response") or {}
-                status, body = response.get("status_code") or 503, response.get("body") or {}
-                yield (
-                    row["custom_id"],
-                    body if status < 300 else HttpError(status, str(body or row.get("error"))),
-                )
+    def _upload(self, wave: Mapping[str, Mapping[str, Any]]) -> str:
+        """Upload the file of requests, and return its id."""
+        target = {"method": "POST", "url": _COMPLETIONS}
+        rows = [{"custom_id": key, **target, "body": body} for key, body in wave.items()]
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        form, content_type = encode_multipart_formdata(
+            {"purpose": "batch", "file": ("convrag.jsonl", lines, "application/jsonl")}
+        )
+        return str(json.loads(self.send("POST", "/files", form, content_type))["id"])
+
+    def _read_results(self, file: str) -> Iterator[tuple[str, dict[str, Any] | Exception]]:
+        """Read a file of results: the key of a request, and the response to it or its error."""
+        for line in self.send("GET", f"/files/{file}/content").splitlines():
+            row = json.loads(line)
+            response = row.get("response") or {}
+            status = response.get("status_code") or 503
+            body = response.get("body") or {}
+            if status < 300:
+                yield row["custom_id"], body
+            else:
+                yield row["custom_id"], HttpError(status, str(body or row.get("error")))
 
 
 class AnthropicBatches(BatchProtocol):
-    """Anthropic's Message Batches; paths follow that of its messages."""
+    """Anthropic's Message Batches; their paths begin with that of its messages."""
 
     def submit(self, wave: Mapping[str, Mapping[str, Any]]) -> str:
         """Begin a batch of requests as they would be sent one by one."""
-        asked = {"requests": [{"custom_id": key, "params": body} for key, body in wave.items()]}
-        return str(json.loads(self.send("POST", "/batches", json.dumps(asked).encode()))["id"])
+        requests = [{"custom_id": key, "params": body} for key, body in wave.items()]
+        return str(self.send_json("POST", "/batches", {"requests": requests})["id"])
 
-    def look(self, batch: str) -> Ended | None:
+    def look(self, batch: str) -> BatchResults | None:
         """Read the results, in any order, if it has ended.
 
         They are read below the address that the batch went to: a `results_url` could lead the key
         to another host.
         """
-        if json.loads(self.send("GET", f"/batches/{batch}"))["processing_status"] != "ended":
+        if self.send_json("GET", f"/batches/{batch}")["processing_status"] != "ended":
             return None
-        rows = map(json.loads, self.send("GET", f"/batches/{batch}/results").splitlines())
-        return Ended(
-            {row["custom_id"]: _read_message(row["result"]) for row in rows},
-            explain_missing("ended"),
-        )
+        lines = self.send("GET", f"/batches/{batch}/results").splitlines()
+        rows = [json.loads(line) for line in lines]
+        found = {row["custom_id"]: _read_message(row["result"]) for row in rows}
+        return BatchResults(found, explain_missing("ended"))
 
 
 _MAY_PASS = ("rate_limit_error", "timeout_error", "api_error", "overloaded_error")
@@ -131,9 +158,7 @@ _MAY_PASS = ("rate_limit_error", "timeout_error", "api_error", "overloaded_error
 
 
 def _read_message(result: Mapping[str, Any]) -> dict[str, Any] | HttpError:
-    """The message that a result of Anthropic's is, or why there is none: errored, canceled or
-    expired.
-    """
+    """Read the message of one of Anthropic's results, or the error of one without a message."""
     if result["type"] == "succeeded":
         return dict(result["message"])
     if result["type"] != "errored":
@@ -144,5 +169,5 @@ def _read_message(result: Mapping[str, Any]) -> dict[str, Any] | HttpError:
 
 
 def explain_missing(status: str) -> HttpError:
-    """The error of a request that a batch has no reply for: asked again, it may get one."""
+    """Make the error of a request that a batch has no reply for: asked again, it may get one."""
     return HttpError(503, f"the batch ended before the request was answered ({status})")

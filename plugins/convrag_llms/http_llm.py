@@ -1,4 +1,4 @@
-"""What the options that ask a server have in common."""
+"""The base of the options that ask a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -17,8 +16,10 @@ from convrag import LLM, Completion, ConfigError, Prompt, Report, Store, TurnRec
 from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
 from convrag.sdk.types import Usage
-from convrag_llms.endpoint import Endpoint, check_extra, format_messages, translate_sampling
-from convrag_llms.limits import Budget, Limits, RateLimiter, TokenPrices, read_given_prices
+from convrag_llms.endpoint import Endpoint
+from convrag_llms.limits import Budget, Limits, RateLimiter
+from convrag_llms.prices import BATCH_SHARE, TokenPrices, read_given_prices
+from convrag_llms.request_body import check_extra, format_messages, translate_sampling
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
@@ -27,14 +28,10 @@ if TYPE_CHECKING:
     from convrag_llms.reply import Reply
 
 
-BATCH_PRICE = 0.5
-"""What a request of a batch costs, as a share of its price by itself: so OpenAI, Anthropic and most
-others.
-"""
-
-
 class HttpLLM(LLM):
-    """A language model at a server: retries, limits, costs and error messages; an option sends the requests.
+    """A language model at a server: retries, limits, costs and error messages.
+
+    An option sends the requests.
 
     Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty
     replies) are repeated with exponential backoff, or when the server says (Retry-After). A stage
@@ -57,7 +54,8 @@ class HttpLLM(LLM):
         stop: texts at which a reply ends; None or none at all sends none.
         extra: what else litellm or this provider takes, by name (num_ctx, api_version,
             reasoning_effort, ...), sent as it is. Prices of a model that litellm does not know go
-            here as well: input_cost_per_token and output_cost_per_token, in US dollars.
+            here as well: input_cost_per_token and output_cost_per_token, in US dollars; one of
+            them alone is an error.
         cache_prompts: marks prompts of Claude as worth caching at the provider, so that a
             conversation's next turn pays a tenth for what it repeats, where that is 1,024 tokens or
             more (writing costs a quarter more). Others cache by themselves.
@@ -86,7 +84,7 @@ class HttpLLM(LLM):
     streams = True
     endpoint_class: ClassVar[type[Endpoint]] = Endpoint
     prefix: ClassVar[str] = ""
-    """Stands before the model's name where that is not the user's to write."""
+    """The provider before the model's name, where the option adds it."""
 
     def __init__(
         self,
@@ -115,9 +113,8 @@ class HttpLLM(LLM):
         if cache_prompts and "claude" not in model:
             raise ConfigError(f"llm.cache_prompts=true is for Claude: {model} has no such marks")
         self.model = model
-        self.endpoint = self.endpoint_class(
-            f"{self.prefix}{model.removeprefix(self.prefix)}", api_base, api_base_env, api_key_env
-        )
+        full_name = f"{self.prefix}{model.removeprefix(self.prefix)}"
+        self.endpoint = self.endpoint_class(full_name, api_base, api_base_env, api_key_env)
         self.given_prices = read_given_prices(extra)
         self.sampling: Mapping[str, Any] = {
             "temperature": temperature,
@@ -140,81 +137,86 @@ class HttpLLM(LLM):
         )
 
     def check(self) -> Iterable[str]:
-        """Whether key, address and prices are known; a self-hosted server must accept a connection."""
+        """Yield what is missing: a key, an address, a self-hosted server, or a price."""
         yield from self.endpoint.problems()
-        if (limit := self.limits.budget.limit) is None:
+        limit = self.limits.budget.limit
+        if limit is None:
             return
-        if (prices := self.find_prices()) is None:
+        prices = self.find_prices()
+        if prices is None:
             yield (
-                f"llm.max_cost_usd={limit:g} cannot be kept: no price is known for {self.endpoint.model}. Give it in "
-                "llm.extra, as input_cost_per_token and output_cost_per_token, or set llm.max_cost_usd=null"
+                f"llm.max_cost_usd={limit:g} cannot be kept: no price is known for "
+                f"{self.endpoint.model}. Give it in llm.extra, as input_cost_per_token and "
+                "output_cost_per_token, or set llm.max_cost_usd=null"
             )
         elif prices.find_longest(self.sampling["max_tokens"]) == inf:
-            yield f"llm.max_cost_usd={limit:g} cannot be kept: replies have no longest length: set llm.max_tokens"
+            yield (
+                f"llm.max_cost_usd={limit:g} cannot be kept: replies have no longest length: set "
+                "llm.max_tokens"
+            )
 
     def load_libraries(self) -> None:
         """Import the libraries of the first request."""
-        from convrag_llms import call  # noqa: F401 - urllib3 and tenacity
+        from convrag_llms import call, connections  # noqa: F401 - tenacity and urllib3
 
     @abstractmethod
     def ask(
         self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
     ) -> Reply:
-        """Send one request and read its reply, within the deadline of this thread, without
-        repeating anything.
+        """Send one request once, and read its reply, within the deadline of this thread.
 
         Args:
             body: the request, without address and key.
-            timeout: seconds for the whole of it, for libraries that want to be told.
+            timeout: seconds for the whole of it, for libraries that take a timeout.
             on_piece: is given the pieces of the text as they arrive; None asks for the reply in one
                 piece.
 
         Raises:
-            Exception: one of reply.py, or what a library raises and reply.py can read.
+            Exception: one of errors.py, or what a library raises and errors.py can read.
         """
 
     @abstractmethod
     def batch_protocol(self) -> BatchProtocol:
-        """The server's batch protocol."""
+        """Return the server's batch protocol."""
 
     @cached_property
     def _batches(self) -> Batches:
-        """The batches of the model. Raises ConfigError without a store."""
+        """Return the batches of the model. Raises ConfigError without a store."""
         from convrag_llms.batching import Batches
 
         if self.store is None:
             raise ConfigError("llm.batch=true needs a store")
-        place = (
-            f"{self.endpoint.model.removeprefix(self.prefix)} at {self.endpoint.public_address()}"
-        )
+        model = self.endpoint.model.removeprefix(self.prefix)
+        place = f"{model} at {self.endpoint.public_address()}"
         return Batches(self.batch_protocol(), self.store, place)
 
     def report(self, records: Iterable[TurnRecord]) -> Report | None:
-        """How many requests went in batches, and what the same would have cost one by one."""
+        """Report how many requests went in batches, and what they would have cost one by one."""
         if not self.batch or not self._batches.submitted:
             return None
         spent = self.limits.budget.spent
         line = (
-            f"Batches: {self._batches.submitted} requests. What was asked now cost ${spent:.4f}; one by one it would "
-            f"have cost ${spent / BATCH_PRICE:.4f}."
+            f"Batches: {self._batches.submitted} requests. What was asked now cost ${spent:.4f}; "
+            f"one by one it would have cost ${spent / BATCH_SHARE:.4f}."
         )
         return Report("llm.batch", (line,))
 
     @abstractmethod
     def find_prices(self) -> TokenPrices | None:
-        """The highest prices of the model's tokens; None where none is known."""
+        """Return the highest prices of the model's tokens; None where none is known."""
 
     def endpoints(self) -> Sequence[str]:
-        """The server's address, wherever it comes from, without user, password and query."""
+        """Return the server's address, without user, password and query."""
         address = self.endpoint.public_address()
         return (address,) if address else ()
 
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
-        """The request as sent, without key, and without what in the address may be secret (user,
-        password, query).
-        """
+        """Return the request as sent, without the key and the secret parts of the address."""
+        body = self.build_body(prompt)
         address = self.endpoint.public_address()
-        return self.build_body(prompt) | ({"api_base": address} if address else {})
+        if address:
+            body["api_base"] = address
+        return body
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask, at most 1 + `retries` times. Raises LLMError, and RunStopped at the cost limit."""
@@ -225,23 +227,27 @@ class HttpLLM(LLM):
 
     def build_body(self, prompt: Prompt) -> dict[str, Any]:
         """Build the request, without address and key."""
-        most = self.sampling["max_tokens"] and max(self.sampling["max_tokens"], prompt.room)
-        given = {**self.sampling, "max_tokens": most, **prompt.sampling}
+        given = {**self.sampling, "max_tokens": self._find_max_tokens(prompt), **prompt.sampling}
         sampling = {name: value for name, value in given.items() if value is not None}
-        params = translate_sampling(
+        parameters = translate_sampling(
             sampling, self.endpoint.provider, self.endpoint.is_self_hosted()
         )
-        messages = format_messages(prompt.messages)
         return {
             "model": self.endpoint.model,
-            "messages": messages,
+            "messages": format_messages(prompt.messages),
             **copy.deepcopy(self.extra),
-            **params,
+            **parameters,
         }
+
+    def _find_max_tokens(self, prompt: Prompt) -> int | None:
+        """Find the longest reply in tokens; longer than the option's where a prompt needs room."""
+        max_tokens: int | None = self.sampling["max_tokens"]
+        return max_tokens and max(max_tokens, prompt.room)
 
     def send(self, body: Mapping[str, Any], prompt: Prompt) -> Completion:
         """Send a prompt's request as often as it takes. Raises as `complete`."""
-        from convrag_llms.call import Call, explain_error
+        from convrag_llms.call import Call
+        from convrag_llms.error_messages import explain_error
 
         self.load_libraries()  # that takes seconds, which are not the server's
         call = Call(self.ask, self.endpoint, body, prompt.messages, self.limits)
@@ -254,30 +260,22 @@ class HttpLLM(LLM):
             failure = explain_error(error, call)
         else:
             return self._make_completion(reply, call, time.perf_counter() - start)
-        seconds, retries = time.perf_counter() - start, max(0, call.tries - 1)
-        add_usage(
-            Usage(
-                cost_usd=call.wasted_cost,
-                spent_usd=call.wasted_cost,
-                seconds=seconds,
-                retries=retries,
-            )
-        )
-        # Out here, since the original error may hold the key and would come along as its context
+        _count_failure(call, time.perf_counter() - start)
+        # Outside of `except`: the original error may hold the key, and would be its context.
         raise failure
 
     def _make_completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
-        prompt_tokens, completion_tokens = reply.tokens.prompt, reply.tokens.completion
+        prompt_tokens = reply.tokens.prompt
         if prompt_tokens is None:  # the server does not say
-            prompt_tokens = self.count_tokens(
-                "\n".join(message.content for message in call.messages)
-            )
+            contents = [message.content for message in call.messages]
+            prompt_tokens = self.count_tokens("\n".join(contents))
+        completion_tokens = reply.tokens.completion
+        if completion_tokens is None:
+            completion_tokens = self.count_tokens(reply.text)
         return Completion(
             text=reply.text,
             prompt_tokens=prompt_tokens,
-            completion_tokens=self.count_tokens(reply.text)
-            if completion_tokens is None
-            else completion_tokens,
+            completion_tokens=completion_tokens,
             cached_tokens=reply.tokens.cached,
             cost_usd=None if reply.cost is None else reply.cost + call.wasted_cost,
             seconds=seconds,
@@ -288,6 +286,12 @@ class HttpLLM(LLM):
         )
 
 
-def halve_cost(reply: Reply) -> Reply:
-    """A reply at the price of batches."""
-    return replace(reply, cost=reply.cost and reply.cost * BATCH_PRICE)
+def _count_failure(call: Call, seconds: float) -> None:
+    """Count what a call that failed has cost."""
+    usage = Usage(
+        cost_usd=call.wasted_cost,
+        spent_usd=call.wasted_cost,
+        seconds=seconds,
+        retries=max(0, call.tries - 1),
+    )
+    add_usage(usage)

@@ -1,4 +1,4 @@
-"""`llm=litellm`."""
+"""`llm=litellm`: a model of any provider that litellm knows."""
 
 from __future__ import annotations
 
@@ -7,45 +7,41 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag_llms.endpoint import KEY_VARIABLES, Endpoint
-from convrag_llms.http_llm import HttpLLM, halve_cost
-from convrag_llms.limits import TokenPrices
-from convrag_llms.reply import Reply, StreamedReply, TokenCounts, make_reply, read_reply
+from convrag_llms.http_llm import HttpLLM
+from convrag_llms.prices import INPUT_PRICE, OUTPUT_PRICE, TokenPrices, compute_batch_cost
+from convrag_llms.reply import Reply, ReplyReader
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
 
-_PLACEHOLDER_KEY = (
-    "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
+_PLACEHOLDER_KEY = "not-needed"
+"""The key for a local server, which does not look at it: OpenAI's client insists on one."""
+
+_REQUEST_HEADERS = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "content-type", "host"}
 )
-_OF_ONE_REQUEST = (
-    "accept",
-    "accept-encoding",
-    "connection",
-    "content-length",
-    "content-type",
-    "host",
-)
-"""Headers that say nothing of who asks."""
+"""Headers of a single request; the others say who asks."""
 
 
 class LitellmEndpoint(Endpoint):
     """An endpoint of any provider that litellm knows."""
 
     def find_missing_keys(self) -> Sequence[str]:
-        """The variables of the provider's key; for the usual providers they are known without
-        importing litellm.
-        """
-        if (known := super().find_missing_keys()) is not None:
-            return known
-        from convrag_llms._litellm import load_library
+        """Return the provider's variables of keys that are not set.
 
-        return [
-            str(name) for name in load_library().validate_environment(self.model)["missing_keys"]
-        ]
+        Those of the usual providers are known without importing litellm.
+        """
+        known = super().find_missing_keys()
+        if known is not None:
+            return known
+        from convrag_llms.litellm_library import load_library
+
+        environment = load_library().validate_environment(self.model)
+        return [str(name) for name in environment["missing_keys"]]
 
 
 class LiteLLM(HttpLLM):
-    """Ask a language model through litellm: a hosted one, or any server that speaks the OpenAI protocol.
+    """Ask a language model through litellm: a hosted one, or a server of the OpenAI protocol.
 
     Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty
     replies) are repeated with exponential backoff, or when the server says (Retry-After). A stage
@@ -59,7 +55,8 @@ class LiteLLM(HttpLLM):
             (azure: AZURE_API_KEY).
         extra: what else litellm or this provider takes, by name (num_ctx, api_version,
             reasoning_effort, ...), sent as it is. Prices of a model that litellm does not know go
-            here as well: input_cost_per_token and output_cost_per_token, in US dollars.
+            here as well, in US dollars: input_cost_per_token and output_cost_per_token, and
+            litellm's others (cache_read_input_token_cost, ...).
 
     Raises:
         ConfigError: a parameter makes no sense, or would put a key into the configuration.
@@ -70,12 +67,12 @@ class LiteLLM(HttpLLM):
     env_vars = tuple(name for names in KEY_VARIABLES.values() for name in names)
 
     def check(self) -> Iterable[str]:
-        """As every option; of litellm's providers, Anthropic alone is sent batches."""
+        """Yield what is missing; batches are for Anthropic alone."""
         yield from super().check()
         if self.batch and self.endpoint.provider != "anthropic":
             yield (
-                "{place}.batch=true is for Anthropic ({place}.model=anthropic/...) and for servers of OpenAI's batch "
-                "protocol: choose {place}=openai_compatible for these"
+                "{place}.batch=true is for Anthropic ({place}.model=anthropic/...) and for servers "
+                "of OpenAI's batch protocol: choose {place}=openai_compatible for these"
             )
 
     def load_libraries(self) -> None:
@@ -87,115 +84,114 @@ class LiteLLM(HttpLLM):
         self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
     ) -> Reply:
         """Send one request. Raises what litellm raises, too."""
-        from convrag_llms import _litellm
+        from convrag_llms import litellm_library
 
-        key = self.endpoint.api_key() or (
-            _PLACEHOLDER_KEY if self.endpoint.is_self_hosted() else None
-        )
-        secrets = {"api_base": self.endpoint.address(), "api_key": key}
-        request = {**body, **secrets, "timeout": timeout}
-        if self.batch and on_piece is None:
-            return halve_cost(self._read_response(_litellm.complete(request, self._ask_batch)))
-        if on_piece is None:
-            return self._read_response(_litellm.complete(request))
-        with _litellm.stream(request) as chunks:
-            return self._read_stream(chunks, on_piece)
+        request = {
+            **body,
+            "api_base": self.endpoint.address(),
+            "api_key": self._find_key(),
+            "timeout": timeout,
+        }
+        reader = ReplyReader(self.endpoint.model, on_piece)
+        if on_piece is not None:
+            with litellm_library.stream(request) as chunks:
+                return self._read_stream(chunks, reader)
+        answer = self._answer_by_batch if self.batch else None
+        response = litellm_library.complete(request, answer)
+        reader.read_whole(_to_plain(response))
+        cost = self._compute_cost(response)
+        return reader.make_reply(compute_batch_cost(cost) if self.batch else cost)
 
     def batch_protocol(self) -> BatchProtocol:
-        """Anthropic's, to the address and with the headers of litellm's last request."""
+        """Return Anthropic's, to the address and with the headers of litellm's last request."""
         from convrag_llms.batch_protocols import AnthropicBatches
 
         return AnthropicBatches(lambda path: (f"{self._url}{path}", self._headers))
 
-    def _ask_batch(self, url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
-        """Wait for the reply to a request that litellm made for Anthropic. Raises as `Batches.ask`."""
-        self._url, self._headers = (
-            url,
-            {name: each for name, each in headers.items() if name not in _OF_ONE_REQUEST},
-        )
-        return json.dumps(self._batches.ask(json.loads(body))).encode()
-
     def count_tokens(self, text: str) -> int:
-        """Tokens as litellm counts them for this model; approximate where it has no tokenizer for
-        it.
-        """
+        """Count tokens as litellm does for this model; approximate where it has no tokenizer."""
         return int(self._library().token_counter(model=self.endpoint.model, text=text))
 
     def find_prices(self) -> TokenPrices | None:
-        """The user's prices, else the highest prices in litellm's list."""
+        """Return the user's prices, else the highest prices in litellm's list."""
         if self.given_prices:
             return self.given_prices
         try:
             info = self._library().get_model_info(self.endpoint.model)
         except Exception:  # a bare Exception for a model that is not in its list
             return None
-        if info.get("input_cost_per_token") is None:
+        if info.get(INPUT_PRICE) is None:
             return None
-        asked, written = (
-            max(
-                [float(rate) for name, rate in info.items() if rate and _is_rate(name, kinds)],
-                default=0.0,
-            )
-            for kinds in (
-                ("input_cost_per_token", "cache_creation_input_token_cost"),
-                ("output_cost_per_token",),
-            )
+        return TokenPrices(
+            _find_highest(info, INPUT_PRICE, "cache_creation_input_token_cost"),
+            _find_highest(info, OUTPUT_PRICE),
+            info.get("max_output_tokens"),
         )
-        return TokenPrices(asked, written, info.get("max_output_tokens"))
+
+    def _find_key(self) -> str | None:
+        """Find the key to send; None leaves it to litellm to find the provider's."""
+        key = self.endpoint.api_key()
+        if key is None and self.endpoint.is_self_hosted():
+            return _PLACEHOLDER_KEY
+        return key
+
+    def _answer_by_batch(self, url: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+        """Wait for the reply to a request that litellm made for Anthropic.
+
+        Raises as `Batches.ask`.
+        """
+        self._url = url
+        self._headers = {
+            name: value for name, value in headers.items() if name not in _REQUEST_HEADERS
+        }
+        return json.dumps(self._batches.ask(json.loads(body))).encode()
 
     def _library(self) -> Any:
-        from convrag_llms._litellm import load_library
+        from convrag_llms.litellm_library import load_library
 
         return load_library()
 
-    def _read_response(self, response: Any) -> Reply:
-        return read_reply(
-            _to_plain(response), self.endpoint.model, lambda *_: self._compute_cost(response)
-        )
+    def _read_stream(self, chunks: Any, reader: ReplyReader) -> Reply:
+        # litellm adds a finish reason to any stream that stops; its own attribute says whether the
+        # server sent one.
+        def is_complete() -> bool:
+            return getattr(chunks, "received_finish_reason", "unknown") is not None
 
-    def _read_stream(self, chunks: Any, on_piece: Callable[[str], None]) -> Reply:
-        model = self.endpoint.model
-        streamed = StreamedReply(on_piece, model)
-        # litellm adds a finish reason to any stream that stops; this one says whether the server
-        # sent it.
-        streamed.read(
-            map(_to_plain, chunks),
-            lambda: getattr(chunks, "received_finish_reason", "unknown") is not None,
-        )
-        usage = streamed.usage
-        cost = (
-            self._compute_cost(self._library().ModelResponse(model=model, usage=usage))
-            if usage
-            else None
-        )
-        return make_reply(
-            streamed.text, streamed.finish_reason, TokenCounts.read(usage), cost, streamed.model
-        )
+        reader.read_stream(map(_to_plain, chunks), is_complete)
+        if not reader.usage:
+            return reader.make_reply(None)
+        response = self._library().ModelResponse(model=self.endpoint.model, usage=reader.usage)
+        return reader.make_reply(self._compute_cost(response))
 
     def _compute_cost(self, response: Any) -> float | None:
-        """US dollars of a response, or None where litellm knows no price. It computes them itself
-        for a whole one.
+        """Compute the US dollars of a response; None where litellm knows no price.
+
+        For a whole response, litellm has computed them itself.
         """
         hidden = getattr(response, "_hidden_params", None) or {}
         if "response_cost" in hidden:
             known = hidden["response_cost"]
             return None if known is None else float(known)
+        model = self.endpoint.model
         try:
-            return float(
-                self._library().completion_cost(
-                    completion_response=response, model=self.endpoint.model
-                )
-            )
+            cost = self._library().completion_cost(completion_response=response, model=model)
         except Exception:  # litellm raises many kinds for a model without a price
             return None
+        return float(cost)
 
 
-def _is_rate(name: str, kinds: tuple[str, ...]) -> bool:
-    return name.startswith(kinds) and not name.endswith("_batches")
+def _find_highest(info: Mapping[str, Any], *names: str) -> float:
+    """Find the highest of a model's prices whose names begin so, without those of batches."""
+    prices = [
+        float(price)
+        for name, price in info.items()
+        if price and name.startswith(names) and not name.endswith("_batches")
+    ]
+    return max(prices, default=0.0)
 
 
 def _to_plain(response: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = response.model_dump(
-        warnings=False
-    )  # litellm's types do not hold what they say
+    """Make plain data of a response or a chunk."""
+    # litellm's types do not always hold what they declare, of which pydantic would warn.
+    plain: dict[str, Any] = response.model_dump(warnings=False)
     return plain

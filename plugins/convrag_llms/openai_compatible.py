@@ -1,53 +1,42 @@
-"""`llm=openai_compatible`, and what a server sends in OpenAI's protocol."""
+"""`llm=openai_compatible`: a server that speaks OpenAI's protocol, asked directly."""
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
-import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
-from functools import partial
-from itertools import chain
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from convrag import LLMError
-from convrag_llms.endpoint import KEY_VARIABLES
-from convrag_llms.http_llm import HttpLLM, halve_cost
-from convrag_llms.limits import TokenPrices, compute_listed_cost, find_listed_prices
-from convrag_llms.reply import (
-    HttpError,
-    Reply,
-    StreamedReply,
-    TokenCounts,
-    list_choices,
-    make_reply,
-    read_reply,
+from convrag_llms.endpoint import KEY_VARIABLES, is_private
+from convrag_llms.http_llm import HttpLLM
+from convrag_llms.prices import (
+    PRICE_NAMES,
+    TokenPrices,
+    compute_batch_cost,
+    compute_listed_cost,
+    find_listed_prices,
 )
+from convrag_llms.reply import Reply, ReplyReader
+from convrag_llms.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from convrag_llms.batch_protocols import BatchProtocol
-    from convrag_llms.connections import Response
-
 
 PREFIX = "openai/"
-"""Stands before the server's own name of a model: "openai/qwen"."""
+"""The prefix of the server's own name of a model: "openai/qwen"."""
 
-_OPENAI = "https://api.openai.com/v1"  # where no address is given
-_NOT_SENT = ("input_cost_per_token", "output_cost_per_token", "extra_headers", "extra_body")
-"""What is given with a request's parameters, and is none."""
+_OPENAI = "https://api.openai.com/v1"
+"""The address where none is given."""
 
-_TOKEN_PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\W\d_]+|[^\w\s]+|_+|\n+|[^\S\n]{2,}", re.UNICODE)
-"""What tokenizers of the GPT family split a text into first; a single space belongs to the word
-after it.
-"""
+_NOT_SENT = frozenset({*PRICE_NAMES, "extra_headers", "extra_body"})
+"""Names in `llm.extra` that are not parameters of a request."""
 
 
 class OpenAICompatible(HttpLLM):
-    """Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, transformers serve, a gateway.
+    """Ask a server that speaks the OpenAI protocol: vLLM, SGLang, llama.cpp, Ollama, a gateway.
 
     Requests go there directly, at a seventh of the processor time that they take through litellm
     (streamed, a fifteenth). Requests that may succeed later (limits reached, timeouts, server
@@ -67,8 +56,10 @@ class OpenAICompatible(HttpLLM):
         api_key_env: the NAME of the environment variable that holds the key. None sends no key
             (OPENAI_API_KEY, where api_base is None).
         extra: what else the server takes, by name (top_k, guided_json, ...), sent as it is.
-            extra_headers are sent as headers. Prices go here as well: input_cost_per_token and
-            output_cost_per_token, in US dollars.
+            extra_headers are sent as headers. Prices go here as well, in US dollars:
+            input_cost_per_token and output_cost_per_token, and cache_read_input_token_cost for
+            tokens of the prompt that the server had in its cache (without it, they cost as the
+            others do).
 
     Raises:
         ConfigError: a parameter makes no sense, or would put a key into the configuration.
@@ -81,211 +72,107 @@ class OpenAICompatible(HttpLLM):
         self, body: Mapping[str, Any], timeout: float, on_piece: Callable[[str], None] | None
     ) -> Reply:
         """Send one request. Raises HttpError and ConnectionFailed, too."""
-        from convrag_llms.connections import CONNECTIONS
-
-        url, headers = self._find_target("/chat/completions")
-        headers |= {"content-type": "application/json"}
-        headers |= {
-            name.lower(): value for name, value in (body.get("extra_headers") or {}).items()
-        }
-        sent = {name: value for name, value in body.items() if name not in _NOT_SENT}
-        sent |= {"model": self._model_name(), **(body.get("extra_body") or {})}
-        if self.batch and not on_piece:
-            data = self._batches.ask(sent)
-            return halve_cost(
-                read_reply(data, self.endpoint.model, partial(self._compute_cost, body))
-            )
-        if on_piece:
-            sent |= {"stream": True, "stream_options": {"include_usage": True}}
-        with closing(CONNECTIONS.send("POST", url, json.dumps(sent).encode(), headers)) as response:
-            if response.status >= 300:
-                raise read_error(response)
-            if on_piece:
-                return self._read_stream(response, body, on_piece)
-            return self._read_whole(response, body)
+        reader = ReplyReader(self.endpoint.model, on_piece)
+        streamed = on_piece is not None
+        batched = self.batch and not streamed
+        if batched:
+            reader.read_whole(self._batches.ask(self._make_request(body)))
+        else:
+            self._send(body, reader, streamed=streamed)
+        cost = self._compute_cost(body, reader)
+        return reader.make_reply(compute_batch_cost(cost) if batched else cost)
 
     def batch_protocol(self) -> BatchProtocol:
-        """OpenAI's."""
+        """Return OpenAI's."""
         from convrag_llms.batch_protocols import OpenAIBatches
 
         return OpenAIBatches(self._find_target)
 
     def count_tokens(self, text: str) -> int:
-        """An estimate: which tokenizer the server has is not known."""
+        """Estimate the tokens of a text: which tokenizer the server has is not known."""
         return estimate_tokens(text)
 
     def find_prices(self) -> TokenPrices | None:
-        """The user's prices; else nothing for a server on this machine or in a private network;
-        else listed ones.
+        """Return the user's prices, else those of the server; None where they are not listed.
+
+        A server on this machine or in a private network costs nothing.
         """
-        if self.given_prices or is_private(self._find_address()):
-            return self.given_prices or TokenPrices(0.0, 0.0, None)
-        return find_listed_prices(self._model_name(), self._find_address())
+        if self.given_prices:
+            return self.given_prices
+        address = self._find_address()
+        if is_private(address):
+            return TokenPrices(0.0, 0.0)
+        return find_listed_prices(self._model_name(), address)
+
+    def _compute_cost(self, body: Mapping[str, Any], reader: ReplyReader) -> float | None:
+        """Compute the US dollars of a request; None where no price is known.
+
+        Tokens that the server does not count are estimated.
+        """
+        tokens = reader.tokens
+        prompt = tokens.prompt
+        if prompt is None:
+            contents = [str(message["content"]) for message in body["messages"]]
+            prompt = sum(estimate_tokens(content) for content in contents)
+        completion = tokens.completion
+        if completion is None:
+            completion = estimate_tokens(reader.text) if isinstance(reader.text, str) else 0
+        if self.given_prices:
+            return self.given_prices.compute_cost(prompt, completion, tokens.cached)
+        address = self._find_address()
+        if is_private(address):
+            return 0.0
+        return compute_listed_cost(self._model_name(), address, prompt, completion, tokens.cached)
+
+    def _send(self, body: Mapping[str, Any], reader: ReplyReader, *, streamed: bool) -> None:
+        """Send a request by itself, and read the reply."""
+        from convrag_llms.openai_protocol import open_response, read_chunks, read_completion
+
+        request = self._make_request(body)
+        if streamed:
+            request |= {"stream": True, "stream_options": {"include_usage": True}}
+        url, headers = self._find_target("/chat/completions")
+        headers |= {"content-type": "application/json"}
+        for name, value in (body.get("extra_headers") or {}).items():
+            headers[name.lower()] = value
+        with open_response("POST", url, json.dumps(request).encode(), headers) as response:
+            if streamed:
+                reader.read_stream(read_chunks(response))
+            else:
+                reader.read_whole(read_completion(response))
+
+    def _make_request(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Make the JSON of a request from its parameters."""
+        parameters = {name: value for name, value in body.items() if name not in _NOT_SENT}
+        return {**parameters, "model": self._model_name(), **(body.get("extra_body") or {})}
 
     def _model_name(self) -> str:
+        """Return the server's own name of the model."""
         return self.endpoint.model.removeprefix(PREFIX)
 
     def _find_address(self) -> str:
         return self.endpoint.address() or self.endpoint.address_in_environment() or _OPENAI
 
-    def _find_target(self, end: str) -> tuple[str, dict[str, str]]:
-        """Find the URL, and the headers that say who asks."""
+    def _find_target(self, path: str) -> tuple[str, dict[str, str]]:
+        """Find the URL of a path, and the headers that say who asks. Raises LLMError."""
         parts = urlsplit(self._find_address())
-        host, path = parts.netloc.rpartition("@")[2], f"{parts.path.rstrip('/')}{end}"
-        url = urlunsplit((parts.scheme, host, path, parts.query, ""))
+        host = parts.netloc.rpartition("@")[2]
+        url = urlunsplit((parts.scheme, host, f"{parts.path.rstrip('/')}{path}", parts.query, ""))
         if parts.username:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             return url, {"authorization": f"Basic {b64encode(user.encode()).decode()}"}
+        key = self._find_key()
+        return url, {"authorization": f"Bearer {key}"} if key else {}
+
+    def _find_key(self) -> str:
+        """Find the key; empty where none is sent. Raises LLMError for one that cannot be a key."""
         key = self.endpoint.api_key()
         if key is None and not self.endpoint.is_self_hosted():
             key = os.environ.get(KEY_VARIABLES["openai"][0])
-        if key and not key.strip().isascii():
+        key = (key or "").strip()
+        if not key.isascii():
             message = (
                 f"the key for {self.endpoint.model} has characters that no key has: export it again"
             )
             raise LLMError(message, provider=self.endpoint.provider, model=self.endpoint.model)
-        return url, {"authorization": f"Bearer {key.strip()}"} if key else {}
-
-    def _read_whole(self, response: Response, body: Mapping[str, Any]) -> Reply:
-        data = parse_object(b"".join(response.read_pieces()), response.headers)
-        if not list_choices(data) and (error := find_error(data)):
-            raise error
-        return read_reply(data, self.endpoint.model, partial(self._compute_cost, body))
-
-    def _read_stream(
-        self, response: Response, body: Mapping[str, Any], on_piece: Callable[[str], None]
-    ) -> Reply:
-        streamed = StreamedReply(on_piece, self.endpoint.model)
-        streamed.read(read_chunks(response))
-        tokens = TokenCounts.read(streamed.usage)
-        cost = self._compute_cost(body, tokens, streamed.text)
-        return make_reply(streamed.text, streamed.finish_reason, tokens, cost, streamed.model)
-
-    def _compute_cost(
-        self, body: Mapping[str, Any], tokens: TokenCounts, text: Any
-    ) -> float | None:
-        """US dollars; None where no price is known. Tokens that the server does not count are
-        estimated.
-        """
-        asked = tokens.prompt or sum(
-            estimate_tokens(str(message["content"])) for message in body["messages"]
-        )
-        written = tokens.completion or (estimate_tokens(text) if isinstance(text, str) else 0)
-        if prices := self.given_prices:
-            return asked * prices.input_price + written * prices.output_price
-        if is_private(address := self._find_address()):
-            return 0.0
-        return compute_listed_cost(self._model_name(), address, asked, written, tokens.cached)
-
-
-def is_private(address: str) -> bool:
-    """Whether an address belongs to this machine or to a private network: a name without a dot, or
-    a private IP.
-    """
-    host = urlsplit(address).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".localhost"))
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text: a token for up to 7 letters of a word, 3 digits, 2 signs, or 3
-    bytes of others.
-    """
-    return sum(map(_count_tokens, _TOKEN_PIECE.findall(text))) or int(bool(text))
-
-
-def _count_tokens(piece: str) -> int:
-    if not piece.isascii():
-        return -(-len(piece.encode(errors="replace")) // 3)
-    if piece[0].isalpha():
-        return -(-len(piece) // 7)  # most English words are one token, long ones two or three
-    if piece[0].isdigit():
-        return -(-len(piece) // 3)
-    return 1 if piece.isspace() else -(-len(piece) // 2)
-
-
-def read_events(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the data of each event of a stream that arrives in pieces of any size; servers send it
-    in one line.
-    """
-    started: list[bytes] = []
-    for piece in chain(pieces, [b"\n"]):
-        *ended, rest = piece.split(b"\n")
-        for part in ended:
-            line, started = (
-                b"".join([*started, part]),
-                [],
-            )  # joined once, when it ends: it may be long
-            if line.startswith(b"data:"):
-                yield line.removeprefix(b"data:").strip()
-        started.append(rest)
-
-
-def read_chunks(response: Response) -> Iterator[dict[str, Any]]:
-    """Yield what the events of a streamed reply hold. Raises HttpError for one that is an error, or
-    no JSON object.
-    """
-    for data in read_events(response.read_pieces()):
-        if data == b"[DONE]":
-            response.drain()
-            return
-        chunk = parse_object(data, response.headers)
-        if "choices" not in chunk and (error := find_error(chunk)):
-            raise error
-        yield chunk
-
-
-def parse_object(data: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
-    """Parse a JSON object. Raises HttpError (502) for anything else."""
-    parsed = _parse(data)
-    if not isinstance(parsed, dict):
-        raise HttpError(
-            502, f"what it sent is no JSON object: {data.decode(errors='replace')}", headers
-        )
-    return parsed
-
-
-def read_error(response: Response) -> HttpError:
-    """The error that a response with an error's status is."""
-    data = b"".join(response.read_pieces())
-    message = (
-        _find_message(_parse(data))
-        or data.decode(errors="replace").strip()
-        or "it says nothing more"
-    )
-    return HttpError(response.status, message, response.headers)
-
-
-def find_error(data: Mapping[str, Any]) -> HttpError | None:
-    """The error that came in place of a reply, with the status that it names; None where the data
-    are none.
-    """
-    if (message := _find_message(data)) is None:
-        return None
-    error = data.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    return HttpError(code if isinstance(code, int) and 400 <= code <= 599 else 502, message)
-
-
-def _parse(data: bytes) -> Any:
-    """Parse JSON; None for what is none."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _find_message(data: Any) -> str | None:
-    """The message of an error in the protocol's form, or in vLLM's or FastAPI's; None where there
-    is none.
-    """
-    if not isinstance(data, dict):
-        return None
-    error = data.get("error", data.get("message", data.get("detail")))
-    if not isinstance(error, dict):
-        return None if error is None else str(error)
-    code = error.get("code")
-    said = str(error.get("message") or error)
-    return f"{said} ({code})" if isinstance(code, str) and code and code not in said else said
+        return key

@@ -1,4 +1,15 @@
-"""Models that run on this machine; they need the extra `neural`."""
+"""Models that run on this machine; they need the extra `neural`.
+
+* `embedder`: sentence embeddings.
+* `cross_encoder`: a ranker that reads query and text together.
+* `monot5`: a ranker by the probability that T5 calls a text relevant.
+* `duot5`: a ranker by comparisons of pairs.
+* `t5_ranker`: the base of both.
+* `sparse`: a retriever with learned sparse vectors.
+* `local_model`: the base of all: a model that is loaded once.
+* `model_problems`: finds models, and says why one cannot be loaded.
+* `batches`: texts in batches of one length.
+"""
 
 from convrag import Register, hookimpl
 
@@ -18,26 +29,26 @@ def convrag_register(register: Register) -> None:
         "cross_encoder",
         "convrag_neural.cross_encoder:CrossEncoderRanker",
         "Score each text with a cross-encoder, which reads it together with the query: "
-        "precise, small models, fast.",
+        "precise, fast.",
     )
     register(
         "ranker",
         "duot5",
         "convrag_neural.duot5:DuoT5Ranker",
         "Compare all pairs of texts with duoT5, a T5 that says which is more relevant: "
-        "precise, and slow for many texts.",
+        "precise, slow.",
     )
     register(
         "ranker",
         "monot5",
         "convrag_neural.monot5:MonoT5Ranker",
-        "Score each text with monoT5, a T5 that says whether it is relevant: strong on "
-        "new subjects, slow on a CPU.",
+        "Score each text with monoT5, a T5 that says whether it is relevant: strong, slow"
+        " on a CPU.",
     )
     register(
         "retriever",
         "sparse",
         "convrag_neural.sparse:SparseRetriever",
-        "Search with a learned sparse model (SPLADE and its like): texts become weighted "
-        "tokens, related ones included.",
+        "Search with a learned sparse model (SPLADE and its like), which weights related "
+        "tokens, too.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
-    """Score each text with a cross-encoder, which reads it together with the query: precise, small models, fast.
+    """Score each text with a cross-encoder, which reads it together with the query: precise, fast.
 
     The scores are the model's raw outputs (logits): a sigmoid would change no order, and round the
     best texts to 1.
@@ -50,34 +51,35 @@ class CrossEncoderRanker(SentenceTransformersStage["CrossEncoder"], Ranker):
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Score each text: (n,) logits."""
-        return score_distinct(
-            texts, lambda distinct: self._predict_logits([(query, text) for text in distinct])
-        )
+
+        def score_texts(distinct: list[str]) -> NDArray[np.float32]:
+            return self._predict_logits([(query, text) for text in distinct])
+
+        return score_distinct(texts, score_texts)
 
     def _predict_logits(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
         """Score each pair: (n,) logits."""
         with self._locked_model() as model:
-            return compute_in_batches(
-                pairs, lambda batch: _predict_batch(model, batch), model, self.batch_size
-            )
+            compute = partial(_predict_batch, model)
+            return compute_in_batches(pairs, compute, model, self.batch_size)
 
     def _load_model(self, source: str) -> CrossEncoder:
         from sentence_transformers import CrossEncoder
         from transformers import AutoConfig
 
-        architectures = AutoConfig.from_pretrained(
-            source, revision=self.revision
-        ).architectures or [""]
-        if architectures[0].endswith(
-            ("Model", "ForMaskedLM")
-        ):  # the library would add a head of random weights
+        config = AutoConfig.from_pretrained(source, revision=self.revision)
+        architecture = config.architectures[0] if config.architectures else ""
+        # To these, the library would add a head of random weights.
+        if architecture.endswith(("Model", "ForMaskedLM")):
             raise ConvragError(
-                f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
+                f"the model {self.model!r} ({architecture}) was not trained to score pairs: choose "
+                "a cross-encoder"
             )
         loaded = self._load(CrossEncoder, source, max_length=self.max_length)
         if loaded.num_labels != 1:
             raise ConvragError(
-                f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"
+                f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one "
+                "that gives one score"
             )
         return loaded
 

@@ -1,6 +1,4 @@
-"""`ranker=duot5`: T5 compares each text with every other; a text's score aggregates its
-comparisons.
-"""
+"""`ranker=duot5`: T5 compares each text with every other one, and comparisons add up to scores."""
 
 from __future__ import annotations
 
@@ -21,11 +19,12 @@ if TYPE_CHECKING:
 
 Aggregation = Literal["sym_sum", "sym_sum_log", "copeland"]
 
-_MIN_PROBABILITY = 1e-12  # a probability of 0 has no logarithm
+_MIN_PROBABILITY = 1e-12
+"""The least probability that is taken the logarithm of, and the greatest margin of a tie."""
 
 
 class DuoT5Ranker(T5Ranker):
-    """Compare all pairs of texts with duoT5, a T5 that says which is more relevant: precise, and slow for many texts.
+    """Compare all pairs of texts with duoT5, a T5 that says which is more relevant: precise, slow.
 
     The model reads "Query: ... Document0: ... Document1: ... Relevant:" for each ordered pair; the
     probability of "true" against "false" as its first word says that the first text is more
@@ -81,10 +80,9 @@ class DuoT5Ranker(T5Ranker):
         self.max_candidates = max_candidates
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score each text: (n,) aggregated probabilities. Texts that were not compared score below
-        all that were.
+        """Score each text: (n,) aggregated probabilities.
 
-        Equal texts count as one.
+        Texts that were not compared score below all others. Equal texts count as one.
         """
         import numpy as np
 
@@ -97,43 +95,36 @@ class DuoT5Ranker(T5Ranker):
         probabilities = np.full((n, n), 0.5)
         if pairs:
             probabilities[~np.eye(n, dtype=bool)] = self.compare(query, pairs)
-        scores = dict(
-            zip(
-                candidates,
-                aggregate_comparisons(probabilities, self.aggregation).tolist(),
-                strict=True,
-            )
-        )
-        least = min(scores.values(), default=0.0)
-        scores |= {text: least - 1 - rank for text, rank in others.items()}
+        aggregated = aggregate_comparisons(probabilities, self.aggregation).tolist()
+        scores = dict(zip(candidates, aggregated, strict=True))
+        least = min(aggregated, default=0.0)
+        for text, rank in others.items():
+            scores[text] = least - 1 - rank
         return np.array([scores[text] for text in texts], dtype=np.float64)
 
     @remembered(each="pairs", array="float64")
     def compare(self, query: str, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """Compare pairs of texts: (n,) probabilities that a pair's first text is more relevant than
-        its second.
-        """
+        """Compare pairs of texts: (n,) probabilities that the first one is more relevant."""
         with self._locked_model() as model:
             return model.predict_probabilities(self._build_prompts(model, query, pairs))
 
     def _split_candidates(self, query: str, texts: list[str]) -> tuple[list[str], dict[str, int]]:
-        """Choose the texts to compare, in the given order, and rank the others by the prefilter,
-        from 0 on.
+        """Choose the texts to compare, and rank the others by the prefilter.
 
-        Equal scores share a rank.
+        Returns:
+            The texts to compare, in the given order, and text -> rank of the others, from 0 on;
+            equal scores share a rank.
         """
         if len(texts) <= self.max_candidates:
             return texts, {}
         scores = self.prefilter.score(query, texts).tolist()
         order = sorted(range(len(texts)), key=lambda index: -scores[index])
+        chosen = sorted(order[: self.max_candidates])
         left = order[self.max_candidates :]
-        ranks = {
-            score: rank for rank, score in enumerate(dict.fromkeys(scores[index] for index in left))
-        }
-        return (
-            [texts[index] for index in sorted(order[: self.max_candidates])],
-            {texts[index]: ranks[scores[index]] for index in left},
-        )
+        distinct_scores = dict.fromkeys(scores[index] for index in left)
+        ranks = {score: rank for rank, score in enumerate(distinct_scores)}
+        others = {texts[index]: ranks[scores[index]] for index in left}
+        return [texts[index] for index in chosen], others
 
     def _build_prompts(
         self, model: TrueFalseT5, query: str, pairs: Sequence[tuple[str, str]]
@@ -162,15 +153,16 @@ def aggregate_comparisons(
     """
     import numpy as np
 
-    wins, not_beaten = probabilities, 1 - probabilities.T
+    wins = probabilities
+    not_beaten = 1 - probabilities.T
     if how == "sym_sum_log":
-        values = np.log(np.maximum(wins, _MIN_PROBABILITY)) + np.log(
-            np.maximum(not_beaten, _MIN_PROBABILITY)
-        )
+        log_wins = np.log(np.maximum(wins, _MIN_PROBABILITY))
+        values = log_wins + np.log(np.maximum(not_beaten, _MIN_PROBABILITY))
     elif how == "copeland":
         margins = wins + not_beaten - 1
         values = np.where(np.abs(margins) < _MIN_PROBABILITY, 0.5, margins > 0)
     else:
         values = wins + not_beaten
-    scores: NDArray[np.float64] = np.where(np.eye(len(values), dtype=bool), 0.0, values).sum(axis=1)
+    is_diagonal = np.eye(len(values), dtype=bool)
+    scores: NDArray[np.float64] = np.where(is_diagonal, 0.0, values).sum(axis=1)
     return scores

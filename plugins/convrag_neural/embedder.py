@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge
@@ -51,15 +52,14 @@ class SentenceTransformersEmbedder(SentenceTransformersStage["SentenceTransforme
         prefix = self.query_prefix if query else ""
         filled = [index for index, text in enumerate(texts) if text.strip()]
         with self._locked_model() as model:
+            # At least one text: the width of the rows is the model's.
             vectors = self._encode(model, [prefix + texts[index] for index in filled] or [""])
         rows = np.zeros((len(texts), vectors.shape[1]), dtype=np.float32)
         rows[filled] = vectors[: len(filled)]
         return rows
 
     def _encode(self, model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
-        return compute_in_batches(
-            texts, lambda batch: _encode_batch(model, batch), model, self.batch_size
-        )
+        return compute_in_batches(texts, partial(_encode_batch, model), model, self.batch_size)
 
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
@@ -76,7 +76,6 @@ def _encode_batch(model: SentenceTransformer, texts: list[str]) -> NDArray[np.fl
     vectors = model.encode(
         texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False
     )
-    rows: NDArray[np.float32] = (
-        normalize(vectors.float()).cpu().numpy()
-    )  # in float32 whatever the model computes with
+    # In float32, whatever the model computes with.
+    rows: NDArray[np.float32] = normalize(vectors.float()).cpu().numpy()
     return rows

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MonoT5Ranker(T5Ranker):
-    """Score each text with monoT5, a T5 that says whether it is relevant: strong on new subjects, slow on a CPU.
+    """Score each text with monoT5, a T5 that says whether it is relevant: strong, slow on a CPU.
 
     The model reads "Query: ... Document: ... Relevant:", and a text's score is the probability of
     "true" against "false" as its first word (Nogueira et al. 2020). A text that is too long is cut,

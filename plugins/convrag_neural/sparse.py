@@ -1,6 +1,4 @@
-"""`retriever=sparse`: learned sparse search on this machine: texts become weighted tokens, passages
-posting lists.
-"""
+"""`retriever=sparse`: learned sparse search on this machine, with posting lists of tokens."""
 
 from __future__ import annotations
 
@@ -29,12 +27,20 @@ if TYPE_CHECKING:
     from convrag.sdk.search.postings import Postings
 
 _PART = 256
-"""Passages that are encoded and kept at once; these are lost when a build is killed."""
+"""Passages that are encoded and kept at once; they are lost when a build is killed."""
+
 _WORDS = "words.npy"
+"""The file with the numbers of the tokens of an index."""
 
 
 class _Index(NamedTuple):
-    """The index of a domain; the tokens of its posting lists are numbers of the model's vocabulary, rising."""
+    """The index of a domain.
+
+    Args:
+        corpus: its passages.
+        postings: a list for each token.
+        words: (lists,) the numbers of these tokens in the model's vocabulary, rising.
+    """
 
     corpus: Corpus
     postings: Postings
@@ -42,7 +48,13 @@ class _Index(NamedTuple):
 
 
 class _Tokens(NamedTuple):
-    """The weighted tokens of texts: (p,) the row of a text, the number of a token, and its weight, over 0."""
+    """The weighted tokens of texts.
+
+    Args:
+        rows: (p,) the place of the text.
+        numbers: (p,) the number of the token in the model's vocabulary.
+        weights: (p,) its weight in the text, above 0.
+    """
 
     rows: NDArray[np.int64]
     numbers: NDArray[np.int64]
@@ -51,7 +63,7 @@ class _Tokens(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
-    """Search with a learned sparse model (SPLADE and its like): texts become weighted tokens, related ones included.
+    """Search with a learned sparse model (SPLADE and its like), which weights related tokens, too.
 
     The model is one of sentence-transformers' SparseEncoder, from a folder or from the Hugging Face
     hub. A query is encoded by its own rule (`encode_query`): with an inference-free model its
@@ -63,8 +75,8 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
         dataset: whose corpora are searched.
         store: keeps the indexes.
         model: a folder, which needs no network, or a name on the hub ("naver/splade-v3").
-        query: what is encoded: "rewrite" (the queries of the rewriter) or "conversation", for
-            encoders that read it whole: the question and the history, flattened.
+        query: the text that is encoded: "rewrite" (the queries of the rewriter) or "conversation",
+            for encoders that read it whole: the question and the history, flattened.
         order: of the flattened conversation: "newest_first" (question, last answer, last question,
             ...) or "oldest_first", as the model was trained (its card tells).
         separator: between the texts of the flattened conversation, as the model was trained.
@@ -106,28 +118,20 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
             return []
         index = self._open(searched[0].domain)
         tokens = self._encode([query.text for query in searched], is_query=True)
-        weights = (
-            tokens.weights.astype(np.float64)
-            * np.array([query.weight for query in searched])[tokens.rows]
-        )
-        places = np.minimum(np.searchsorted(index.words, tokens.numbers), len(index.words) - 1)
-        words: dict[int, float] = {}
-        for place, weight in zip(
-            places[known := index.words[places] == tokens.numbers], weights[known], strict=True
-        ):
-            words[int(place)] = words.get(int(place), 0.0) + float(weight)
-        best = index.postings.search(words, k)
+        query_weights = np.array([query.weight for query in searched])
+        weights = tokens.weights.astype(np.float64) * query_weights[tokens.rows]
+        best = index.postings.search(_add_up(index.words, tokens.numbers, weights), k)
         passages = index.corpus.get_by_position([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
     def retrieve_for(self, question: Question, queries: Sequence[Query], k: int) -> list[Hit]:
         if not self.reads_conversation:
             return self.retrieve(queries, k)
-        texts = [text for turn in question.history for text in (turn.question, turn.answer)] + [
-            question.text
-        ]
-        ordered = texts[::-1] if self.order == "newest_first" else texts
-        flat = self.separator.join(filter(None, ordered))
+        texts = [text for turn in question.history for text in (turn.question, turn.answer)]
+        texts.append(question.text)
+        if self.order == "newest_first":
+            texts.reverse()
+        flat = self.separator.join(text for text in texts if text)
         return self.retrieve([Query(flat, 1.0, question.turn_id, question.domain)], k)
 
     def _load_model(self, source: str) -> SparseEncoder:
@@ -138,15 +142,17 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
     def _encode(self, texts: list[str], *, is_query: bool) -> _Tokens:
         with self._locked_model() as model:
             encode = model.encode_query if is_query else model.encode_document
-            found = encode(
+            encoded = encode(
                 texts, batch_size=self.batch_size, show_progress_bar=False, save_to_cpu=True
-            ).coalesce()
-        rows, numbers = found.indices().numpy()
-        weights = found.values().float().numpy()
-        return _Tokens(rows[weights > 0], numbers[weights > 0], weights[weights > 0])
+            )
+            matrix = encoded.coalesce()
+        rows, numbers = matrix.indices().numpy()
+        weights = matrix.values().float().numpy()
+        counts = weights > 0
+        return _Tokens(rows[counts], numbers[counts], weights[counts])
 
     def _open(self, domain: str) -> _Index:
-        """The index of a domain, built or loaded at its first use."""
+        """Return the index of a domain, which is built or loaded at its first use."""
         import numpy as np
 
         from convrag.sdk.search.postings import Postings
@@ -166,26 +172,58 @@ class SparseRetriever(LocalModelStage["SparseEncoder"], Retriever):
             return self._indexes[domain]
 
     def _build(self, corpus: Corpus, parts: Path, folder: Path) -> None:
-        """Encode the passages, part by part, and write the posting lists of all into an empty
-        folder.
+        """Encode the passages, part by part, and write the posting lists of all.
+
+        Args:
+            corpus: has the passages.
+            parts: the folder of parts that are encoded already.
+            folder: an empty one, for the posting lists.
         """
         import numpy as np
 
         from convrag.sdk.search.postings import Postings
 
         parts.mkdir(parents=True, exist_ok=True)
-        found: list[_Tokens] = []
+        encoded: list[_Tokens] = []
         with count_parts(f"Encoding {corpus.domain}", total=len(corpus)) as advance:
             for start in range(0, len(corpus), _PART):
                 passages = corpus.get_by_position(range(start, start + _PART))
-                file = parts / f"{start}.npz"  # there as a whole, or not at all
-                if not file.exists():
-                    tokens = self._encode([passage.content for passage in passages], is_query=False)
-                    with open_atomically(file, "wb") as opened:
-                        np.savez(opened, *tokens)
-                with np.load(file) as arrays:
-                    rows, numbers, weights = arrays.values()
-                    found.append(_Tokens(rows + start, numbers, weights))
+                texts = [passage.content for passage in passages]
+                tokens = self._encode_part(texts, parts / f"{start}.npz")
+                encoded.append(_Tokens(tokens.rows + start, tokens.numbers, tokens.weights))
                 advance(len(passages))
-        positions, numbers, weights = map(np.concatenate, zip(*found, strict=True))
+        positions = np.concatenate([tokens.rows for tokens in encoded])
+        numbers = np.concatenate([tokens.numbers for tokens in encoded])
+        weights = np.concatenate([tokens.weights for tokens in encoded])
         np.save(folder / _WORDS, Postings.invert(folder, positions, numbers, weights))
+
+    def _encode_part(self, texts: list[str], file: Path) -> _Tokens:
+        """Encode the texts of a part, or read what an earlier build encoded."""
+        import numpy as np
+
+        if not file.exists():  # it is written as a whole, or not at all
+            tokens = self._encode(texts, is_query=False)
+            with open_atomically(file, "wb") as opened:
+                np.savez(opened, *tokens)
+        with np.load(file) as arrays:
+            return _Tokens(*arrays.values())
+
+
+def _add_up(
+    words: NDArray[np.int64], numbers: NDArray[np.int64], weights: NDArray[np.float64]
+) -> dict[int, float]:
+    """Add up the weights of a search's tokens: place in the index -> weight.
+
+    Args:
+        words: (lists,) the numbers of the tokens that the index has, rising.
+        numbers: (p,) the numbers of the search's tokens; those that the index lacks are left out.
+        weights: (p,) their weights.
+    """
+    import numpy as np
+
+    places = np.minimum(np.searchsorted(words, numbers), len(words) - 1)
+    is_known = words[places] == numbers
+    total: dict[int, float] = {}
+    for place, weight in zip(places[is_known].tolist(), weights[is_known].tolist(), strict=True):
+        total[place] = total.get(place, 0.0) + weight
+    return total

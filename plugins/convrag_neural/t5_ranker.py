@@ -1,6 +1,4 @@
-"""The base of monoT5 and duoT5: a T5 that answers a prompt with "true" or "false"; its tokenizer
-may be kept apart.
-"""
+"""The base of monoT5 and duoT5: a T5 that answers a prompt with "true" or "false"."""
 
 from __future__ import annotations
 
@@ -11,12 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from convrag import ConvragError, Ranker
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag_neural.batches import make_batches
-from convrag_neural.local_model import (
-    LocalModelStage,
-    find_device,
-    find_revision,
-    find_tokenizer_problem,
-)
+from convrag_neural.local_model import LocalModelStage, find_device
+from convrag_neural.model_problems import find_revision, find_tokenizer_problem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,18 +53,17 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
     def check(self) -> Iterator[str]:
         """Say what is wrong where the model or its tokenizer is missing, or cannot be read."""
         yield from super().check()
-        if problem := find_tokenizer_problem(self.tokenizer, self.model):
+        problem = find_tokenizer_problem(self.tokenizer, self.model)
+        if problem:
             yield problem
 
     def content_hash(self) -> str:
-        """Hash the files of model and tokenizer, or name their commits: with others in their place
-        it is another.
-        """
+        """Hash the files of model and tokenizer, or name their commits."""
         return super().content_hash() + (self.tokenizer_revision or identify_model(self.tokenizer))
 
     @cached_property
     def tokenizer_revision(self) -> str | None:
-        """The commit of a tokenizer on the hub; None for a folder."""
+        """Return the commit of a tokenizer on the hub; None for a folder."""
         return self.revision if self.tokenizer == self.model else find_revision(self.tokenizer)
 
     def _load_model(self, source: str) -> TrueFalseT5:
@@ -101,11 +94,11 @@ class TrueFalseT5:
         self.max_length = ranker.max_length
         self.batch_size = ranker.batch_size
         self.batch_tokens = ranker.batch_tokens
-        self._true, self._false = (self._first_token(word) for word in ("true", "false"))
+        self._true = self._first_token("true")
+        self._false = self._first_token("false")
 
     def predict_probabilities(self, prompts: Sequence[str]) -> NDArray[np.float64]:
-        """Read prompts: (n,) probabilities of "true" against "false" as the first token of the
-        reply.
+        """Read prompts: (n,) probabilities that a reply begins with "true" rather than "false".
 
         Prompts of similar length are batched together, so that little is computed for padding.
         """
@@ -124,7 +117,11 @@ class TrueFalseT5:
         """Cut a text after its first `tokens` tokens."""
         read = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         ends = [end for _, end in read["offset_mapping"]]
-        return text if len(ends) <= tokens else text[: ends[tokens - 1]] if tokens > 0 else ""
+        if len(ends) <= tokens:
+            return text
+        if tokens <= 0:
+            return ""
+        return text[: ends[tokens - 1]]
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a prompt, the end-of-sequence token included."""
@@ -141,8 +138,7 @@ class TrueFalseT5:
         )
         with torch.inference_mode():
             logits = self.model(**batch, decoder_input_ids=start, use_cache=False).logits[:, 0]
-            # In double precision: float32 rounds the probabilities of the best texts to 1, and they
-            # would be equal.
+            # In double precision: float32 would round the probabilities of the best texts to 1.
             pair = logits[:, [self._false, self._true]].double()
             shares: NDArray[np.float64] = torch.softmax(pair, dim=1)[:, 1].cpu().numpy()
         return shares

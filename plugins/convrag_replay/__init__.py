@@ -1,4 +1,10 @@
-"""Stages that replay recorded results: rewrites, rankings, and replies of an LLM."""
+"""Stages that replay recorded results.
+
+* `llm`: replies of a language model.
+* `rewriter`: rewrites.
+* `retriever`: rankings.
+* `recorded_files`: reads files of rankings and rewrites.
+"""
 
 from convrag import Register, hookimpl
 
@@ -10,20 +16,18 @@ def convrag_register(register: Register) -> None:
         "llm",
         "replay",
         "convrag_replay.llm:ReplayLLM",
-        "Recorded replies (task=record): run again without a model, a key or a network, "
-        "and without paying.",
+        "Replay recorded replies (task=record): without a model, a key, a network or costs.",
     )
     register(
         "rewriter",
         "replay",
         "convrag_replay.rewriter:ReplayRewriter",
-        "Recorded rewrites from a BEIR file or from the data set: compare with what "
-        "others published, without paying.",
+        "Replay recorded rewrites from a BEIR file or the data set, such as published ones.",
     )
     register(
         "retriever",
         "run",
         "convrag_replay.retriever:RunRetriever",
-        "Recorded rankings from a TREC run or JSONL file: generate from, or score, what "
-        "another system retrieved.",
+        "Replay recorded rankings from a TREC run or a JSONL file, as another system "
+        "retrieved them.",
     )

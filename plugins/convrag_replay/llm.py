@@ -14,12 +14,12 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class ReplayLLM(LLM):
-    """Recorded replies (task=record): run again without a model, a key or a network, and without paying.
+    """Replay recorded replies (task=record): without a model, a key, a network or costs.
 
     A reply is found by the prompt's messages, its sampling and its attempt, whichever model gave
-    it; one that is not there fails, and what needed it falls back or fails as it would without a
-    model. Tokens of recorded replies are those that the model counted; other texts are counted
-    roughly, so a stage that cuts its prompt to a number of tokens may ask for what was not
+    it. A prompt without a reply fails, and the stage that asked falls back or fails as it would
+    without a model. Tokens of recorded replies are those that the model counted; other texts are
+    counted roughly, so a stage that cuts its prompt to a number of tokens may ask for what was not
     recorded.
 
     Args:
@@ -31,29 +31,30 @@ class ReplayLLM(LLM):
         self._replies = Lazy(partial(recording.read_recording, path))
 
     def check(self) -> Iterable[str]:
-        """Whether the recording can be read."""
+        """Say why the recording cannot be read."""
         return collect_problems(self._replies)
 
     def content_hash(self) -> str:
-        """The recording, wherever it lies."""
+        """Hash the recording, wherever it lies."""
         return file_hash(self.path)
 
     def note(self) -> str:
-        """Says that no model was asked."""
+        """Say that no model was asked."""
         return f"The replies are replayed from {self.path}; no model was asked."
 
     def complete(self, prompt: Prompt) -> Completion:
-        """The recorded reply, which costs nothing now. Raises LLMError where there is none."""
-        if (found := self._replies().get(recording.compute_prompt_key(prompt))) is None:
-            raise LLMError(
-                f"{self.path} has no reply to this prompt (task {prompt.task!r}, attempt {prompt.attempt}): "
-                f"{recording.make_excerpt(prompt)!r}. It was recorded with other questions, passages, prompts or "
-                "sampling: record again (task=record)",
-                provider="convrag",
-                model="replay",
-            )
-        return found
+        """Return the recorded reply, which costs nothing. Raises LLMError where there is none."""
+        reply = self._replies().get(recording.compute_prompt_key(prompt))
+        if reply is not None:
+            return reply
+        raise LLMError(
+            f"{self.path} has no reply to this prompt (task {prompt.task!r}, attempt "
+            f"{prompt.attempt}): {recording.make_excerpt(prompt)!r}. It was recorded with other "
+            "questions, passages, prompts or sampling: record again (task=record)",
+            provider="convrag",
+            model="replay",
+        )
 
     def count_tokens(self, text: str) -> int:
-        """Words and punctuation marks: a rough count, since the model that counted is not here."""
+        """Count words and punctuation marks, roughly: the model that counted is not here."""
         return len(_TOKEN.findall(text))

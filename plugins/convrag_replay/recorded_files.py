@@ -1,4 +1,4 @@
-"""Recorded rankings and rewrites, read from users' files and checked; and a hash of such files."""
+"""Reads files of recorded rankings and rewrites, and hashes them."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -47,12 +47,12 @@ class _RewriteRow:
 
 
 class RecordedRankings:
-    """The ranking of each turn; `passages` holds the passages whose texts were recorded too, by id.
+    """The ranking of each turn. `passages` has those whose texts were recorded, too, by id.
 
     Args:
         path: a file, or a folder of *.jsonl and *.trec files. A JSONL file has a record in each
             line, any other a TREC run's six columns.
-        known: ids of passages that a TREC run has as they stand (see `convrag.sdk.data.trec`).
+        known: ids of passages that a TREC run writes unchanged (see `convrag.sdk.data.trec`).
 
     Raises:
         DataError: a file is missing or invalid, naming the line; or a turn has two rankings.
@@ -73,15 +73,16 @@ class RecordedRankings:
         del self._rows
 
     def find_ranking(self, turn_id: str) -> list[tuple[str, float]]:
-        """A turn's (passage id, score), best first: by score, then rank, then id; empty for an
-        unknown turn.
+        """Return a turn's (passage id, score), best first; empty for an unknown turn.
+
+        They are sorted by score, then rank, then id.
         """
         return self._rankings.get(turn_id, [])
 
     def ids_without_text(self) -> frozenset[str]:
-        """The ids of the ranked passages whose texts were not recorded."""
-        ranked = (passage_id for ranking in self._rankings.values() for passage_id, _ in ranking)
-        return frozenset(passage_id for passage_id in ranked if passage_id not in self.passages)
+        """Return the ids of the ranked passages whose texts were not recorded."""
+        ranked = {passage_id for ranking in self._rankings.values() for passage_id, _ in ranking}
+        return frozenset(ranked - self.passages.keys())
 
     def _add_trec(self, line: Line) -> None:
         turn_id, passage_id, rank, score = read_rank(line, self._known)
@@ -89,26 +90,27 @@ class RecordedRankings:
         try:
             self._add(turn_id, passage_id, score, int(rank), line)
         except ValueError as error:
-            raise line.error(f"the rank {brief(rank)} is no whole number") from error
+            raise line.error(f"the rank {brief(rank)} is not a whole number") from error
 
     def _add_record(self, line: Line) -> None:
         row = line.parse(_RankingRow, "a ranking")
         self._assign_file(row.turn_id, line, is_whole=True)
         for rank, each in enumerate(row.contexts, start=1):
             self._add(row.turn_id, each.id, each.score, rank, line)
-            if each.text:
-                self.passages.setdefault(
-                    each.id, Passage(each.id, each.text, each.title or "", each.url or "")
-                )
+            if each.text and each.id not in self.passages:
+                passage = Passage(each.id, each.text, each.title or "", each.url or "")
+                self.passages[each.id] = passage
 
     def _assign_file(self, turn_id: str, line: Line, *, is_whole: bool = False) -> None:
-        """Raise DataError for a turn that was ranked before: two runs in a folder must not become
-        one.
+        """Note which file has a turn's ranking: two runs in a folder must not become one.
 
         Args:
             turn_id: the turn.
-            line: where a part of its ranking stands, in one file with the other parts.
+            line: a part of its ranking, in one file with the other parts.
             is_whole: whether the line has all of the ranking.
+
+        Raises:
+            DataError: the turn was ranked before.
         """
         known = self._files.get(turn_id)
         if known is not None and (is_whole or known != line.path):
@@ -123,7 +125,7 @@ class RecordedRankings:
 
 
 def read_rewrites(path: Path) -> dict[str, tuple[Query, ...]]:
-    """Turn id -> recorded queries, from a BEIR file of queries or a folder of such files.
+    """Read recorded queries by turn id, from a BEIR file of queries or a folder of such files.
 
     A line's `queries` (a list of `text` and `weight`, as a run writes them) count; where a line has
     none, its `text` is the only query.
@@ -133,26 +135,22 @@ def read_rewrites(path: Path) -> dict[str, tuple[Query, ...]]:
             is none at all.
     """
     rewrites: dict[str, tuple[Query, ...]] = {}
-    places: dict[str, Line] = {}
+    places: dict[str, str] = {}
     for line in read_lines_in(path, REWRITE_SUFFIX):
         row = line.parse(_RewriteRow, "a rewrite")
-        if first := places.get(row._id):
-            raise line.error(
-                f"turn {row._id!r} has a rewrite already, in {first.path}, line {first.number}"
-            )
-        recorded = (
-            Query(q.text, q.weight, search=q.search, source=q.source) for q in row.queries or ()
-        )
-        rewrites[row._id] = tuple(recorded) or (Query(get_last_utterance(row.text)),)
-        places[row._id] = line._replace(text="")
+        if row._id in places:
+            raise line.error(f"turn {row._id!r} has a rewrite already, in {places[row._id]}")
+        rewrites[row._id] = _make_queries(row)
+        places[row._id] = f"{line.path}, line {line.number}"
     if not rewrites:
         raise DataError("it holds no rewrite", path=path)
     return rewrites
 
 
 def hash_files(path: Path, *suffixes: str) -> str:
-    """A hash of a file, or of the names and contents of a folder's files with these suffixes; empty
-    where none is.
+    """Hash a file, or the names and contents of a folder's files with these suffixes.
+
+    Empty where there is no such file.
     """
     try:
         return digest([[file.name, file_hash(file)] for file in list_files(path, *suffixes)])
@@ -160,8 +158,21 @@ def hash_files(path: Path, *suffixes: str) -> str:
         return ""
 
 
-def _sort_ranking(rows: dict[str, tuple[float, int]]) -> list[tuple[str, float]]:
-    ordered = sorted(
-        rows, key=lambda passage_id: (-rows[passage_id][0], rows[passage_id][1], passage_id)
+def _make_queries(row: _RewriteRow) -> tuple[Query, ...]:
+    """Make the queries of a line."""
+    if not row.queries:
+        return (Query(get_last_utterance(row.text)),)
+    return tuple(
+        Query(each.text, each.weight, search=each.search, source=each.source)
+        for each in row.queries
     )
-    return [(passage_id, rows[passage_id][0]) for passage_id in ordered]
+
+
+def _sort_ranking(rows: dict[str, tuple[float, int]]) -> list[tuple[str, float]]:
+    """Sort a turn's passages, id -> (score, rank): by score, then rank, then id."""
+
+    def key(passage_id: str) -> tuple[float, int, str]:
+        score, rank = rows[passage_id]
+        return -score, rank, passage_id
+
+    return [(passage_id, rows[passage_id][0]) for passage_id in sorted(rows, key=key)]

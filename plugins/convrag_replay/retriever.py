@@ -6,12 +6,12 @@ from pathlib import Path
 
 from convrag import DataError, Dataset, Hit, Passage, Query, Retriever, Store, UnknownName
 from convrag.sdk.lazy import Lazy
-from convrag.sdk.search.corpus import Corpus
+from convrag.sdk.search.corpus import Corpus, has_passages
 from convrag_replay.recorded_files import RANKING_SUFFIXES, RecordedRankings, hash_files
 
 
 class RunRetriever(Retriever):
-    """Recorded rankings from a TREC run or JSONL file: generate from, or score, what another system retrieved.
+    """Replay recorded rankings from a TREC run or a JSONL file, as another system retrieved them.
 
     A TREC line is `turn Q0 passage rank score tag`. A JSONL line is {"turn_id": ..., "contexts":
     [{"id": ..., "score": ..., "title": ..., "text": ..., "url": ...}]}, where title, text and url
@@ -39,9 +39,10 @@ class RunRetriever(Retriever):
         try:
             rankings = self._rankings()
             if not rankings.passages and not self._is_any_in_corpora(rankings.ids_without_text()):
+                domains = ", ".join(self.dataset.domains())
                 yield (
                     f"none of the passages in {self.path} is in the corpora of the data set "
-                    f"({', '.join(self.dataset.domains())}). Choose the data set and domain that the run is about."
+                    f"({domains}). Choose the data set and domain that the run is about."
                 )
         except DataError as error:
             yield str(error)
@@ -60,50 +61,57 @@ class RunRetriever(Retriever):
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         if not queries or k < 1:
             return []
-        ranking = self._rankings().find_ranking(queries[0].turn_id)[:k]
-        passages = self._find_passages([passage_id for passage_id, _ in ranking], queries[0].domain)
+        first = queries[0]
+        ranking = self._rankings().find_ranking(first.turn_id)[:k]
+        passages = self._find_passages([passage_id for passage_id, _ in ranking], first.domain)
         return [
             Hit(passages.get(passage_id, Passage(passage_id, "")), score)
             for passage_id, score in ranking
         ]
 
     def _read_rankings(self) -> RecordedRankings:
-        return RecordedRankings(
-            self.path, {name for grades in self.dataset.qrels().values() for name in grades}
-        )
+        graded = {name for grades in self.dataset.qrels().values() for name in grades}
+        return RecordedRankings(self.path, graded)
 
     def _find_passages(self, ids: Sequence[str], domain: str) -> Mapping[str, Passage]:
+        """Find the passages that were recorded, and the others in the corpus."""
         recorded = self._rankings().passages
-        missing = [passage_id for passage_id in ids if passage_id not in recorded]
+        passages = {id_: recorded[id_] for id_ in ids if id_ in recorded}
+        missing = [id_ for id_ in ids if id_ not in recorded]
         corpus = self._open_corpus(domain) if missing else None
-        found = corpus.get_by_id(missing) if corpus is not None else []
-        return {passage.id: passage for passage in found} | {
-            id_: recorded[id_] for id_ in ids if id_ in recorded
-        }
+        if corpus is not None:
+            passages |= {passage.id: passage for passage in corpus.get_by_id(missing)}
+        return passages
 
     def _is_any_in_corpora(self, ids: frozenset[str]) -> bool:
-        """Whether one of the passages is in the data set, or may be in a corpus that was not
-        published with it.
+        """Whether one of the passages is, or may be, in the data set; True where no ids are given.
 
-        True where no ids are given.
+        It may be in a corpus that was not published with the data set.
         """
-        domains = self.dataset.domains()
-        passages = (passage for domain in domains for passage in self.dataset.corpus(domain))
-        if not ids or any(passage.id in ids for passage in passages):
+        if not ids:
             return True
-        empty = (
-            domain for domain in domains if next(iter(self.dataset.corpus(domain)), None) is None
-        )
-        return any(map(self.dataset.explain_missing_corpus, empty))
+        may_be_elsewhere = False
+        for domain in self.dataset.domains():
+            is_empty = True
+            for passage in self.dataset.corpus(domain):
+                is_empty = False
+                if passage.id in ids:
+                    return True
+            if is_empty and self.dataset.explain_missing_corpus(domain):
+                may_be_elsewhere = True
+        return may_be_elsewhere
 
     def _open_corpus(self, domain: str) -> Corpus | None:
-        """The domain's passages; None where the data set has none, since a run can be scored
-        without their texts.
+        """Open the domain's passages; None where there are none.
+
+        A run can be scored without the texts.
         """
         if domain not in self.dataset.domains():
             raise UnknownName("domain", domain, self.dataset.domains())
         with self._lock:
             if domain not in self._corpora:
-                empty = next(iter(self.dataset.corpus(domain)), None) is None
-                self._corpora[domain] = None if empty else Corpus(self.dataset, domain, self.store)
+                is_empty = not has_passages(self.dataset, domain)
+                self._corpora[domain] = (
+                    None if is_empty else Corpus(self.dataset, domain, self.store)
+                )
             return self._corpora[domain]

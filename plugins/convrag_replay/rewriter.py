@@ -9,7 +9,7 @@ from convrag_replay.recorded_files import REWRITE_SUFFIX, hash_files, read_rewri
 
 
 class ReplayRewriter(Rewriter):
-    """Recorded rewrites from a BEIR file or from the data set: compare with what others published, without paying.
+    """Replay recorded rewrites from a BEIR file or the data set, such as published ones.
 
     Each line of a file is {"_id": turn id, "text": rewrite}; MTRAG's prefix `|user|: ` is taken
     off, and of several utterances marked so the last one counts. Lines that a run wrote also hold
@@ -34,7 +34,8 @@ class ReplayRewriter(Rewriter):
     ) -> None:
         if path is not None and kind is not None:
             raise ConfigError(
-                "rewriter.path is a file of rewrites, rewriter.kind the data set's: keep one of them"
+                "rewriter.path is a file of rewrites, rewriter.kind the data set's: keep one of "
+                "them"
             )
         self.path = path
         self.kind = kind
@@ -54,19 +55,15 @@ class ReplayRewriter(Rewriter):
         queries = self._rewrites().get(question.turn_id, ())
         if any(query.text.strip() for query in queries):
             return Rewrite(queries)
-        lacking = "is empty" if queries else "is missing"
-        why = f"the rewrite of turn {question.turn_id!r} {lacking} in {self._source}"
-        return Rewrite.of(question.text, fallback=why)
+        fault = "is empty" if queries else "is missing"
+        reason = f"the rewrite of turn {question.turn_id!r} {fault} in {self._source}"
+        return Rewrite.of(question.text, fallback=reason)
 
     @property
     def _source(self) -> str:
-        return (
-            str(self.path)
-            if self.path
-            else f"the data set ({self.kind})"
-            if self.kind
-            else "the data set"
-        )
+        if self.path:
+            return str(self.path)
+        return f"the data set ({self.kind})" if self.kind else "the data set"
 
     def _read(self) -> Mapping[str, tuple[Query, ...]]:
         if self.path:
@@ -77,8 +74,9 @@ class ReplayRewriter(Rewriter):
                 "this data set has no rewrites: name a file of them, rewriter.path=FILE"
             )
         if self.kind is None and len(kinds) > 1:
+            choices = " or ".join(kinds)
             raise ConfigError(
-                f"this data set has several rewrites: choose one, rewriter.kind={' or '.join(kinds)}"
+                f"this data set has several rewrites: choose one, rewriter.kind={choices}"
             )
         kind = self.kind or next(iter(kinds))
         if kind not in kinds:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from convrag import Query, Question, Rewrite
-from convrag.sdk.llm.rewriter import JsonRewriter
+from convrag.sdk.llm.json_stage import JsonRewriter
 from convrag_rewriters.asking import ask_all
 
 ENHANCEMENTS = ("disambiguation", "expansion", "response", "switch", "summary")

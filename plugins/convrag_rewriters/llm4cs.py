@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from convrag import Embedder, LLMError, Query, Question, Rewrite
-from convrag.sdk.llm.rewriter import JsonRewriter
+from convrag.sdk.llm.json_stage import JsonRewriter
 from convrag_rewriters.asking import ask_all
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from convrag import LLMError, Query, Question, Rewrite
-from convrag.sdk.llm.rewriter import JsonRewriter
+from convrag.sdk.llm.json_stage import JsonRewriter
 
 
 @dataclass(kw_only=True, eq=False)

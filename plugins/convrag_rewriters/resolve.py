@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from convrag import LLMError, Query, Question, Rewrite, Rewriter
-from convrag.sdk.llm.rewriter import JsonRewriter
+from convrag.sdk.llm.json_stage import JsonRewriter
 
 if TYPE_CHECKING:
     from convrag_rewriters.references import Link

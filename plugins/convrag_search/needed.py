@@ -7,7 +7,7 @@ from typing import Annotated
 from annotated_types import Ge
 
 from convrag import Hit, LLMError, Question, Search, SearchStep
-from convrag.sdk.llm.rewriter import JsonStage
+from convrag.sdk.llm.json_stage import JsonStage
 from convrag.sdk.text.clarification import is_courtesy, speaks_of_answer
 
 

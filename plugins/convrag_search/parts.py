@@ -7,7 +7,8 @@ from typing import Annotated
 from annotated_types import Ge
 
 from convrag import LLMError, Query, Question, Search, SearchStep
-from convrag.sdk.llm.rewriter import JsonStage, clean_reply
+from convrag.sdk.llm.json_stage import JsonStage
+from convrag.sdk.llm.rewriter import clean_reply
 from convrag.sdk.text.matching import split_question
 
 

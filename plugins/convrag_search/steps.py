@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Gt
 
 from convrag import LLMError, Query, Question, Search, SearchStep
+from convrag.sdk.llm.json_stage import JsonStage
 from convrag.sdk.llm.prompts import add_profile
-from convrag.sdk.llm.rewriter import JsonStage, clean_reply, format_exchanges
+from convrag.sdk.llm.rewriter import clean_reply, format_exchanges
 
 
 @dataclass(kw_only=True, eq=False)

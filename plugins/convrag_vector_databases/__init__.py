@@ -1,8 +1,9 @@
 """Search by vectors in a database that people have: Qdrant, and PostgreSQL with pgvector.
 
-* retriever: what both share: a table of vectors and passages for each domain, its build, its
-  resumption, its publishing
-* qdrant; pgvector: how each database does it
+* `retriever`: the base of both: builds a table for each domain, and searches it.
+* `vector_database`: the interface of a database.
+* `qdrant`: the option for Qdrant.
+* `pgvector`: the option for PostgreSQL with pgvector.
 """
 
 from convrag import Register, hookimpl

@@ -14,11 +14,8 @@ from annotated_types import Ge, Interval
 
 from convrag import ConfigError, Hit, Passage, operational
 from convrag.sdk.secrets import redact, redact_address
-from convrag_vector_databases.retriever import (
-    VectorDatabase,
-    VectorDatabaseRetriever,
-    describe_passage,
-)
+from convrag_vector_databases.retriever import VectorDatabaseRetriever
+from convrag_vector_databases.vector_database import VectorDatabase, describe_passage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,19 +60,21 @@ class PgvectorRetriever(VectorDatabaseRetriever):
 
     @property
     def index_settings(self) -> str:
-        """The parameters of a graph, in SQL; empty without one."""
-        return (
-            f"m = {self.m}, ef_construction = {self.ef_construction}"
-            if self.vectors == "hnsw"
-            else ""
-        )
+        """Return the parameters of a graph, in SQL; empty without one."""
+        if self.vectors == "exact":
+            return ""
+        return f"m = {self.m}, ef_construction = {self.ef_construction}"
 
     def check(self) -> Iterator[str]:
         if not os.environ.get(_URL):
-            yield f"retriever=pgvector: set {_URL} to a database of PostgreSQL: postgresql://user@host/database"
+            yield (
+                f"retriever=pgvector: set {_URL} to a database of PostgreSQL: "
+                "postgresql://user@host/database"
+            )
 
     def endpoints(self) -> Sequence[str]:
-        return [redact_address(url)] if (url := os.environ.get(_URL)) else []
+        url = os.environ.get(_URL)
+        return [redact_address(url)] if url else []
 
     def open_database(self) -> VectorDatabase:
         return Pgvector(os.environ.get(_URL, ""), self.index_settings, self.ef_search)
@@ -92,10 +91,16 @@ _ADVICE = (
     ("does not exist", "Make it there, or correct the address"),
     (
         "dimensions",
-        "The embedder's vectors must be as long as those of the table, and at most 2,000 long for hnsw",
+        "The embedder's vectors must be as long as those of the table, and at most 2,000 long for "
+        "hnsw",
     ),
 )
-"""What PostgreSQL says, and what to do."""
+"""Parts of PostgreSQL's messages, and what to do."""
+
+_UNREACHABLE = "See that the server runs, and can be reached from this machine"
+
+_MAX_CANDIDATES = 1000
+"""The most candidates that pgvector takes."""
 
 
 class Pgvector(VectorDatabase):
@@ -108,9 +113,8 @@ class Pgvector(VectorDatabase):
     """
 
     def __init__(self, url: str, graph: str, ef_search: int) -> None:
-        self._url = url.replace(
-            "postgresql+psycopg://", "postgresql://", 1
-        )  # SQLAlchemy's form, as store.url has it
+        # store.url has SQLAlchemy's form of an address.
+        self._url = url.replace("postgresql+psycopg://", "postgresql://", 1)
         self._graph = graph
         self._ef_search = ef_search
         self._lock = threading.Lock()
@@ -121,15 +125,12 @@ class Pgvector(VectorDatabase):
         return row[0] or ""
 
     def create(self, table: str, width: int) -> None:
-        self._run(
-            f"CREATE TABLE IF NOT EXISTS {table} (id text PRIMARY KEY, passage jsonb NOT NULL, vector vector({width}))"
-        )
+        columns = f"id text PRIMARY KEY, passage jsonb NOT NULL, vector vector({width})"
+        self._run(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
 
     def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
-        return [
-            Passage(**row[0])
-            for row in self._run(f"SELECT passage FROM {table} WHERE id = ANY(%s)", list(ids))
-        ]
+        rows = self._run(f"SELECT passage FROM {table} WHERE id = ANY(%s)", list(ids))
+        return [Passage(**fields) for (fields,) in rows]
 
     def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
         from psycopg.types.json import Jsonb
@@ -144,7 +145,8 @@ class Pgvector(VectorDatabase):
             )
 
     def count(self, table: str) -> int:
-        return int(self._run(f"SELECT count(*) FROM {table}")[0][0])
+        ((count,),) = self._run(f"SELECT count(*) FROM {table}")
+        return int(count)
 
     def publish(self, alias: str, table: str) -> None:
         if self._graph:
@@ -152,8 +154,12 @@ class Pgvector(VectorDatabase):
                 f"CREATE INDEX IF NOT EXISTS {table[-40:]}_i ON {table} "
                 f"USING hnsw (vector vector_ip_ops) WITH ({self._graph})"
             )
-        others = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, %s)"
-        old = [name for (name,) in self._run(others, f"{alias}_") if name != table]
+        rows = self._run(
+            "SELECT tablename FROM pg_tables "
+            "WHERE schemaname = current_schema() AND starts_with(tablename, %s)",
+            f"{alias}_",
+        )
+        old = [name for (name,) in rows if name != table]
         with self._open() as connection, connection.transaction():
             connection.execute(f"DROP VIEW IF EXISTS {alias}")
             connection.execute(f"CREATE VIEW {alias} AS SELECT * FROM {table}")
@@ -162,9 +168,8 @@ class Pgvector(VectorDatabase):
                 connection.execute(f"DROP TABLE {name}")
 
     def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
-        candidates = min(
-            max(self._ef_search, k), 1000
-        )  # a search in the graph finds no more than these
+        # A search in the graph finds no more passages than it has candidates.
+        candidates = min(max(self._ef_search, k), _MAX_CANDIDATES)
         with self._open() as connection, connection.transaction():
             connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(candidates)])
             rows = connection.execute(
@@ -180,32 +185,48 @@ class Pgvector(VectorDatabase):
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        """Give the connection to one thread, and say of an error what to do. Raises ConfigError."""
+        """Give the connection to one thread. Raises ConfigError that says what to do."""
         import psycopg
-        from pgvector.psycopg import register_vector
 
         try:
             with self._lock:
                 if self._connection is None or self._connection.closed:
-                    connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
-                    self._connection = connection
-                    weakref.finalize(self, connection.close)
-                    if not connection.execute(
-                        "SELECT 1 FROM pg_extension WHERE extname = 'vector'"
-                    ).fetchone():
-                        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-                    register_vector(connection)
+                    self._connection = self._connect()
                 yield self._connection
         except psycopg.Error as error:
-            said = " ".join(str(error).split()).rstrip(".")
-            is_lost = isinstance(error, psycopg.OperationalError)
-            unreachable = "See that the server runs, and can be reached from this machine"
-            tip = next(
-                (advice for sign, advice in _ADVICE if sign in said), unreachable if is_lost else ""
-            )
-            place = f"{_URL}={redact_address(self._url)}"
-            password = psycopg.conninfo.conninfo_to_dict(self._url).get("password") or ""
-            said = redact(said, *filter(None, [str(password)]))
-            raise ConfigError(
-                f"retriever=pgvector: {place} cannot be used: {said}.{tip and f' {tip}.'}"
-            ) from None
+            raise self._explain(error) from None
+
+    def _connect(self) -> Any:
+        """Open a connection, with the extension in its database. Raises psycopg.Error."""
+        import psycopg
+        from pgvector.psycopg import register_vector
+
+        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
+        weakref.finalize(self, connection.close)
+        found = connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone()
+        if not found:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        register_vector(connection)
+        return connection
+
+    def _explain(self, error: Any) -> ConfigError:
+        """Make a ConfigError of a database's, without the password, that says what to do."""
+        import psycopg
+
+        reason = " ".join(str(error).split()).rstrip(".")
+        tip = _find_advice(reason)
+        if not tip and isinstance(error, psycopg.OperationalError):
+            tip = _UNREACHABLE
+        password = psycopg.conninfo.conninfo_to_dict(self._url).get("password")
+        reason = redact(reason, str(password)) if password else redact(reason)
+        place = f"{_URL}={redact_address(self._url)}"
+        message = f"retriever=pgvector: {place} cannot be used: {reason}."
+        return ConfigError(f"{message} {tip}." if tip else message)
+
+
+def _find_advice(reason: str) -> str:
+    """Find what to do about one of PostgreSQL's messages; empty for an unknown one."""
+    for part, advice in _ADVICE:
+        if part in reason:
+            return advice
+    return ""

@@ -17,11 +17,8 @@ from annotated_types import Ge
 from convrag import ConfigError, Hit, Passage, operational
 from convrag.sdk.identity import digest
 from convrag.sdk.secrets import redact, redact_address
-from convrag_vector_databases.retriever import (
-    VectorDatabase,
-    VectorDatabaseRetriever,
-    describe_passage,
-)
+from convrag_vector_databases.retriever import VectorDatabaseRetriever
+from convrag_vector_databases.vector_database import VectorDatabase, describe_passage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,29 +62,27 @@ class QdrantRetriever(VectorDatabaseRetriever):
 
     @property
     def index_settings(self) -> dict[str, int]:
-        """The parameters of a graph, of none where `m` is 0."""
-        return (
-            {"m": self.m, "ef_construct": self.ef_construction}
-            if self.vectors == "hnsw"
-            else {"m": 0}
-        )
+        """Return the parameters of a graph; with `m` 0, there is none."""
+        if self.vectors == "exact":
+            return {"m": 0}
+        return {"m": self.m, "ef_construct": self.ef_construction}
 
     def endpoints(self) -> Sequence[str]:
-        return [redact_address(url)] if (url := os.environ.get("QDRANT_URL")) else []
+        url = os.environ.get("QDRANT_URL")
+        return [redact_address(url)] if url else []
 
     def open_database(self) -> VectorDatabase:
-        search = (
-            {"exact": False, "hnsw_ef": self.ef_search}
-            if self.vectors == "hnsw"
-            else {"exact": True}
-        )
+        search: dict[str, Any] = {"exact": True}
+        if self.vectors == "hnsw":
+            search = {"exact": False, "hnsw_ef": self.ef_search}
         return Qdrant(self.store.path / "qdrant", self.index_settings, search, self.timeout)
 
 
 _embedded: WeakValueDictionary[Path, Any] = WeakValueDictionary()
 """The clients of folders in this process: a folder takes one."""
+
 _lock = threading.RLock()
-"""Of the embedded clients, which are not made for threads."""
+"""The lock of the embedded clients, which are not made for threads."""
 
 
 class Qdrant(VectorDatabase):
@@ -106,30 +101,17 @@ class Qdrant(VectorDatabase):
     def __init__(
         self, folder: Path, graph: dict[str, Any], search: dict[str, Any], timeout: int
     ) -> None:
-        from qdrant_client import QdrantClient
-
+        self._graph = graph
+        self._search: dict[str, Any] = {}  # a folder is searched exactly, whatever is asked for
+        self._place = str(folder)
+        self._advice = "See what the folder holds"
         url = os.environ.get("QDRANT_URL")
-        self._graph, self._search = (
-            graph,
-            search if url else {},
-        )  # a folder is searched exactly, and says so otherwise
-        self._name = f"QDRANT_URL={redact_address(url)}" if url else str(folder)
-        self._advice = (
-            "See that it runs, and that QDRANT_API_KEY is its key"
-            if url
-            else "See what the folder holds"
-        )
+        if url:
+            self._search = search
+            self._place = f"QDRANT_URL={redact_address(url)}"
+            self._advice = "See that it runs, and that QDRANT_API_KEY is its key"
         with self._explain():
-            if url:
-                key = os.environ.get("QDRANT_API_KEY")
-                self._client = QdrantClient(
-                    url=url, api_key=key, timeout=timeout, check_compatibility=False
-                )
-            elif (known := _embedded.get(folder)) is not None:
-                self._client = known
-            else:
-                self._client = QdrantClient(path=str(folder), force_disable_check_same_thread=True)
-                _embedded[folder] = self._client
+            self._client = _connect(url, timeout) if url else _open_folder(folder)
 
     def find(self, alias: str) -> str:
         with self._explain():
@@ -141,17 +123,15 @@ class Qdrant(VectorDatabase):
 
         with self._explain():
             if not self._client.collection_exists(table):
-                config = models.VectorParams(
-                    size=width, distance=models.Distance.DOT
-                )  # rows have unit length
+                # Rows have unit length, so that their product is the cosine.
+                config = models.VectorParams(size=width, distance=models.Distance.DOT)
                 graph = models.HnswConfigDiff(**self._graph)
                 self._client.create_collection(table, vectors_config=config, hnsw_config=graph)
 
     def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
+        point_ids = [_make_id(name) for name in ids]
         with self._explain():
-            points = self._client.retrieve(
-                table, [_make_id(name) for name in ids], with_payload=True
-            )
+            points = self._client.retrieve(table, point_ids, with_payload=True)
         return [Passage(**point.payload) for point in points]
 
     def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
@@ -173,12 +153,12 @@ class Qdrant(VectorDatabase):
     def publish(self, alias: str, table: str) -> None:
         from qdrant_client import models
 
-        to_table = models.CreateAlias(collection_name=table, alias_name=alias)
-        changes: list[Any] = [models.CreateAliasOperation(create_alias=to_table)]
+        changes: list[Any] = []
         if self.find(alias):
-            changes.insert(
-                0, models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
-            )
+            delete = models.DeleteAlias(alias_name=alias)
+            changes.append(models.DeleteAliasOperation(delete_alias=delete))
+        create = models.CreateAlias(collection_name=table, alias_name=alias)
+        changes.append(models.CreateAliasOperation(create_alias=create))
         with self._explain():
             self._client.update_collection_aliases(changes)
             for other in self._client.get_collections().collections:
@@ -197,7 +177,7 @@ class Qdrant(VectorDatabase):
 
     @contextmanager
     def _explain(self) -> Iterator[None]:
-        """Say of an error of the client what to do."""
+        """Raise a ConfigError that says what to do in place of an error of the client."""
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
 
@@ -205,17 +185,34 @@ class Qdrant(VectorDatabase):
             with _lock:
                 yield
         except (QdrantException, ApiException, ValueError, RuntimeError, OSError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
+            reason = " ".join(str(error).split()) or type(error).__name__
             advice = self._advice
-            if "already accessed" in said:
-                said, advice = (
-                    "another process has it open",
-                    "Wait for it, or start a server and set QDRANT_URL",
-                )
-            said = redact(said.rstrip("."), os.environ.get("QDRANT_API_KEY", ""))
+            if "already accessed" in reason:
+                reason = "another process has it open"
+                advice = "Wait for it, or start a server and set QDRANT_URL"
+            reason = redact(reason.rstrip("."), os.environ.get("QDRANT_API_KEY", ""))
             raise ConfigError(
-                f"retriever=qdrant: {self._name} cannot be used: {said}. {advice}."
+                f"retriever=qdrant: {self._place} cannot be used: {reason}. {advice}."
             ) from error
+
+
+def _connect(url: str, timeout: int) -> Any:
+    """Make a client of a server."""
+    from qdrant_client import QdrantClient
+
+    key = os.environ.get("QDRANT_API_KEY")
+    return QdrantClient(url=url, api_key=key, timeout=timeout, check_compatibility=False)
+
+
+def _open_folder(folder: Path) -> Any:
+    """Return this process's client of a folder; make it at the first call."""
+    from qdrant_client import QdrantClient
+
+    client = _embedded.get(folder)
+    if client is None:
+        client = QdrantClient(path=str(folder), force_disable_check_same_thread=True)
+        _embedded[folder] = client
+    return client
 
 
 def _make_id(passage_id: str) -> str:

@@ -1,17 +1,15 @@
-"""What retrievers over vector databases share: a table for each domain, which is searched once it
-is complete.
-"""
+"""The base of retrievers over vector databases: a table for each domain, searched once complete."""
 
 from __future__ import annotations
 
 import re
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
 from annotated_types import Ge
@@ -31,61 +29,13 @@ from convrag.sdk.identity import digest
 from convrag.sdk.output.progress import count_parts
 from convrag.sdk.search.corpus import PassageSource, serve_passages
 from convrag.sdk.search.queries import choose_queries, combine_vectors, embed_uncached
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from convrag_vector_databases.vector_database import VectorDatabase
 
 _LAYOUT = 1
-"""The version of what a table holds: raised when it changes, so that older tables are not searched.
+"""The version of a table's layout.
+
+It is raised when the layout changes, so that older tables are not searched.
 """
-
-
-class VectorDatabase(ABC):
-    """A database with tables of vectors; a table that is complete is searched by an alias. Any threads may use it.
-
-    Errors of its library and its server are ConfigErrors that say what to do.
-    """
-
-    @abstractmethod
-    def find(self, alias: str) -> str:
-        """Return the name of the table that an alias stands for; empty where there is none."""
-
-    @abstractmethod
-    def create(self, table: str, width: int) -> None:
-        """Create a table for vectors of a width, unless it is there from an interrupted build."""
-
-    @abstractmethod
-    def fetch(self, table: str, ids: Sequence[str]) -> list[Passage]:
-        """Fetch the passages with ids, in any order, from a table, or by an alias; unknown ids are
-        left out.
-        """
-
-    @abstractmethod
-    def add(self, table: str, passages: Sequence[Passage], rows: NDArray[np.float32]) -> None:
-        """Add passages with their vectors, all of them or none; those that are there stay as they
-        are.
-        """
-
-    @abstractmethod
-    def count(self, table: str) -> int:
-        """Count the passages of a table."""
-
-    @abstractmethod
-    def publish(self, alias: str, table: str) -> None:
-        """Let the alias stand for a complete table in a single step; then remove all others that
-        were made for it.
-        """
-
-    @abstractmethod
-    def search(self, alias: str, vector: NDArray[np.float32], k: int) -> list[Hit]:
-        """Search for the passages with the largest products."""
-
-
-def describe_passage(passage: Passage) -> dict[str, Any]:
-    """Return the fields of a passage as plain data, from which `Passage(**fields)` makes it again."""
-    fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
-    return fields | {"metadata": dict(passage.metadata)}
 
 
 class _ServedPassages(PassageSource):
@@ -130,16 +80,15 @@ class VectorDatabaseRetriever(Retriever):
         if not re.fullmatch("[a-z][a-z0-9_]{0,9}", self.prefix):
             text = "take up to ten lower-case letters, digits and underscores"
             raise ConfigError(f"retriever.prefix={self.prefix!r}: {text}")
-        self._own = (
-            uuid4().hex
-        )  # an embedder that was built by hand has nothing to share a table by
+        # An embedder built by hand has no fingerprint to share a table by: it gets its own table.
+        self._own = uuid4().hex
         self._lock = threading.Lock()
         self._ready: dict[str, str] = {}
 
     @property
     @abstractmethod
     def index_settings(self) -> Any:
-        """What else decides how a table is built."""
+        """Return the settings, as plain data, that also decide how a table is built."""
 
     @abstractmethod
     def open_database(self) -> VectorDatabase:
@@ -169,9 +118,9 @@ class VectorDatabaseRetriever(Retriever):
         return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
 
     def _name(self, domain: str) -> _Names:
-        """Name what a domain's passages are in: a table of other passages, or another fit of an
-        embedder, replaces it.
+        """Name the table of a domain, and its alias.
 
+        A table of other passages, or of another fit of an embedder, replaces it under the alias.
         Names have at most 63 characters, which is PostgreSQL's limit.
         """
         embedder = self.embedder.fingerprint or self._own
@@ -190,49 +139,58 @@ class VectorDatabaseRetriever(Retriever):
         """Build the table of a domain, unless it is there, and say in a sentence what was done."""
         alias, table = self._name(domain)
         with self._lock, self.store.lock([f"vectors/{alias}"]):
-            if is_there := self._database.find(alias) == table:
-                total, new = self._database.count(alias), 0
+            if self._database.find(alias) == table:
+                remark = " already"
+                total = self._database.count(alias)
             else:
                 total, new = self._send_all(domain, table)
                 self._database.publish(alias, table)
+                earlier = total - new
+                remark = f", {earlier:,} of them from an earlier attempt" if earlier else ""
             self._ready[domain] = alias
         serve_passages(self.dataset, domain, _ServedPassages(self._database, alias))
-        earlier = (
-            f", {total - new:,} of them from an earlier attempt"
-            if total > new and not is_there
-            else ""
-        )
-        return f"{domain}: {total:,} passages are in {table}{' already' if is_there else earlier}"
+        return f"{domain}: {total:,} passages are in {table}{remark}"
 
     def _send_all(self, domain: str, table: str) -> tuple[int, int]:
-        """Embed and send what the table lacks; count the passages, and those that were sent. Raises
-        ConfigError.
+        """Embed and send the passages that the table lacks. Raises ConfigError.
+
+        Returns:
+            The number of passages, and of those that were sent.
         """
-        passages: Iterator[Passage] = iter(self.dataset.corpus(domain))
+        passages = iter(self.dataset.corpus(domain))
         total = new = 0
         with count_parts(f"Embedding {domain}", total=None) as advance:
             while batch := list(islice(passages, self.batch_size)):
                 if not total:
-                    self._database.create(
-                        table, embed_uncached(self.embedder, [batch[0].content]).shape[1]
-                    )
-                known = {
-                    passage.id
-                    for passage in self._database.fetch(table, [passage.id for passage in batch])
-                }
-                if missing := [passage for passage in batch if passage.id not in known]:
-                    rows = embed_uncached(self.embedder, [passage.content for passage in missing])
-                    self._database.add(table, missing, rows)
-                total, new = total + len(batch), new + len(missing)
+                    first = embed_uncached(self.embedder, [batch[0].content])
+                    self._database.create(table, first.shape[1])
+                total += len(batch)
+                new += self._send_batch(table, batch)
                 advance(len(batch))
         if not total:
             why = self.dataset.explain_missing_corpus(domain)
             raise ConfigError(
                 f"the data set has no passages to search for the domain {domain!r}. {why}".rstrip()
             )
-        if (count := self._database.count(table)) != total:
-            raise ConfigError(
-                f"{table} holds {count:,} passages and the corpus {total:,}, so it is not used: remove it from the "
-                "database, see that no id stands twice in the corpus, and run the same command again"
-            )
+        self._verify(table, total)
         return total, new
+
+    def _send_batch(self, table: str, batch: Sequence[Passage]) -> int:
+        """Embed and send the passages of a batch that the table lacks; return their number."""
+        fetched = self._database.fetch(table, [passage.id for passage in batch])
+        known = {passage.id for passage in fetched}
+        missing = [passage for passage in batch if passage.id not in known]
+        if missing:
+            rows = embed_uncached(self.embedder, [passage.content for passage in missing])
+            self._database.add(table, missing, rows)
+        return len(missing)
+
+    def _verify(self, table: str, total: int) -> None:
+        """Check that the table holds all passages of the corpus. Raises ConfigError."""
+        count = self._database.count(table)
+        if count != total:
+            raise ConfigError(
+                f"{table} holds {count:,} passages and the corpus {total:,}, so it is not used: "
+                "remove it from the database, see that no id stands twice in the corpus, and run "
+                "the same command again"
+            )

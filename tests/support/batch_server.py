@@ -16,7 +16,8 @@ class BatchServer:
     """Ends each batch when it is looked at `looks` times. `paid` counts the lines of all batches, by their last words.
 
     A line whose last message holds a key of `faults` ends as its list says, one by one: "fail" (the
-    server's error), "expire" (no reply), "refuse" (an error that stays); then it is answered.
+    server's error), "expire" (no reply), "refuse" (an error that stays), "empty" (a reply without
+    text, of OpenAI's); then it is answered.
     `refused` is why batches are refused. Anthropic's results are in the reverse order, and
     `results_url` is an address that nobody may ask. While it is `down`, it answers nothing but 503.
     """
@@ -174,6 +175,8 @@ class BatchServer:
             row = {"custom_id": line["custom_id"], "error": None}
             if fault == "expire":
                 expired = True
+            elif fault == "empty":
+                replies.append(row | {"response": {"status_code": 200, "body": make_reply("")}})
             elif fault:
                 status = 500 if fault == "fail" else 400
                 response = {

@@ -13,8 +13,8 @@ from convrag.api.records import TurnRecord
 from convrag.api.stage import LLM
 from convrag.api.stages import Generator, Rewriter
 from convrag.concurrency.streaming import current_listener
+from convrag.sdk.llm.follow_ups import suggest_follow_ups
 from convrag.sdk.llm.prompts import PromptTemplate
-from convrag.sdk.llm.rewriter import suggest_follow_ups
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
 from convrag_tasks.chat.conversation import ChatConversation

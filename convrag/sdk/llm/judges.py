@@ -1,6 +1,4 @@
-"""Language models as judges of answers: which were given, how they are asked, how far they agree
-with themselves.
-"""
+"""Language models as judges of answers, and how far they agree with themselves."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,14 +43,13 @@ class Judge:
         other: type[M] | None = None,
         **inputs: Any,
     ) -> M | None:
-        """Ask for a reply in a form, at most twice; None where the call failed, or the reply has no
-        form.
+        """Ask for a reply in a form, at most twice; None where there is no such reply.
 
         Args:
             template: of the prompt.
-            form: that is asked for.
-            problems: gets a message about a failed call, or a reply that broke the form.
-            other: a lenient form, which is read from a second reply that breaks the strict one.
+            form: of the reply.
+            problems: gets a message about a failed call, or about a reply in another form.
+            other: a lenient form, in which a second reply is read that breaks the strict one.
             **inputs: of the prompt.
         """
         from convrag.sdk.llm.structured_output import UnreadableReply, ask_json, read_json
@@ -71,80 +68,94 @@ class Judge:
 def name_judges(
     models: Sequence[LLM | None], temperature: float | None, repeat: int = 1
 ) -> list[Judge]:
-    """The models that were given as `llm`, `second_llm` and `third_llm`; 0 becomes 1 where `repeat`
-    needs sampling.
+    """Make the judges of the models that were given as `llm`, `second_llm` and `third_llm`.
+
+    Args:
+        models: in this order; None for one that was not given.
+        temperature: of all calls.
+        repeat: how often each is asked. Asking again needs sampling: a temperature of 0 becomes 1.
     """
-    sampling = {"temperature": temperature if repeat == 1 or temperature != 0 else 1.0}
-    names = ("llm", "second_llm", "third_llm")
-    return [
-        Judge(name, llm, sampling)
-        for name, llm in zip(names, models, strict=False)
-        if llm is not None
-    ]
+    if repeat > 1 and temperature == 0:
+        temperature = 1.0
+    sampling = {"temperature": temperature}
+    named = zip(("llm", "second_llm", "third_llm"), models, strict=False)
+    return [Judge(name, llm, sampling) for name, llm in named if llm is not None]
 
 
 def check_tasks(judges: Sequence[Judge], tasks: Sequence[str], metric: str) -> Iterator[str]:
-    """A message for each rule-based model that has no rule for one of the tasks; language models
-    know every task.
+    """Yield a message for each rule-based model that has no rule for one of the tasks.
+
+    Language models know every task.
     """
-    for name, model in ((judge.name, judge.llm) for judge in judges):
-        known = model.tasks
-        lacking = [task for task in tasks if known is not None and task not in known]
-        if lacking:
+    for judge in judges:
+        known = judge.llm.tasks
+        if known is None:
+            continue
+        missing = [task for task in tasks if task not in known]
+        if missing:
             yield (
-                f"{type(model).__name__} is no language model, and has no rule for {', '.join(lacking)}: choose one "
-                f"with metrics.{metric}.{name}=..., or leave metrics={metric} out"
+                f"{type(judge.llm).__name__} is not a language model, and has no rule for "
+                f"{', '.join(missing)}: choose one with metrics.{metric}.{judge.name}=..., or "
+                f"leave metrics={metric} out"
             )
 
 
 def passage_inputs(passage: Passage) -> dict[str, str]:
-    """A passage as prompts are given it; the title is empty where the text begins with it already."""
-    return {
-        "title": "" if passage.text.startswith(passage.title) else passage.title,
-        "text": passage.text,
-    }
+    """Format a passage for a prompt; the title is empty where the text begins with it."""
+    title = "" if passage.text.startswith(passage.title) else passage.title
+    return {"title": title, "text": passage.text}
 
 
 def repeat_calls(judge: Callable[[], T], repeat: int) -> list[T]:
-    """Call a function so many times; the calls of language models in each are new ones."""
-    found = []
+    """Call a function `repeat` times; each time, language models are asked anew."""
+    results = []
     for attempt in range(repeat):
         with answer_again(attempt):
-            found.append(judge())
-    return found
+            results.append(judge())
+    return results
 
 
 class Repeats:
-    """How often judges differ from themselves where each is asked several times."""
+    """Counts how often judges differ from themselves where each is asked several times."""
 
     def __init__(self) -> None:
         self._asked: Counter[str] = Counter()
         self._differing: Counter[str] = Counter()
-        self._variance: Counter[str] = Counter()
+        self._variance: dict[str, float] = {}
 
     def average(self, values: Sequence[Mapping[str, float]]) -> dict[str, float]:
-        """The mean of each measure of a turn over its repetitions, as far as they have it."""
-        means = {}
-        for name in dict.fromkeys(name for each in values for name in each):
-            given = [each[name] for each in values if name in each]
-            means[name] = fmean(given)
+        """Average each measure of a turn over the repetitions that have it."""
+        by_name: dict[str, list[float]] = {}
+        for each in values:
+            for name, value in each.items():
+                by_name.setdefault(name, []).append(value)
+        for name, given in by_name.items():
             if len(given) > 1:
-                self._asked[name] += 1
-                self._differing[name] += min(given) != max(given)
-                self._variance[name] += variance(given) / len(given)  # type: ignore[assignment]
-        return means
+                self._count(name, given)
+        return {name: fmean(given) for name, given in by_name.items()}
+
+    def _count(self, name: str, given: Sequence[float]) -> None:
+        """Count a turn whose measure was asked for several times."""
+        self._asked[name] += 1
+        if min(given) != max(given):
+            self._differing[name] += 1
+        error = variance(given) / len(given)
+        self._variance[name] = self._variance.get(name, 0.0) + error
 
     def add(self, other: "Repeats") -> None:
-        """Count what another has counted, too."""
+        """Add the counts of another."""
         self._asked += other._asked
         self._differing += other._differing
-        self._variance += other._variance
+        for name, error in other._variance.items():
+            self._variance[name] = self._variance.get(name, 0.0) + error
 
     def describe(self) -> Iterator[str]:
-        """A sentence for each measure that was asked for several times."""
+        """Yield a sentence for each measure that was asked for several times."""
         for name, asked in self._asked.items():
+            share = self._differing[name] / asked
             error = self._variance[name] ** 0.5 / asked
             yield (
-                f"{name}: asked again, the judge differs from itself on {self._differing[name] / asked:.0%} of {asked} "
-                f"answers; its noise moves the mean by {error:.3f} (one standard error, which the interval contains)"
+                f"{name}: asked again, the judge differs from itself on {share:.0%} of {asked} "
+                f"answers; its noise moves the mean by {error:.3f} (one standard error, which the "
+                "interval contains)"
             )

@@ -1,9 +1,8 @@
-"""Prompt templates, in Jinja: `<|system|>`, `<|user|>` and `<|assistant|>` lines divide them into
-messages.
+"""Prompts: templates in Jinja, the user's profile in them, and asking once more.
 
-A reply that counts only as a whole is asked for by `complete_whole`.
-
-Personal statements of the user (`Question.profile`) are added to a prompt where there are some.
+Lines `<|system|>`, `<|user|>` and `<|assistant|>` divide a template into messages. `add_profile`
+adds personal statements of the user (`Question.profile`). `complete_whole` asks again for a reply
+that was cut.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from convrag.api.errors import DataError, LLMError
 from convrag.api.stage import LLM
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
+    from jinja2 import Environment, Template
 
 __all__ = ["PromptTemplate", "add_complaint", "add_profile", "complete_whole", "format_profile"]
 
@@ -31,7 +29,13 @@ _DIVIDER = re.compile(r"^<\|(system|user|assistant)\|>[ \t]*\n", re.MULTILINE)
 
 
 class MessageTemplate(NamedTuple):
-    """The template of one message; `line` counts the lines of the file before it."""
+    """The template of one message.
+
+    Args:
+        role: of the message.
+        template: of its text.
+        line: the number of lines in the file before it.
+    """
 
     role: Role
     template: Template
@@ -51,7 +55,8 @@ class PromptTemplate:
 
     Example:
         >>> template = PromptTemplate("suggest", package="convrag.sdk.llm")
-        >>> prompt = template.render({"temperature": 0.0}, question="Why?", answer="Steam.", titles=["Tea"], count=2)
+        >>> inputs = {"question": "Why?", "answer": "Steam.", "titles": ["Tea"], "count": 2}
+        >>> prompt = template.render({"temperature": 0.0}, **inputs)
         >>> prompt.task, prompt.messages[-1].role, dict(prompt.sampling)
         ('suggest', 'user', {'temperature': 0.0})
     """
@@ -59,96 +64,94 @@ class PromptTemplate:
     def __init__(self, task: str, *, package: str, path: Path | None = None) -> None:
         self.task = task
         self.path = path or Path(str(resources.files(package).joinpath(f"{task}.jinja")))
-        try:
-            self.source = self.path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise DataError(
-                f"this prompt cannot be read ({error.strerror})", path=self.path
-            ) from error
-        except UnicodeDecodeError as error:
-            at = error.object.count(b"\n", 0, error.start) + 1
-            raise DataError(
-                f"this is not UTF-8 ({error.reason}): save it as UTF-8", path=self.path, line=at
-            ) from error
+        self.source = self._read_source()
         self.messages = self._compile()
 
     @property
     def hash(self) -> str:
-        """A hash of the template."""
+        """Return a hash of the template."""
         return blake2b(self.source.encode(), digest_size=8).hexdigest()
 
     def render(self, sampling: dict[str, Any] | None = None, **inputs: Any) -> Prompt:
-        """Fill in the inputs. Messages are divided in the template, so no input can begin a new
-        message.
+        """Fill in the inputs. Only the template divides messages: no input can begin a new one.
 
-        Raises DataError, naming the line, where the template fails: it uses an input that is not
-        given, say.
+        Raises:
+            DataError: the template fails (it uses an input that is not given, say); the message
+                names the line.
         """
-        messages = tuple(
-            Message(role, self._fill(template, line, inputs))
-            for role, template, line in self.messages
-        )
-        sampling = {name: value for name, value in (sampling or {}).items() if value is not None}
-        return Prompt(self.task, messages, inputs, sampling)
+        messages = tuple(Message(each.role, self._fill(each, inputs)) for each in self.messages)
+        given = {name: value for name, value in (sampling or {}).items() if value is not None}
+        return Prompt(self.task, messages, inputs, given)
 
-    def _fill(self, template: Template, line: int, inputs: Mapping[str, Any]) -> str:
+    def _read_source(self) -> str:
         try:
-            return template.render(**inputs).strip()
+            return self.path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            message = f"this prompt cannot be read ({error.strerror})"
+            raise DataError(message, path=self.path) from error
+        except UnicodeDecodeError as error:
+            message = f"this is not UTF-8 ({error.reason}): save it as UTF-8"
+            line = error.object.count(b"\n", 0, error.start) + 1
+            raise DataError(message, path=self.path, line=line) from error
+
+    def _fill(self, message: MessageTemplate, inputs: Mapping[str, Any]) -> str:
+        try:
+            return message.template.render(**inputs).strip()
         except Exception as error:
-            within = [
-                at
-                for frame, at in walk_tb(error.__traceback__)
+            lines = [
+                line
+                for frame, line in walk_tb(error.__traceback__)
                 if frame.f_code.co_filename == "<template>"
             ]
-            at = line + within[-1] if within else None
-            raise DataError(
-                f"this prompt cannot be filled in: {error}", path=self.path, line=at
-            ) from error
+            problem = f"this prompt cannot be filled in: {error}"
+            place = message.line + lines[-1] if lines else None
+            raise DataError(problem, path=self.path, line=place) from error
 
     def _compile(self) -> list[MessageTemplate]:
         """Divide the template into messages and compile each. Raises DataError, naming the line."""
-        from jinja2 import StrictUndefined, TemplateSyntaxError
+        from jinja2 import StrictUndefined
         from jinja2.sandbox import SandboxedEnvironment
 
-        divided = bool(_DIVIDER.match(self.source))
-        parts = _DIVIDER.split(self.source if divided else f"<|user|>\n{self.source}")
         environment = SandboxedEnvironment(
             undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
+        is_divided = bool(_DIVIDER.match(self.source))
+        source = self.source if is_divided else f"<|user|>\n{self.source}"
+        line = 1 if is_divided else 0
+        parts = _DIVIDER.split(source)
         messages: list[MessageTemplate] = []
-        line = 1 if divided else 0
         for role, text in zip(parts[1::2], parts[2::2], strict=True):
-            try:
-                template = environment.from_string(text)
-            except TemplateSyntaxError as error:
-                at = line + error.lineno
-                raise DataError(
-                    f"this is no template: {error.message}", path=self.path, line=at
-                ) from error
-            except (
-                ValueError,
-                RecursionError,
-                MemoryError,
-                SyntaxError,
-            ) as error:  # 5,000 digits, or too deep
-                raise DataError(
-                    f"this is no template: {error}", path=self.path, line=line
-                ) from error
-            template.globals = dict(
-                template.globals
-            )  # each filling copies it, which takes long of Jinja's ChainMap
+            template = self._compile_message(environment, text, line)
             messages.append(MessageTemplate(cast(Role, role), template, line))
             line += 1 + text.count("\n")
         return messages
 
+    def _compile_message(self, environment: Environment, text: str, line: int) -> Template:
+        """Compile a message that begins after so many lines. Raises DataError."""
+        from jinja2 import TemplateSyntaxError
+
+        try:
+            template = environment.from_string(text)
+        except TemplateSyntaxError as error:
+            problem = f"this is not a template: {error.message}"
+            raise DataError(problem, path=self.path, line=line + error.lineno) from error
+        # A number of 5,000 digits, or too many brackets in each other.
+        except (ValueError, RecursionError, MemoryError, SyntaxError) as error:
+            problem = f"this is not a template: {error}"
+            raise DataError(problem, path=self.path, line=line) from error
+        # Each filling copies them, which takes long with Jinja's ChainMap.
+        template.globals = dict(template.globals)
+        return template
+
 
 def complete_whole(llm: LLM, prompt: Prompt, room: int = 0) -> str:
-    """Ask for a reply that counts only as a whole: one that was cut is asked for once more, with
-    four times the room.
+    """Ask for a reply that counts only as a whole.
+
+    A reply that was cut is asked for once more, with four times the room.
 
     Args:
         llm: the language model.
-        prompt: what is asked for. Where its sampling has max_tokens, they are kept.
+        prompt: the prompt. Where its sampling has max_tokens, they are kept.
         room: tokens that the reply needs; the llm's own max_tokens is raised to them.
 
     Raises:
@@ -169,32 +172,41 @@ def complete_whole(llm: LLM, prompt: Prompt, room: int = 0) -> str:
 INTRODUCTION = (
     "What is known of the user; use it where the question depends on it, and nowhere else:"
 )
+"""The line before the user's profile in a prompt."""
 
 
 def add_complaint(prompt: Prompt, reply: str, complaint: str) -> Prompt:
-    """Make the prompt that asks once more: with the reply that is of no use, and with what is wrong
-    with it.
+    """Make the prompt that asks once more.
+
+    Args:
+        prompt: that was asked.
+        reply: to it, which cannot be used.
+        complaint: says what is wrong with the reply.
     """
-    more = (Message("assistant", reply), Message("user", complaint))
-    return replace(prompt, messages=(*prompt.messages, *more), attempt=prompt.attempt + 1)
+    messages = (*prompt.messages, Message("assistant", reply), Message("user", complaint))
+    return replace(prompt, messages=messages, attempt=prompt.attempt + 1)
 
 
 def format_profile(profile: Sequence[str]) -> str:
     """Format the statements as a list under its introduction; empty where there is no statement."""
-    lines = [" ".join(statement.split()) for statement in profile]
-    listed = "\n".join(f"- {line}" for line in lines if line)
-    return f"{INTRODUCTION}\n{listed}" if listed else ""
+    statements = [" ".join(statement.split()) for statement in profile]
+    lines = [f"- {statement}" for statement in statements if statement]
+    return "\n".join([INTRODUCTION, *lines]) if lines else ""
 
 
 def add_profile(prompt: Prompt, profile: Sequence[str]) -> Prompt:
-    """Add the statements to the system message, or else to the beginning of the first message.
+    """Add the user's statements to the system message, or else before the first message.
 
     The prompt stays as it is where there are none. Its inputs get them as `profile`, too, for LLM
     stages by rules.
     """
-    if not (text := format_profile(profile)) or not prompt.messages:
+    text = format_profile(profile)
+    if not text or not prompt.messages:
         return prompt
     first, *others = prompt.messages
-    parts = (first.content, text) if first.role == "system" else (text, first.content)
-    messages = (Message(first.role, "\n\n".join(parts)), *others)
+    if first.role == "system":
+        content = f"{first.content}\n\n{text}"
+    else:
+        content = f"{text}\n\n{first.content}"
+    messages = (Message(first.role, content), *others)
     return replace(prompt, messages=messages, inputs={**prompt.inputs, "profile": list(profile)})

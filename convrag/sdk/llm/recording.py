@@ -15,13 +15,17 @@ from convrag.api.errors import DataError
 from convrag.sdk.data.jsonl import read_lines
 from convrag.store.json_text import format_json
 
-_KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
-_SHOWN = 60  # characters at the beginning and the end of a prompt
+_RECORDED = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
+"""The fields of a reply that a line has."""
+
+_SHOWN = 60
+"""Characters of an excerpt at the beginning and at the end of a prompt."""
 
 
 def compute_prompt_key(prompt: Prompt) -> str:
-    """Hash messages, sampling and attempt. The hash must never change, since recordings are kept in
-    repositories.
+    """Hash messages, sampling and attempt.
+
+    The hash must never change, since recordings are kept in repositories.
     """
     messages = [[message.role, message.content] for message in prompt.messages]
     request = [messages, dict(prompt.sampling), prompt.attempt]
@@ -36,14 +40,16 @@ def make_excerpt(prompt: Prompt) -> str:
 
 
 def format_reply(prompt: Prompt, completion: Completion) -> str:
-    """Format a reply as a line of a recording. Time and cost are left out, so that the line is the
-    same every time.
+    """Format a reply as a line of a recording.
+
+    Time and cost are left out, so that the line is the same every time.
     """
     row = {"key": compute_prompt_key(prompt), "task": prompt.task, "prompt": make_excerpt(prompt)}
-    kept = {name: getattr(completion, name) for name in _KEPT}
+    for name in _RECORDED:
+        row[name] = getattr(completion, name)
     if completion.finish_reason not in ("", "stop"):
-        kept["finish_reason"] = completion.finish_reason
-    return format_json(row | kept)
+        row["finish_reason"] = completion.finish_reason
+    return format_json(row)
 
 
 @dataclass(frozen=True)
@@ -58,16 +64,18 @@ class _ReplyRow:
 
 
 def read_recording(path: Path) -> dict[str, Completion]:
-    """Read a recording: key -> reply, with a cost of 0. Raises DataError, naming the line, if it is
-    not valid.
+    """Read a recording: key -> reply, with a cost of 0.
+
+    Raises:
+        DataError: the recording is not valid; the message names the line.
     """
     replies: dict[str, Completion] = {}
     for line in read_lines(path):
         row = line.parse(_ReplyRow, "a recorded reply")
         if row.key in replies:
             raise line.error(f"the prompt {row.key} has a reply already")
-        told = {name: getattr(row, name) for name in (*_KEPT, "finish_reason")}
-        replies[row.key] = Completion(**told, cost_usd=0.0)
+        fields = {name: getattr(row, name) for name in (*_RECORDED, "finish_reason")}
+        replies[row.key] = Completion(**fields, cost_usd=0.0)
     if not replies:
         raise DataError("it holds no reply", path=path)
     return replies

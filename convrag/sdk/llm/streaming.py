@@ -1,6 +1,4 @@
-"""The pieces of a model's reply, for those who listen, also held back, and work in a thread as a
-stream.
-"""
+"""The pieces of a model's reply: for a listener, or held back until they may be shown."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,14 +13,13 @@ from convrag.store.values import mend_surrogates as mend_surrogates
 
 @dataclass
 class HeldPieces:
-    """Holds the pieces of a reply back while it may be something that nobody is to hear, then
-    passes them on.
+    """Holds the pieces of a reply back while it may be something that is not shown.
 
     Args:
         listener: takes the pieces.
-        holds: whether a text, the beginning of the reply, is held back.
-        clean: what is passed on of a text that was held back.
-        text: what is held back.
+        holds: says whether a text, the beginning of the reply, is held back.
+        clean: makes the text that is passed on of one that was held back.
+        text: the pieces that are held back.
         released: whether pieces pass.
     """
 
@@ -43,7 +40,9 @@ class HeldPieces:
 
     def release(self) -> None:
         """Pass on what was held back, and from now on every piece at once."""
-        if not self.released:
-            self.released = True
-            if text := self.clean(self.text):
-                self.listener(text)
+        if self.released:
+            return
+        self.released = True
+        text = self.clean(self.text)
+        if text:
+            self.listener(text)

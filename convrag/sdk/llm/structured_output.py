@@ -20,29 +20,36 @@ __all__ = ["LIBRARIES", "UnreadableReply", "ask_json", "read_json"]
 LIBRARIES = ("json-repair",)
 """Their versions are part of the fingerprints of stages that use this module."""
 
-RETRY_MESSAGE = "This reply could not be read: {complaint}. Reply again, with the JSON alone, in the form that was asked for."
+RETRY_MESSAGE = (
+    "This reply could not be read: {complaint}. Reply again, with the JSON alone, in the form that "
+    "was asked for."
+)
 """The message to a model whose reply could not be read."""
 
 _OPENING = re.compile(r"[{\[]")
-_SHOWN = 200  # characters of a reply in an error message
+_BRACKET = re.compile(r"[{}\[\]]")
+
+_SHOWN = 200
+"""Characters of a reply in an error message."""
 
 
 class UnreadableReply(LLMError):
-    """A reply does not have the JSON that was asked for; `text` is the reply, `complaint` says what
-    is wrong.
+    """A reply does not have the JSON that was asked for.
+
+    Args:
+        complaint: what is wrong with it.
+        text: the reply.
     """
 
     def __init__(self, complaint: str, text: str) -> None:
         self.complaint = complaint
         self.text = text
-        super().__init__(
-            f"the reply cannot be read: {complaint}. It begins: {' '.join(text.split())[:_SHOWN]!r}"
-        )
+        beginning = " ".join(text.split())[:_SHOWN]
+        super().__init__(f"the reply cannot be read: {complaint}. It begins: {beginning!r}")
 
 
 def read_json(text: str, model: type[M]) -> M:
-    """Read the JSON in a reply as an instance of `model`. If several values fit, the last one is
-    read.
+    """Read the JSON in a reply as an instance of `model`; if several values fit, the last one.
 
     Markdown fences, words before and after, trailing commas, single quotes and comments are
     accepted. A reply that was cut off is read as far as it goes. Raises UnreadableReply.
@@ -57,8 +64,7 @@ def read_json(text: str, model: type[M]) -> M:
 
 
 def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
-    """Ask an LLM for JSON. If the reply cannot be read, ask once more, telling the LLM what is
-    wrong with it.
+    """Ask an LLM for JSON; if its reply cannot be read, ask once more, saying what is wrong.
 
     Raises:
         UnreadableReply: the second reply cannot be read either.
@@ -76,8 +82,8 @@ def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
 def _find_candidates(text: str) -> Iterator[Any]:
     """Yield the JSON values that may be meant, the most likely first.
 
-    Valid values come first, the last of them before the others, which may be drafts or examples;
-    then repaired ones; then values inside of broken ones.
+    Valid values come first, and the last of them before the others, which may be drafts or
+    examples. Repaired values follow, then values inside of broken ones.
     """
     whole, broken = _find_outermost_values(text)
     yield from reversed(whole)
@@ -89,8 +95,10 @@ def _find_candidates(text: str) -> Iterator[Any]:
 
 
 def _find_outermost_values(text: str) -> tuple[list[Any], list[str]]:
-    """Find the JSON objects and lists that are not inside others, and the bracketed parts that are
-    not valid JSON.
+    """Find the JSON objects and lists that are not inside others.
+
+    Returns:
+        The valid values, and the bracketed parts that are not valid JSON.
     """
     decoder = json.JSONDecoder()
     whole: list[Any] = []
@@ -109,11 +117,9 @@ def _find_outermost_values(text: str) -> tuple[list[Any], list[str]]:
 
 
 def _find_closing_bracket(text: str, start: int) -> int:
-    """Find the end of the part that the bracket at `start` opens; the end of the text if it is not
-    closed.
-    """
+    """Find the end of the part that a bracket opens: that of the text if it is not closed."""
     depth = 0
-    for place in re.finditer(r"[{}\[\]]", text[start:]):
+    for place in _BRACKET.finditer(text[start:]):
         depth += 1 if place[0] in "{[" else -1
         if depth == 0:
             return start + place.end()
@@ -135,8 +141,8 @@ def _repair_values(parts: Iterable[str]) -> Iterator[Any]:
 
 def _describe_error(error: Any) -> str:
     """Describe the errors that pydantic found in a value, in one line."""
-    details = error.errors(include_url=False, include_input=False)
-    places = (
-        f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in details[:3]
-    )
-    return "; ".join(places)
+    descriptions = []
+    for detail in error.errors(include_url=False, include_input=False)[:3]:
+        place = ".".join(str(part) for part in detail["loc"]) or "the whole"
+        descriptions.append(f"{place}: {detail['msg']}")
+    return "; ".join(descriptions)

@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
+from math import ceil
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,15 +24,16 @@ from convrag.store.store import BATCH, Store
 
 __all__ = ["Corpus", "PassageSource", "has_passages", "open_passages", "serve_passages"]
 
-_FOLDER = "corpora"  # in the store
+_FOLDER = "corpora"
+"""The folder of the copies in the store."""
 
 
 class PassageSource(ABC):
-    """Has the passages of one domain by id. May be used by several threads."""
+    """The passages of one domain by id. Several threads may use it."""
 
     @abstractmethod
     def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the passages with ids, in the given order; unknown ids are left out."""
+        """Return the passages with these ids, in their order; unknown ids are left out."""
 
     def list_missing(self, ids: Iterable[str]) -> list[str]:
         """Return the ids that no passage has, sorted."""
@@ -41,25 +43,28 @@ class PassageSource(ABC):
 
 
 _served: WeakKeyDictionary[Dataset, dict[str, PassageSource]] = WeakKeyDictionary()
+"""Data set -> domain -> the server that has its passages."""
 
 
 def serve_passages(dataset: Dataset, domain: str, source: PassageSource) -> None:
-    """Let passages of a domain be looked up in a server that has all of them: the corpus need not
-    be read for that.
+    """Let passages of a domain be looked up in a server that has all of them.
+
+    The corpus need not be read then.
     """
     _served.setdefault(dataset, {})[domain] = source
 
 
 def open_passages(dataset: Dataset, domain: str, store: Store) -> PassageSource | None:
-    """Open what passages of a domain are looked up in: a server that has them, else a copy of the
-    corpus in the store.
+    """Open the passages of a domain: in a server that has them, else in a copy in the store.
 
     None where the domain has no passages, or is not the data set's. Raises DataError.
     """
-    if served := _served.get(dataset, {}).get(domain):
+    served = _served.get(dataset, {}).get(domain)
+    if served is not None:
         return served
-    known = domain in dataset.domains() and has_passages(dataset, domain)
-    return Corpus(dataset, domain, store) if known else None
+    if domain not in dataset.domains() or not has_passages(dataset, domain):
+        return None
+    return Corpus(dataset, domain, store)
 
 
 def has_passages(dataset: Dataset, domain: str) -> bool:
@@ -68,8 +73,7 @@ def has_passages(dataset: Dataset, domain: str) -> bool:
 
 
 class Corpus(PassageSource):
-    """The passages of one domain by position and by id. They are copied into the store once, and
-    read from there.
+    """The passages of one domain by position and by id, copied into the store once.
 
     Raises:
         UnknownName: the data set does not have this domain.
@@ -82,7 +86,7 @@ class Corpus(PassageSource):
         if domain not in dataset.domains():
             raise UnknownName("domain", domain, dataset.domains())
         self.domain = domain
-        self._store = store  # which holds the folder for as long as it lives
+        self._store = store  # it holds the folder for as long as it lives
         self.fingerprint = dataset.corpus_fingerprint(domain)
         key = _make_key(self.fingerprint)
         series = digest([dataset.series, domain]) if dataset.series else ""
@@ -100,14 +104,17 @@ class Corpus(PassageSource):
 
     @classmethod
     def open_copy(cls, dataset: Dataset, domain: str, store: Store) -> PassageSource | None:
-        """As `open_passages`, but None where the store has no copy yet."""
-        if served := _served.get(dataset, {}).get(domain):
+        """Open the passages as `open_passages` does, but None where the store has no copy yet."""
+        served = _served.get(dataset, {}).get(domain)
+        if served is not None:
             return served
         key = _make_key(dataset.corpus_fingerprint(domain))
-        return cls(dataset, domain, store) if (store.path / _FOLDER / key).is_dir() else None
+        has_copy = (store.path / _FOLDER / key).is_dir()
+        return cls(dataset, domain, store) if has_copy else None
 
     def __len__(self) -> int:
-        return int(self._select("SELECT count(*) FROM passages")[0][0])
+        ((count,),) = self._select("SELECT count(*) FROM passages")
+        return int(count)
 
     def __iter__(self) -> Iterator[Passage]:
         """Yield all passages in the order of their positions."""
@@ -117,8 +124,9 @@ class Corpus(PassageSource):
             start += len(batch)
 
     def get_by_position(self, positions: Sequence[int]) -> list[Passage]:
-        """Return the passages at positions (from 0), in the given order; positions beyond the end
-        are left out.
+        """Return the passages at these positions (from 0), in their order.
+
+        Positions beyond the end are left out.
         """
         return self._find("position", [int(position) for position in positions])
 
@@ -126,19 +134,16 @@ class Corpus(PassageSource):
         return self._find("id", list(ids))
 
     def sample(self, most: int = 200) -> Iterator[Passage]:
-        """Yield passages at even distances, at most so many."""
-        positions = range(0, len(self), -(-len(self) // most))
+        """Yield at most `most` passages, at even distances."""
+        distance = ceil(len(self) / most)
+        positions = range(0, len(self), distance)
         for start in range(0, len(positions), BATCH):
             yield from self.get_by_position(positions[start : start + BATCH])
 
     def hash_texts(self) -> list[bytes]:
-        """Return a hash of 16 bytes for each passage's title and text (`Passage.content`), by
-        position.
-        """
-        return [
-            hashed
-            for hashed, _ in self._select("SELECT text_hash, 1 FROM passages ORDER BY position")
-        ]
+        """Return a hash of 16 bytes of each passage's `content`, by position."""
+        rows = self._select("SELECT text_hash FROM passages ORDER BY position")
+        return [text_hash for (text_hash,) in rows]
 
     def _find(self, column: str, keys: Sequence[int] | Sequence[str]) -> list[Passage]:
         """Find passages by the values of a column, in their order."""
@@ -146,13 +151,12 @@ class Corpus(PassageSource):
         for start in range(0, len(keys), BATCH):
             batch = keys[start : start + BATCH]
             marks = ",".join("?" * len(batch))
-            rows = self._select(
-                f"SELECT {column}, passage FROM passages WHERE {column} IN ({marks})", batch
-            )
-            found.update((key, Passage(**JSON.read(passage))) for key, passage in rows)
+            sql = f"SELECT {column}, passage FROM passages WHERE {column} IN ({marks})"
+            for key, passage in self._select(sql, batch):
+                found[key] = Passage(**JSON.read(passage))
         return [found[key] for key in keys if key in found]
 
-    def _select(self, sql: str, values: Iterable[object] = ()) -> list[tuple[Any, Any]]:
+    def _select(self, sql: str, values: Iterable[object] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._connection.execute(sql, tuple(values)).fetchall()
 
@@ -165,7 +169,8 @@ FILE = "passages.sqlite"
 JSON = MarkedJson({})
 
 _TABLES = (
-    "CREATE TABLE passages (position INTEGER PRIMARY KEY, id TEXT UNIQUE, text_hash BLOB, passage BLOB)",
+    "CREATE TABLE passages "
+    "(position INTEGER PRIMARY KEY, id TEXT UNIQUE, text_hash BLOB, passage BLOB)",
     "CREATE TABLE parts (key TEXT PRIMARY KEY, start INTEGER, count INTEGER)",
 )
 
@@ -195,20 +200,17 @@ def copy_corpus(dataset: Dataset, domain: str, folder: Path, earlier: Path | Non
         connection.commit()
     if not copy.count:
         why = dataset.explain_missing_corpus(domain)
-        raise ConfigError(
-            f"the corpus of {domain!r} has no passages: nothing could be found in it. {why}".rstrip(
-                ". "
-            )
-        )
+        message = f"the corpus of {domain!r} has no passages: nothing could be found in it. {why}"
+        raise ConfigError(message.rstrip(". "))
 
 
 def make_read_only(file: Path) -> str:
-    """Make the address under which SQLite opens a file that nobody writes to."""
+    """Make the address under which SQLite opens a file for reading alone."""
     return f"{file.as_uri()}?mode=ro"
 
 
 class _CorpusCopy:
-    """A copy in progress; `count` are the passages so far."""
+    """A copy in progress; `count` is the number of passages so far."""
 
     def __init__(self, connection: sqlite3.Connection, domain: str) -> None:
         self.count = 0
@@ -220,32 +222,33 @@ class _CorpusCopy:
     def attach(self, earlier: Path) -> None:
         """Make the parts of another copy known."""
         self._connection.execute("ATTACH ? AS earlier", [make_read_only(earlier / FILE)])
-        if self._connection.execute(
+        has_parts = self._connection.execute(
             "SELECT 1 FROM earlier.sqlite_master WHERE name = 'parts'"
-        ).fetchone():
+        ).fetchone()
+        if has_parts:
             rows = self._connection.execute("SELECT key, start, count FROM earlier.parts")
             self._known = {key: (start, count) for key, start, count in rows}
 
     def add(self, part: CorpusPart, advance: Callable[[float], None]) -> None:
         """Add the passages of a part, from the other copy where it has them."""
-        key = (
-            digest([self._code, part.key]) if part.key else ""
-        )  # another version of the code may write otherwise
+        # Another version of the code may write passages in another way.
+        key = digest([self._code, part.key]) if part.key else ""
         start = self.count
-        if key and (known := self._known.get(key)):
+        known = self._known.get(key) if key else None
+        if known is not None:
             self._take_over(*known)
             advance(self.count - start)
         else:
-            self._connection.executemany(
-                "INSERT INTO passages VALUES (?, ?, ?, ?)", self._number(part, advance)
-            )
+            rows = self._number(part, advance)
+            self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", rows)
         if key:
             row = (key, start, self.count - start)
             self._connection.execute("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", row)
 
     def _take_over(self, start: int, count: int) -> None:
         self._connection.execute(
-            "INSERT INTO passages SELECT position + ?, id, text_hash, passage FROM earlier.passages "
+            "INSERT INTO passages "
+            "SELECT position + ?, id, text_hash, passage FROM earlier.passages "
             "WHERE position >= ? AND position < ?",
             [self.count - start, start, start + count],
         )
@@ -254,13 +257,10 @@ class _CorpusCopy:
     def _number(
         self, part: CorpusPart, advance: Callable[[float], None]
     ) -> Iterator[tuple[int, str, bytes, bytes]]:
+        """Yield the rows of a part's passages, and count them."""
         for passage in part.read():
-            yield (
-                self.count,
-                passage.id,
-                hash_text(passage.content),
-                _write_passage(passage, self._domain),
-            )
+            text_hash = hash_text(passage.content)
+            yield self.count, passage.id, text_hash, _write_passage(passage, self._domain)
             self.count += 1
             advance(1)
 
@@ -271,6 +271,6 @@ def _write_passage(passage: Passage, domain: str) -> bytes:
         return JSON.write(fields | {"metadata": dict(passage.metadata)})
     except CannotBeKept as error:
         raise ConvragError(
-            f"the passage {passage.id!r} of the domain {domain!r} holds {error.problem} at {error.place}, which cannot "
-            "be kept: give plain data"
+            f"the passage {passage.id!r} of the domain {domain!r} holds {error.problem} at "
+            f"{error.place}, which cannot be kept: give plain data"
         ) from error

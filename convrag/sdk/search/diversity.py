@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 def select_by_mmr(
     relevance: NDArray[np.floating], rows: NDArray[np.floating], count: int, lambda_: float
 ) -> list[int]:
-    """Select at most `count` items by maximal marginal relevance (Carbonell and Goldstein, SIGIR
-    1998).
+    """Select at most `count` items by maximal marginal relevance.
 
-    An item's score is lambda_ * its relevance - (1 - lambda_) * its similarity to the most similar
-    item selected.
+    The method is that of Carbonell and Goldstein (SIGIR 1998). An item's score is lambda_ * its
+    relevance - (1 - lambda_) * its similarity to the most similar item selected.
 
     Args:
         relevance: (n,) of the items, higher is better: their similarity to the query, say.
@@ -43,7 +42,6 @@ def compute_similarities(
 
     No matrix product: BLAS may give equal rows slightly different ones.
     """
-    similarities: NDArray[np.float64] = (rows.astype(np.float64) * vector.astype(np.float64)).sum(
-        axis=1
-    )
+    products = rows.astype(np.float64) * vector.astype(np.float64)
+    similarities: NDArray[np.float64] = products.sum(axis=1)
     return similarities

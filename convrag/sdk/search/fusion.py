@@ -14,8 +14,9 @@ class ScoresPassages(Protocol):
     """A retriever that scores any passage of its corpus, retrieved or not."""
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> Mapping[str, float]:
-        """Score given passages: id -> the score that `retrieve` sorts by, 0 for no match; unknown
-        ids are left out.
+        """Score given passages: id -> the score that `retrieve` sorts by, 0 for no match.
+
+        Unknown ids are left out.
         """
 
 
@@ -42,10 +43,10 @@ def reciprocal_rank_fusion(
         ValueError: there are more or fewer weights than rankings.
     """
     rankings = list(rankings)
+    if weights is None:
+        weights = [1.0] * len(rankings)
     scores: dict[str, float] = {}
-    for ranking, weight in zip(
-        rankings, [1.0] * len(rankings) if weights is None else weights, strict=True
-    ):
+    for ranking, weight in zip(rankings, weights, strict=True):
         for rank, id_ in enumerate(ranking, 1):
             scores[id_] = scores.get(id_, 0.0) + weight / (k + rank)
     return scores
@@ -63,21 +64,19 @@ def add_scores(scores: Iterable[Mapping[str, float]], weights: Iterable[float]) 
         {'a': 1.0, 'b': 2.5}
     """
     fused: dict[str, float] = {}
-    for of_one, weight in zip(scores, weights, strict=True):
-        for id_, score in of_one.items():
+    for own, weight in zip(scores, weights, strict=True):
+        for id_, score in own.items():
             fused[id_] = fused.get(id_, 0.0) + weight * score
     return fused
 
 
 def normalise_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scale scores to reach from 0 to 1 (min-max normalisation); where all are equal, they become
-    0.
-    """
-    least, most = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-    return {
-        id_: (score - least) / (most - least) if most > least else 0.0
-        for id_, score in scores.items()
-    }
+    """Scale scores to reach from 0 to 1 (min-max normalisation); equal scores become 0."""
+    least = min(scores.values(), default=0.0)
+    most = max(scores.values(), default=0.0)
+    if least == most:
+        return dict.fromkeys(scores, 0.0)
+    return {id_: (score - least) / (most - least) for id_, score in scores.items()}
 
 
 def score_candidates(
@@ -87,48 +86,44 @@ def score_candidates(
     ids: Iterable[str],
     depth: int,
 ) -> dict[str, float]:
-    """Give each id a score: the hit's, else the one that the retriever gives it, else the highest
-    that it can have.
+    """Give each id a score: the hit's, else the retriever's, else the highest that it can have.
 
-    A ranking that was cut off at `depth` says of the other ids that they score no higher than its
-    lowest score; a shorter ranking says that they do not match, which is 0 (or its lowest score,
-    where that is below 0).
+    With a ranking that was cut off at `depth`, other ids score at most its lowest score. With a
+    shorter ranking they do not match, which is 0 (or its lowest score, if that is below 0).
 
     Args:
         retriever: scores passages that it did not find, where it can (see `ScoresPassages`).
-        queries: that it searched for.
+        queries: of its search.
         hits: its ranking.
-        ids: those that need a score.
+        ids: of the passages that need a score.
         depth: the length at which the ranking was cut off.
     """
     found = {hit.passage.id: hit.score for hit in hits}
     others = [id_ for id_ in ids if id_ not in found]
-    exact = (
-        retriever.scores(queries, others)
-        if others and isinstance(retriever, ScoresPassages)
-        else {}
-    )
+    exact: Mapping[str, float] = {}
+    if others and isinstance(retriever, ScoresPassages):
+        exact = retriever.scores(queries, others)
     lowest = min(found.values(), default=0.0)
     rest = lowest if len(found) >= depth else min(0.0, lowest)
     return {id_: found.get(id_, exact.get(id_, rest)) for id_ in ids}
 
 
 def standardise_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scale scores to mean 0 and standard deviation 1 (z-scores); where all are equal, they become
-    0.
-    """
-    mean = sum(scores.values()) / max(len(scores), 1)
-    deviation = sqrt(sum((score - mean) ** 2 for score in scores.values()) / max(len(scores), 1))
-    return {id_: (score - mean) / deviation if deviation else 0.0 for id_, score in scores.items()}
+    """Scale scores to mean 0 and standard deviation 1 (z-scores); equal scores become 0."""
+    count = max(len(scores), 1)
+    mean = sum(scores.values()) / count
+    deviation = sqrt(sum((score - mean) ** 2 for score in scores.values()) / count)
+    if not deviation:
+        return dict.fromkeys(scores, 0.0)
+    return {id_: (score - mean) / deviation for id_, score in scores.items()}
 
 
 def measure_agreement(rankings: Sequence[Sequence[str]], depth: int = 10) -> list[float]:
-    """Measure how much each ranking agrees with the others: its mean average overlap with them,
-    from 0 to 1.
+    """Measure how much each ranking agrees with the others, from 0 to 1.
 
-    The average overlap of two rankings is the mean, over the depths d = 1, 2, ..., of the share of
-    their first d items that they have in common, so that the first ranks count most (Fagin, Kumar
-    and Sivakumar 2003). A single ranking agrees with itself.
+    The measure is the mean of its average overlaps with them. The average overlap of two rankings
+    is the mean, over the depths d = 1, 2, ..., of the share of their first d items that they have
+    in common, so that the first ranks count most (Fagin, Kumar and Sivakumar 2003). A single ranking agrees with itself.
 
     Args:
         rankings: lists of different ids, best first.
@@ -136,8 +131,12 @@ def measure_agreement(rankings: Sequence[Sequence[str]], depth: int = 10) -> lis
     """
     if len(rankings) < 2:
         return [1.0] * len(rankings)
-    overlaps = [[_average_overlap(one, other, depth) for other in rankings] for one in rankings]
-    return [(sum(row) - row[number]) / (len(rankings) - 1) for number, row in enumerate(overlaps)]
+    agreements = []
+    for place, one in enumerate(rankings):
+        others = [*rankings[:place], *rankings[place + 1 :]]
+        overlaps = [_average_overlap(one, other, depth) for other in others]
+        agreements.append(sum(overlaps) / len(overlaps))
+    return agreements
 
 
 def _average_overlap(one: Sequence[str], other: Sequence[str], depth: int) -> float:

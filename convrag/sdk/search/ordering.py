@@ -6,9 +6,7 @@ from typing import Literal, TypeVar
 T = TypeVar("T")
 
 Order = Literal["retrieval", "stable", "ends"]
-"""Best first; passages of earlier turns first, for a provider's prefix cache; the best first and
-last.
-"""
+"""Best first; passages of earlier turns first; or the best at both ends (see `arrange_items`)."""
 
 
 def arrange_items(items: Sequence[T], order: Order, places: Sequence[int | None]) -> list[T]:
@@ -17,8 +15,8 @@ def arrange_items(items: Sequence[T], order: Order, places: Sequence[int | None]
     Args:
         items: the items, best first.
         order: `retrieval` keeps their order. `stable` puts items of earlier turns first, in their
-            old order. `ends` puts the second-best item last and the worst in the middle, which
-            models overlook most (Liu et al., Lost in the Middle, 2024).
+            old order, for a provider's prefix cache. `ends` puts the second-best item last and the
+            worst in the middle, which models overlook most (Liu et al., Lost in the Middle, 2024).
         places: for each item, the place at which the conversation first showed it; None for a new
             item.
     """

@@ -1,54 +1,52 @@
-"""Posting lists: the weight of each word in the passages that have it, on disk, and the search for
-the best sums.
-"""
+"""Posting lists on disk: the weight of each word in its passages, and the search for the best."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Postings"]
 
-_WEIGHTS, _POSITIONS, _STARTS, _LARGEST = (
-    "weights.npy",
-    "positions.npy",
-    "starts.npy",
-    "largest.npy",
-)
+_WEIGHTS = "weights.npy"
+_POSITIONS = "positions.npy"
+_STARTS = "starts.npy"
+_LARGEST = "largest.npy"
+
 _ROUNDING = 1e-9
-"""Twice what rounding can change a sum of float64 numbers by, as a share of the largest sum, and
-more.
-"""
+"""More than twice the error of rounding in a sum of float64 numbers, as a share of the largest."""
+
 _ALL = slice(None)
-_FEW = 8
-"""Looking a passage up in the list of a word takes as long as adding up so many passages of the
-list.
-"""
+"""All places of a list."""
+
+_LOOK_UP_COST = 8
+"""The passages of a list that are added up in the time of looking one passage up in it."""
 
 
 class _Term(NamedTuple):
-    """A word of a query."""
+    """A word of a query.
+
+    Args:
+        positions: the passages that have it, rising.
+        weights: its weight in each of them.
+        weight: its weight in the query.
+        most: the most that it adds to a score; 0 for a word that lowers scores.
+    """
 
     positions: NDArray[np.int32]
-    """The passages that have it, rising."""
     weights: NDArray[np.float32]
-    """Its weight in each of them."""
     weight: float
-    """That of the query."""
     most: float
-    """The most that it adds to a score; 0 for a word that lowers scores."""
 
     def score(self, places: slice | NDArray[np.int64] = _ALL) -> NDArray[np.float64]:
-        """Score the passages at places in the list: what the word adds to each."""
+        """Compute what the word adds to the scores of the passages at places in its list."""
         scores: NDArray[np.float64] = self.weights[places].astype(np.float64) * self.weight
         return scores
 
 
 class Postings:
-    """The postings of all words, memory-mapped and never written to: any number of threads may
-    search them.
+    """The postings of all words, memory-mapped and read-only: any number of threads may search.
 
     Args:
         folder: where `save` put them.
@@ -56,13 +54,10 @@ class Postings:
     """
 
     def __init__(self, folder: Path, size: int) -> None:
-        files = (
-            np.load(folder / name, mmap_mode="r")
-            for name in (_WEIGHTS, _POSITIONS, _STARTS, _LARGEST)
-        )
-        self._weights, self._positions, self._starts, self._largest = (
-            np.asarray(array) for array in files
-        )
+        self._weights = _open_array(folder / _WEIGHTS)
+        self._positions = _open_array(folder / _POSITIONS)
+        self._starts = _open_array(folder / _STARTS)
+        self._largest = _open_array(folder / _LARGEST)
         self._size = size
 
     @staticmethod
@@ -106,18 +101,17 @@ class Postings:
         """
         order = np.lexsort((positions, numbers))
         words, starts = np.unique(numbers[order], return_index=True)
-        Postings.save(
-            folder, weights[order], positions[order].astype(np.int32), np.append(starts, len(order))
-        )
+        ends = np.append(starts, len(order))
+        Postings.save(folder, weights[order], positions[order].astype(np.int32), ends)
         return words
 
     def search(self, words: Mapping[int, float], k: int) -> list[tuple[int, float]]:
         """Search for the passages with the largest positive sums of weight times score of words.
 
-        The words that can add most come first. As soon as k passages score more than all words to
-        come could add, no other passage can be among the best (MaxScore, Turtle and Flood 1995):
-        the long lists of frequent words are only looked up for the passages that are left. The
-        result is as if all words were summed up for all passages.
+        The words that can add most come first. As soon as k passages score more than all later
+        words together could add, no other passage can be among the best (MaxScore, Turtle and Flood
+        1995): the long lists of frequent words are only looked up for the passages that are left.
+        The result is the same as that of summing up all words for all passages.
 
         Args:
             words: number of a word -> its weight in the query.
@@ -143,9 +137,7 @@ class Postings:
     def score(
         self, words: Mapping[int, float], positions: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Score passages at any positions, (n,), exactly as `search` does; 0 for those without any
-        of the words.
-        """
+        """Score passages at any positions, (n,), exactly as `search` does; 0 without any word."""
         scores = np.zeros(len(positions))
         for term in self._find_terms(words):
             scores += _look_up(term, positions)
@@ -157,11 +149,12 @@ class Postings:
         """Add up the scores of terms until no further passage can be among the best.
 
         Returns:
-            Positions of those that can, rising, their scores so far, how many terms were added, and
-            a score that k passages reach.
+            The positions of passages that can, rising; their scores so far; the number of terms
+            that were added; and a score that k passages reach.
         """
         sums = np.zeros(self._size)
-        least, done = 0.0, 0
+        least = 0.0
+        done = 0
         positions: NDArray[np.integer] = np.zeros(0, dtype=np.int64)
         for done, (term, rest) in enumerate(zip(terms, rests[1:], strict=True), 1):
             sums[term.positions] += term.score()
@@ -169,34 +162,34 @@ class Postings:
                 least = _raise_least(least, sums[term.positions], k)
             if least > rest or done == len(terms):
                 positions = self._find_near(terms[:done], sums, least - rest)
-                if _FEW * len(positions) <= sum(len(term.positions) for term in terms[done:]):
+                left = sum(len(other.positions) for other in terms[done:])
+                if _LOOK_UP_COST * len(positions) <= left:
                     break
         return positions, sums[positions], done, least
 
     def _find_near(
         self, terms: Sequence[_Term], sums: NDArray[np.float64], least: float
     ) -> NDArray[np.integer]:
-        """The passages, rising, whose sum is at least so much: among those of short lists, or among
-        all.
+        """Find the passages, rising, whose sum is at least `least`.
+
+        With short lists, only their passages are looked at.
         """
         if sum(len(term.positions) for term in terms) > self._size // 4:
             return np.flatnonzero(sums >= least)
-        return np.unique(
-            np.concatenate([term.positions[sums[term.positions] >= least] for term in terms])
-        )
+        near = [term.positions[sums[term.positions] >= least] for term in terms]
+        return np.unique(np.concatenate(near))
 
     def _find_terms(self, words: Mapping[int, float]) -> list[_Term]:
-        """Find the terms of a query in the order in which they are summed: first those that lower
-        scores, if any.
+        """Find the terms of a query in the order in which they are summed.
+
+        Terms that lower scores come first, then those that can add most.
         """
         terms = []
         for word, weight in sorted(words.items()):
             if weight:
-                start, end = self._starts[word], self._starts[word + 1]
+                places = slice(self._starts[word], self._starts[word + 1])
                 most = max(0.0, weight * float(self._largest[word]))
-                terms.append(
-                    _Term(self._positions[start:end], self._weights[start:end], weight, most)
-                )
+                terms.append(_Term(self._positions[places], self._weights[places], weight, most))
         return sorted(terms, key=lambda term: -term.most or -np.inf)
 
 
@@ -207,6 +200,13 @@ def _look_up(term: _Term, positions: NDArray[np.integer]) -> NDArray[np.float64]
 
 
 def _raise_least(least: float, scores: NDArray[np.float64], k: int) -> float:
-    """Return the k-th largest of the scores, where it is larger than one that was found before."""
+    """Return the k-th largest of the scores, or the score found before if that is larger."""
     scores = scores[scores >= least]
-    return max(least, float(np.partition(scores, -k)[-k])) if len(scores) >= k else least
+    if len(scores) < k:
+        return least
+    return max(least, float(np.partition(scores, -k)[-k]))
+
+
+def _open_array(file: Path) -> NDArray[Any]:
+    """Open an array that stays on disk."""
+    return np.asarray(np.load(file, mmap_mode="r"))

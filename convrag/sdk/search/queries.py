@@ -1,4 +1,4 @@
-"""Which queries of a rewrite a search takes, their vector, and how a query is shown."""
+"""The queries of a rewrite: those that a search takes, their vector, and how they are shown."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LONGEST = 120
-"""Characters of a query that are shown: an earlier answer that is a query, too, is never shown
-whole.
-"""
+"""Characters of a query that are shown: a query may be an earlier answer, and long."""
 
 _KINDS = {"lexical": "for words", "dense": "for vectors"}
 
 
 def choose_queries(queries: Sequence[Query], search: Literal["lexical", "dense"]) -> list[Query]:
-    """Choose the queries for a search by words ("lexical") or by vectors ("dense", learned sparse
-    ones included).
+    """Choose the queries for a search by words ("lexical") or by vectors ("dense").
 
+    Learned sparse search counts as dense.
     Queries of weight 0 are left out. If none of the others is for this kind of search, all of them
     are taken, so that a rewrite for one kind can still be searched for with the other.
     """
@@ -32,9 +30,7 @@ def choose_queries(queries: Sequence[Query], search: Literal["lexical", "dense"]
 
 
 def combine_vectors(embedder: Embedder, queries: Sequence[Query]) -> NDArray[np.float64] | None:
-    """Combine weighted queries into one unit vector, (d,); None where there is nothing to search
-    for.
-    """
+    """Combine weighted queries into one unit vector, (d,); None where nothing is left of them."""
     import numpy as np
 
     if not queries:
@@ -43,42 +39,51 @@ def combine_vectors(embedder: Embedder, queries: Sequence[Query]) -> NDArray[np.
     weights = np.array([[query.weight] for query in queries])
     total: NDArray[np.float64] = (rows * weights).sum(axis=0)
     length = float(np.linalg.norm(total))
-    cancelled = length < 1e-6 * float(np.abs(weights).sum())  # the rest is rounding of float32
-    return None if cancelled else total / length
+    rounding = 1e-6 * float(np.abs(weights).sum())  # the error of float32
+    return None if length < rounding else total / length
 
 
 def embed_uncached(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Embed the passages of an index, (n, d), by the method of the class.
+    """Embed the passages of an index, (n, d), past the store.
 
     The kernel wraps the method of the object with its cache, which would keep each passage's vector
-    in the store a second time, row by row; the vectors of a corpus are kept in its index alone.
+    a second time, row by row; the vectors of a corpus are kept in its index alone. So the method of
+    the class is called.
     """
     return type(embedder).embed(embedder, texts)
 
 
 def list_queries(queries: Sequence[Query]) -> list[str]:
-    """Describe what is searched for, each text in a line, cut: "tea kettle (weight 0.5, for words,
-    from mmr)".
-    """
-    found: dict[str, list[str]] = {}
+    """Describe queries, each text in a line: "tea kettle (weight 0.5, for words, from mmr)"."""
+    notes: dict[str, list[str]] = {}
     for query in queries:
-        parts = [
-            f"weight {query.weight:g}" if query.weight != 1 else "",
-            _KINDS.get(query.search, ""),
-            f"from {query.source}" if query.source else "",
-        ]
-        found.setdefault(_cut(query.text), []).append(", ".join(filter(None, parts)))
-    notes = {text: "; ".join(filter(None, described)) for text, described in found.items()}
-    return [f"{text} ({note})" if note else text for text, note in notes.items()]
+        own = notes.setdefault(_cut(query.text), [])
+        note = _describe_search(query)
+        if note:
+            own.append(note)
+    return [f"{text} ({'; '.join(own)})" if own else text for text, own in notes.items()]
+
+
+def _describe_search(query: Query) -> str:
+    """Describe how a query is searched for; empty for the usual way."""
+    parts = []
+    if query.weight != 1:
+        parts.append(f"weight {query.weight:g}")
+    if query.search in _KINDS:
+        parts.append(_KINDS[query.search])
+    if query.source:
+        parts.append(f"from {query.source}")
+    return ", ".join(parts)
 
 
 def summarise_queries(queries: Sequence[Query]) -> str:
-    """Name the first query, and how many other texts are searched for: "tea kettle and 11 more"."""
+    """Name the first query, and count the other texts: "tea kettle and 11 more"."""
+    first = _cut(queries[0].text)
     more = len(list_queries(queries)) - 1
-    return _cut(queries[0].text) + (f" and {more} more" if more else "")
+    return f"{first} and {more} more" if more else first
 
 
 def _cut(text: str) -> str:
-    """The text in one line."""
+    """Cut a text to one line of at most `LONGEST` characters."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ... ({len(line):,} characters)"

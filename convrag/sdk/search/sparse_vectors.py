@@ -20,8 +20,9 @@ _EXAMPLE = '{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}'
 
 
 class SparseVectorFile:
-    """A file with a line for each passage or query: {"id": "p1", "vector": {"moon": 1.5}} (or
-    "_id", or "text").
+    """A file with a line for each passage or query: {"id": "p1", "vector": {"moon": 1.5}}.
+
+    In place of "id", a line may have "_id" or "text".
 
     Args:
         path: the file.
@@ -38,7 +39,7 @@ class SparseVectorFile:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the file."""
+        """Return a hash of the file."""
         return file_hash(self.path)
 
     def stream_rows(self) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
@@ -55,39 +56,33 @@ class SparseVectorFile:
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise DataError(
-                f"this is no JSON ({error}); a line is {_EXAMPLE}", path=self.path, line=number
-            ) from error
+            problem = f"this is not JSON ({error}); a line is {_EXAMPLE}"
+            raise DataError(problem, path=self.path, line=number) from error
         if not isinstance(row, dict) or not isinstance(row.get("vector"), dict):
-            raise DataError(
-                f"there is no 'vector' with tokens; a line is {_EXAMPLE}",
-                path=self.path,
-                line=number,
-            )
+            problem = f"there is no 'vector' with tokens; a line is {_EXAMPLE}"
+            raise DataError(problem, path=self.path, line=number)
         return row
 
     def parse_vector(self, row: Mapping[str, Any], number: int) -> dict[str, float]:
-        """Parse the vector of a line: token -> weight, those above 0. Raises DataError where one is
-        no number.
+        """Parse the vector of a line: token -> weight, if above 0.
+
+        Raises:
+            DataError: a weight is not a number.
         """
         vector = {}
         for token, weight in row["vector"].items():
-            if (
-                isinstance(weight, bool)
-                or not isinstance(weight, int | float)
-                or not math.isfinite(weight)
-            ):
-                raise DataError(
-                    f"the weight of {token!r} is no number: {weight!r}", path=self.path, line=number
-                )
+            if not _is_number(weight):
+                problem = f"the weight of {token!r} is not a number: {weight!r}"
+                raise DataError(problem, path=self.path, line=number)
             if weight > 0 and token:
                 vector[token] = float(weight)
         return vector
 
 
 class QueryVectorFile(SparseVectorFile):
-    """Vectors of queries, all in memory: by "text", or by the turn's "id" where a rewrite is a
-    single query.
+    """Vectors of queries, all in memory.
+
+    They are found by "text", or by the turn's "id" where a rewrite is a single query.
     """
 
     def __init__(self, path: Path) -> None:
@@ -107,36 +102,37 @@ class QueryVectorFile(SparseVectorFile):
         vector = vectors.get(("text", query.text), by_id)
         if vector is None:
             raise ConvragError(
-                f"{self.path} has no vector for the query {query.text!r} of turn {query.turn_id!r}: add a line with "
-                'this "text", or with the turn\'s "id" and no text where the rewrite is a single query'
+                f"{self.path} has no vector for the query {query.text!r} of turn "
+                f'{query.turn_id!r}: add a line with this "text", or with the turn\'s "id" and no '
+                "text where the rewrite is a single query"
             )
         return vector
 
     def _load(self) -> dict[tuple[str, str], dict[str, float]]:
-        return {
-            self._parse_key(row, number): self.parse_vector(row, number)
-            for number, _, row in self.stream_rows()
-        }
+        vectors = {}
+        for number, _, row in self.stream_rows():
+            vectors[self._parse_key(row, number)] = self.parse_vector(row, number)
+        return vectors
 
     def _parse_key(self, row: Mapping[str, Any], number: int) -> tuple[str, str]:
-        """Parse what a line is found by. A line with a text is for this text only, whatever id it
-        has.
-        """
-        for kind, name in (("text", "text"), ("id", "id"), ("id", "_id")):
+        """Parse the key of a line; one with a text is for this text only, whatever id it has."""
+        if "text" in row:
+            return "text", str(row["text"])
+        for name in ("id", "_id"):
             if name in row:
-                return kind, str(row[name])
+                return "id", str(row[name])
         raise DataError("there is no 'text' and no 'id'", path=self.path, line=number)
 
 
 class PassageVectorFile(SparseVectorFile):
-    """Vectors of passages, read from the file as needed; where each stands in it is in memory."""
+    """Vectors of passages, read from the file as needed; their places in it are in memory."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._starts = Lazy(self._find_starts)
 
     def read_vectors(self, passages: Sequence[Passage]) -> list[dict[str, float]]:
-        """Read the vectors of passages, in their order. Raises DataError where the file lacks one."""
+        """Read the vectors of passages, in their order. Raises DataError where one is missing."""
         starts = self._starts()
         with self.path.open("rb") as file:
             return [self._read_vector(file, starts, passage.id) for passage in passages]
@@ -154,19 +150,24 @@ class PassageVectorFile(SparseVectorFile):
         """Find passage id -> (line number, byte offset). Raises DataError."""
         starts: dict[str, tuple[int, int]] = {}
         for number, start, row in track(self.stream_rows(), f"Reading {self.path.name}"):
-            name = next((str(row[key]) for key in ("id", "_id") if key in row), None)
-            if name is None:
+            if "id" not in row and "_id" not in row:
                 raise DataError("there is no 'id' of a passage", path=self.path, line=number)
+            name = str(row["id"] if "id" in row else row["_id"])
             if name in starts:
                 raise DataError(f"the id {name!r} stands in it twice", path=self.path, line=number)
-            starts[name] = number, start
+            starts[name] = (number, start)
         return starts
 
 
 def find_problems(files: Iterable[SparseVectorFile]) -> Iterator[str]:
-    """Say of each file that is not there, or whose first line has another format, what is wrong."""
+    """Yield what is wrong with files that are missing, or begin with a line in another format."""
     for file in files:
         try:
             file.check_format()
         except DataError as error:
             yield str(error)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value of JSON is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -17,23 +17,26 @@ if TYPE_CHECKING:
 def embed_new(
     embedder: Embedder, texts: Sequence[str], known: MutableMapping[str, Any]
 ) -> NDArray[np.float32]:
-    """Embed n texts, at least one, (n, d): those that are new; the vectors of all are kept.
+    """Embed n texts, at least one, (n, d); only those are embedded that are new.
 
     Args:
         embedder: embeds texts.
         texts: the texts, maybe with repetitions.
-        known: text -> vector of what was embedded before, such as a conversation's memory.
+        known: text -> vector of texts that were embedded before; new ones are added.
     """
     import numpy as np
 
-    if new := [text for text in dict.fromkeys(texts) if text not in known]:
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    if new:
         known.update(zip(new, embedder.embed(new), strict=True))
     return np.stack([known[text] for text in texts])
 
 
 def cluster_texts(clusterer: Clusterer, texts: Sequence[str], embedder: Embedder) -> list[int]:
-    """Cluster n texts: n labels, negative for outliers. Raises ConvragError where these are not as
-    many.
+    """Cluster n texts: n labels, negative for outliers.
+
+    Raises:
+        ConvragError: there are more or fewer labels than texts.
     """
     labels = [int(label) for label in clusterer.cluster(texts, embedder)]
     if len(labels) != len(texts):

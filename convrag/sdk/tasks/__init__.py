@@ -1,10 +1,10 @@
-"""What tasks, trackers and reports need of the rooms above: the door for those who run things.
+"""Doors to the rooms above, for tasks, trackers and reports.
 
 * `options`: the installed plugins and their options.
 * `configuration`: the configuration of a command, and of a conversation.
 * `turns`: the stages of a configuration, and the turns that they answer.
 * `runs`: runs, and the files that they leave.
-* `scores`: the scores of a run, and how they are told.
+* `scores`: the scores of a run, and how they are shown.
 * `grids`: grids, and the files that they leave.
 * `signals`: interruptions, for a task that reads a terminal.
 """

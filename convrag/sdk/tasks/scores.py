@@ -1,4 +1,4 @@
-"""The scores of a run, and how they are told."""
+"""The scores of a run, and how they are shown."""
 
 from convrag.score.measuring import measure as measure
 from convrag.score.scoring import (

@@ -66,7 +66,7 @@ class ChatTask(Task):
         from difflib import get_close_matches
 
         from convrag import Conversations, Pipeline
-        from convrag.sdk.llm.rewriter import suggest_follow_ups
+        from convrag.sdk.llm.follow_ups import suggest_follow_ups
         from convrag.sdk.tasks.configuration import check_configuration, read_settings
         from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id

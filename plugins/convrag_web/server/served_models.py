@@ -37,7 +37,7 @@ from convrag import (
     TurnRecord,
 )
 from convrag.sdk.errors import OtherConfiguration
-from convrag.sdk.llm.rewriter import suggest_follow_ups
+from convrag.sdk.llm.follow_ups import suggest_follow_ups
 from convrag.sdk.llm.streaming import Stream, listen_with
 from convrag.sdk.search.corpus import Corpus
 from convrag.sdk.secrets import redact

@@ -26,11 +26,11 @@ from convrag.run.records import read_records
 from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing.samples import passages
+from convrag_elasticsearch.batcher import Batcher
+from convrag_elasticsearch.elasticsearch_engine import Elasticsearch
 from convrag_elasticsearch.errors import ClusterError
-from convrag_elasticsearch.index_builder import build_alias, build_index_name, parse_generation
-from convrag_elasticsearch.on_elasticsearch import Elasticsearch
+from convrag_elasticsearch.index_names import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
-from convrag_elasticsearch.search import Batcher
 from convrag_tasks.run import IndexTask
 from elasticsearch_server import Fault, Server, running_server
 from elasticsearch_toys import Hashed
@@ -125,10 +125,10 @@ def test_who_is_turned_away_reads_why(
         ({}, "neither ES_URL nor ES_CLOUD_ID says where the cluster is"),
         ({"ES_URL": " , "}, "neither ES_URL nor"),
         ({"ES_URL": "http://a:1", "ES_CLOUD_ID": "x:eA=="}, "ES_URL and ES_CLOUD_ID both"),
-        ({"ES_URL": "localhost:9200"}, "ES_URL: 'localhost:9200' is no address"),
-        ({"ES_URL": "http://me:hunter2@a:port"}, "ES_URL: 'a:port' is no address"),
-        ({"ES_URL": "http://a:99999"}, "'http://a:99999' is no address"),
-        ({"ES_URL": "ftp://a"}, "'ftp://a' is no address"),
+        ({"ES_URL": "localhost:9200"}, "ES_URL: 'localhost:9200' is not an address"),
+        ({"ES_URL": "http://me:hunter2@a:port"}, "ES_URL: 'a:port' is not an address"),
+        ({"ES_URL": "http://a:99999"}, "'http://a:99999' is not an address"),
+        ({"ES_URL": "ftp://a"}, "'ftp://a' is not an address"),
         ({"ES_URL": "http://a", "ES_USER": "me"}, "ES_PASSWORD is not set"),
         ({"ES_URL": "http://a", "ES_PASSWORD": "me"}, "ES_USER is not set"),
         (
@@ -137,7 +137,7 @@ def test_who_is_turned_away_reads_why(
         ),
         (
             {"ES_URL": "http://a", "ES_CA_CERTS": "/nowhere.pem"},
-            "ES_CA_CERTS=/nowhere.pem is no file",
+            "ES_CA_CERTS=/nowhere.pem is not a file",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.on_opensearch import OpenSearch
+from convrag_elasticsearch.opensearch_engine import OpenSearch
 from convrag_elasticsearch.retries import RetryPolicy
 from convrag_elasticsearch.retriever import OpenSearchRetriever
 from elasticsearch_server import Fault, Server, running_server
@@ -43,7 +43,7 @@ def test_a_user_or_a_signature_goes_with_each_request(
 ) -> None:
     assert authorization(server) == ""
     monkeypatch.setenv("OPENSEARCH_AWS_REGION", "eu-central-1")
-    monkeypatch.setattr("convrag_elasticsearch.on_opensearch.find_spec", lambda name: None)
+    monkeypatch.setattr("convrag_elasticsearch.opensearch_engine.find_spec", lambda name: None)
     with pytest.raises(ConvragError, match="pip install boto3"):
         authorization(server)
     monkeypatch.undo()

@@ -490,5 +490,5 @@ def test_the_task_compares_files(here: Path) -> None:
 def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     done = convrag("metrics=[judge]")
     assert done.returncode == 2
-    assert "ExtractiveLLM is no language model, and has no rule for judge" in done.stderr
+    assert "ExtractiveLLM is not a language model, and has no rule for judge" in done.stderr
     assert "Traceback" not in done.stderr

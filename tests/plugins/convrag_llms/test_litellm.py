@@ -363,7 +363,7 @@ class TestCheck:
         (problem,) = make_client(server).check()
         assert f"nothing answers at {server.address} (Connection refused)" in problem
         (problem,) = LiteLLM(model="openai/x", api_base="localhost:8000").check()
-        assert "no address such as" in problem
+        assert "not an address such as" in problem
         assert server.requests == []
 
     def test_a_password_in_the_configuration_is_refused(self, server: Server) -> None:
@@ -411,7 +411,7 @@ logging.basicConfig(level=logging.INFO, format="ROOT %(message)s")
 def refuse(*args, **kwargs): raise SystemExit(f"looked up {args}")
 socket.getaddrinfo = refuse
 from convrag.sdk.output.library_logs import own_logs
-from convrag_llms import _litellm
+from convrag_llms import litellm_library
 from convrag_llms.litellm_llm import LiteLLM
 own_logs()  # as the command does
 LiteLLM(model="openai/x").count_tokens("a")
@@ -419,7 +419,7 @@ for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
     logging.getLogger(name).info("an info")
     logging.getLogger(name).warning("a warning")
     logging.getLogger(name).warning("a warning")
-assert _litellm.load_library() is _litellm.load_library()
+assert litellm_library.load_library() is litellm_library.load_library()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == ""

@@ -88,6 +88,15 @@ def test_requests_of_threads_go_together_at_half_the_price(
     )
 
 
+def test_an_empty_reply_of_a_batch_costs_half_as_well(server: BatchServer, tmp_path: Path) -> None:
+    server.faults = {"one": ["empty"]}
+    llm = make_llm(server, tmp_path)
+    reply = llm.complete(ask("one"))
+    assert reply.retries == 1
+    assert reply.cost_usd == pytest.approx(2 * (7 + 3) * 0.01 / 2)
+    assert llm.limits.budget.spent == pytest.approx(2 * (7 + 3) * 0.01 / 2)
+
+
 def test_failed_and_expired_lines_are_asked_again_and_refused_ones_are_errors(
     server: BatchServer, tmp_path: Path
 ) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from convrag import LLMError, Message, Prompt
 from convrag.api.secrets import is_public_address, redact, redact_address
-from convrag_llms.connections import CONNECTIONS, RedactingFilter
-from convrag_llms.endpoint import find_secret_values
-from convrag_llms.reply import HttpError, exceeds_context_window
+from convrag_llms.connections import CONNECTIONS
+from convrag_llms.errors import HttpError, exceeds_context_window
+from convrag_llms.redacted_logs import RedactingFilter
+from convrag_llms.request_body import find_secret_values
 from llm_client import every_option, make_client
 from llm_server import Server, make_error
 

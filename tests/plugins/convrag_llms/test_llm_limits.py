@@ -1,5 +1,6 @@
 """What is spent and how much at a time: usage, the cost limit, requests at once and in a minute."""
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import yaml
 from hypothesis import given, strategies as st
 
 import toys
-from convrag import Answer, LLMError, Message, Prompt, Store
+from convrag import Answer, ConfigError, LLMError, Message, Prompt, Store
 from convrag.api.errors import RunStopped
 from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.config.settings import Settings
@@ -55,6 +56,37 @@ class TestUsage:
         completion = client(server, model="openai/priced-here", extra=priced).complete(PROMPT)
         assert completion.cost_usd == pytest.approx(7e-3 + 6e-3)
         assert "input_cost_per_token" not in server.requests[-1]
+
+    @pytest.mark.parametrize(
+        ("extra", "message"),
+        [
+            ({"output_cost_per_token": 6e-5}, "output_cost_per_token without input_cost_per_token"),
+            ({"input_cost_per_token": 3e-5}, "input_cost_per_token without output_cost_per_token"),
+            ({"cache_read_input_token_cost": 1e-6}, "without input_cost_per_token"),
+            ({**PRICES, "output_cost_per_token": -6e-5}, "=-6e-05 is not a price"),
+            ({**PRICES, "input_cost_per_token": "cheap"}, "='cheap' is not a price"),
+            ({**PRICES, "input_cost_per_token": float("nan")}, "=nan is not a price"),
+            ({**PRICES, "input_cost_per_token": True}, "=True is not a price"),
+        ],
+    )
+    def test_half_of_the_prices_is_an_error(
+        self, server: Server, extra: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            client(server, extra=extra)
+
+    def test_prices_of_zero_are_prices(self, server: Server) -> None:
+        free = {"input_cost_per_token": 0, "output_cost_per_token": 0}
+        stage = client(server, model="openai/free", extra=free, max_cost_usd=0)
+        assert list(stage.check()) == []
+        assert stage.complete(PROMPT).cost_usd == 0
+
+    def test_cached_tokens_have_a_price_of_their_own(self, server: Server) -> None:
+        server.plan_replies(make_reply(prompt_tokens_details={"cached_tokens": 4}))
+        prices = {**PRICES, "cache_read_input_token_cost": 3e-6}
+        completion = client(server, model="openai/cached", extra=prices).complete(PROMPT)
+        assert completion.cost_usd == pytest.approx(3 * 3e-5 + 4 * 3e-6 + 3 * 6e-5)
+        assert "cache_read_input_token_cost" not in server.requests[-1]
 
     def test_empty_replies_cost_as_well(self, server: Server) -> None:
         server.plan_replies(make_reply(""), make_reply(None), make_reply())

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from convrag import Completion, LLMError, Message, Prompt
-from convrag_llms.call import MAX_LENGTH, shorten_error
+from convrag_llms.error_messages import MAX_LENGTH, shorten_error
 from convrag_llms.litellm_llm import LiteLLM
 from llm_client import every_option, make_client
 from llm_server import Server, Step, make_reply
@@ -21,7 +21,8 @@ from tasks import run_task
 
 pytest.importorskip("litellm")
 from convrag_llms.connections import MAX_ERROR_BYTES
-from convrag_llms.reply import MAX_REPLY_BYTES, is_visible
+from convrag_llms.errors import MAX_REPLY_BYTES
+from convrag_llms.reply import is_visible
 
 pytestmark = pytest.mark.integration
 

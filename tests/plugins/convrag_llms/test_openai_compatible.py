@@ -23,13 +23,11 @@ from convrag.concurrency.cancellation import Cancellation, Cancelled
 from convrag.concurrency.streaming import listen_with
 from convrag.testing import LLMContract
 from convrag_llms.connections import CONNECTIONS
+from convrag_llms.endpoint import is_private
 from convrag_llms.litellm_llm import LiteLLM
-from convrag_llms.openai_compatible import (
-    OpenAICompatible,
-    estimate_tokens,
-    is_private,
-    read_events,
-)
+from convrag_llms.openai_compatible import OpenAICompatible
+from convrag_llms.openai_protocol import read_events
+from convrag_llms.tokens import estimate_tokens
 from llm_client import make_client
 from llm_server import Server, Step, make_reply
 

@@ -13,7 +13,7 @@ from convrag.api.errors import ConvragError
 from convrag.sdk.model_files import find_cached_revision, identify_model
 from convrag.testing import EmbedderContract
 from convrag_neural.embedder import SentenceTransformersEmbedder
-from convrag_neural.local_model import find_model_problem
+from convrag_neural.model_problems import find_model_problem
 from places import ROOT
 
 os.environ["HF_HUB_OFFLINE"] = (
@@ -133,7 +133,7 @@ def test_a_model_that_is_nowhere() -> None:
     stage = SentenceTransformersEmbedder(model="nobody/has-this-model")
     (problem,) = stage.check()
     assert (
-        "'nobody/has-this-model' is no folder, not in the local cache, and cannot be downloaded"
+        "'nobody/has-this-model' is not a folder, not in the local cache, and cannot be downloaded"
         in problem
     )
     with pytest.raises(ConvragError, match="nobody/has-this-model"):

@@ -103,10 +103,10 @@ def test_a_query_that_the_file_lacks_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 1: this is no JSON"),
+        ("{", "line 1: this is not JSON"),
         ('{"id": "p1"}', "line 1: there is no 'vector'"),
         ('{"vector": {"a": 1}}', "line 1: there is no 'id'"),
-        ('{"id": "p1", "vector": {"a": "much"}}', "the weight of 'a' is no number"),
+        ('{"id": "p1", "vector": {"a": "much"}}', "the weight of 'a' is not a number"),
         ('{"id": "p1", "vector": {"a": 1}}', "there is no vector for the passage 'p2'"),
         ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "stands in it twice"),
     ],

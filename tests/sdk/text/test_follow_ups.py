@@ -1,5 +1,5 @@
 from convrag import Answer, Evidence, EvidenceItem, Passage, PromptTemplate, TurnRecord
-from convrag.sdk.llm.rewriter import suggest_follow_ups
+from convrag.sdk.llm.follow_ups import suggest_follow_ups
 from toys import Says
 
 TEMPLATE = PromptTemplate("suggest", package="convrag.sdk.llm")

@@ -1,20 +1,15 @@
-"""Elasticsearch: its client, `dense_vector` and `sparse_vector`. on_opensearch.py says where
-OpenSearch differs.
-"""
+"""Elasticsearch: its client, `dense_vector` and `sparse_vector`."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from convrag.sdk.output.library_logs import limit_logs
 from convrag.sdk.retry_after import parse_retry_after
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.errors import OTHER_ENGINE, Failure
-
-if TYPE_CHECKING:
-    from convrag_elasticsearch.cluster import Cluster
 
 Body = dict[str, Any]
 """The body of a search request: `query` or `knn`, with what belongs to it."""
@@ -24,19 +19,26 @@ VectorIndexType = Literal["hnsw", "int8_hnsw", "flat"]
 POOL = 64
 """Connections that are kept open to each node, for as many threads."""
 
+_CLIENT_LOGGERS = tuple(f"elastic_transport.{name}" for name in ("transport", "node_pool", "node"))
+"""The client's loggers, which log a line for each request, with its address."""
+
+_UNKNOWN = (
+    "it does not say that it is one of version 8.17 or later (a proxy that drops headers hides it)"
+)
+
 
 class Elasticsearch:
-    """Clusters of version 8.17 or later: the client sends the requests, which are the same for OpenSearch but for this.
+    """Clusters of version 8.17 or later, reached by their own client.
 
-    A fork of the engine is a subclass that says what differs.
+    A fork of the engine is a subclass that overrides what differs.
     """
 
     name = "Elasticsearch"
-    """As its makers write it."""
+    """Its name, as its makers write it."""
     option = "elasticsearch"
     """The retriever that searches with it."""
     prefix = "ES"
-    """How its environment variables begin; `variables` are the rest of their names."""
+    """The beginning of its environment variables; `variables` are the rest of their names."""
     variables: ClassVar[Sequence[str]] = (
         "URL",
         "CLOUD_ID",
@@ -67,21 +69,10 @@ class Elasticsearch:
         """
         from elasticsearch import Elasticsearch as Client
 
-        # They log a line for each request, with its address.
-        limit_logs(
-            logging.ERROR,
-            *(f"elastic_transport.{name}" for name in ("transport", "node_pool", "node")),
-        )
-        cloud, key, user = (
-            connection.get("CLOUD_ID"),
-            connection.get("API_KEY"),
-            connection.credentials,
-        )
-        given: dict[str, Any] = {"cloud_id": cloud} if cloud else {"hosts": connection.hosts}
-        given |= {"api_key": key} if key else {"basic_auth": user} if user else {}
-        given |= {"ca_certs": connection.ca_certs} if connection.ca_certs else {}
+        limit_logs(logging.ERROR, *_CLIENT_LOGGERS)
         return Client(
-            **given,
+            **_make_address(connection),
+            **_make_credentials(connection),
             request_timeout=timeout,
             max_retries=max(0, len(connection.urls) - 1),
             retry_on_status=(),
@@ -90,50 +81,42 @@ class Elasticsearch:
         )
 
     def send(self, client: Any, method: str, path: str, body: bytes | None, media: str) -> Any:
-        """Send one request by the client; return the reply as plain data. Raises what the client
-        raises.
+        """Send one request by the client; return the reply as plain data.
+
+        Raises what the client raises.
         """
-        headers = {"accept": "application/json"} | (
-            {"content-type": media} if body is not None else {}
-        )
+        headers = {"accept": "application/json"}
+        if body is not None:
+            headers["content-type"] = media
         return client.perform_request(method, path, headers=headers, body=body).body
 
     def read_failure(self, error: Exception) -> Failure | None:
-        """Read an error that the client raised; None where it is none of the client's."""
+        """Read an error of the client; None for an error of another kind."""
         from elasticsearch import ApiError, TransportError, UnsupportedProductError
 
         if isinstance(error, UnsupportedProductError):
             about = error.body if isinstance(error.body, Mapping) else {}
-            unknown = "it does not say that it is one of version 8.17 or later (a proxy that drops headers hides it)"
-            return Failure(400, self.find_other_engine(about) or unknown, OTHER_ENGINE)
+            return Failure(400, self.find_other_engine(about) or _UNKNOWN, OTHER_ENGINE)
         if isinstance(error, ApiError):
             headers: Any = error.meta.headers or {}
-            reply = (
-                error.body.get("error", error.body)
-                if isinstance(error.body, Mapping)
-                else error.body
-            )
             wait = parse_retry_after(str(headers.get("retry-after") or ""))
-            return Failure(error.meta.status, reply or str(error), retry_after=wait)
+            reply = read_error_body(error.body) or str(error)
+            return Failure(error.meta.status, reply, retry_after=wait)
         if isinstance(error, TransportError):
             kind = type(error).__name__
-            return Failure(
-                408 if kind == "ConnectionTimeout" else 0,
-                error.args[0] if error.args else error,
-                kind,
-            )
+            status = 408 if kind == "ConnectionTimeout" else 0
+            return Failure(status, error.args[0] if error.args else error, kind)
         return None
 
     def find_other_engine(self, about: Mapping[str, Any]) -> str:
-        """Say what to choose instead, where the reply to `GET /` is another engine's; empty where
-        it is this one's.
+        """Say what to choose instead where another engine answers; empty for this one.
+
+        Args:
+            about: the reply to `GET /`.
         """
-        is_other = about.get("version", {}).get("distribution") == "opensearch"
-        return (
-            "it is OpenSearch: choose retriever=opensearch, and set OPENSEARCH_URL"
-            if is_other
-            else ""
-        )
+        if about.get("version", {}).get("distribution") == "opensearch":
+            return "it is OpenSearch: choose retriever=opensearch, and set OPENSEARCH_URL"
+        return ""
 
     def build_vector_field(self, dimensions: int, kind: VectorIndexType) -> dict[str, Any]:
         """Build the mapping of the field with a passage's vector."""
@@ -159,11 +142,42 @@ class Elasticsearch:
     def build_token_query(
         self, tokens: Mapping[str, float], *, prune: bool, plugins: frozenset[str]
     ) -> Body:
-        """Build the query that scores passages by the dot product of their tokens' weights with
-        these.
+        """Build the query that scores passages by the dot product of their weights with these.
+
+        Args:
+            tokens: the query's tokens and their weights.
+            prune: leave tokens with small weights out.
+            plugins: those of the cluster (see `list_plugins`).
         """
         return {"sparse_vector": {"field": "tokens", "query_vector": tokens, "prune": prune}}
 
-    def list_plugins(self, cluster: Cluster) -> frozenset[str]:
-        """List the plugins of the cluster that bear on queries."""
+    def list_plugins(self, request: Callable[[str, str], Any]) -> frozenset[str]:
+        """List the plugins of a cluster that bear on queries.
+
+        Args:
+            request: sends a request to it by method and path, as `Cluster.request` does.
+        """
         return frozenset()
+
+
+def read_error_body(body: Any) -> Any:
+    """Read the `error` of a reply; of one in another form, all of it."""
+    return body.get("error", body) if isinstance(body, Mapping) else body
+
+
+def _make_address(connection: Connection) -> dict[str, Any]:
+    """Make the client's arguments that say where the cluster is."""
+    cloud = connection.get("CLOUD_ID")
+    address: dict[str, Any] = {"cloud_id": cloud} if cloud else {"hosts": connection.hosts}
+    if connection.ca_certs:
+        address["ca_certs"] = connection.ca_certs
+    return address
+
+
+def _make_credentials(connection: Connection) -> dict[str, Any]:
+    """Make the client's arguments that say who asks."""
+    key = connection.get("API_KEY")
+    if key:
+        return {"api_key": key}
+    user = connection.credentials
+    return {"basic_auth": user} if user else {}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from convrag.sdk.output.library_logs import limit_logs
 from convrag_elasticsearch.connection import Connection
+from convrag_elasticsearch.elasticsearch_engine import (
+    POOL,
+    Body,
+    Elasticsearch,
+    VectorIndexType,
+    read_error_body,
+)
 from convrag_elasticsearch.errors import ClusterError, Failure
-from convrag_elasticsearch.on_elasticsearch import POOL, Body, Elasticsearch, VectorIndexType
-
-if TYPE_CHECKING:
-    from convrag_elasticsearch.cluster import Cluster
 
 
 class OpenSearch(Elasticsearch):
@@ -31,14 +34,17 @@ class OpenSearch(Elasticsearch):
         from opensearchpy import OpenSearch as Client
 
         limit_logs(logging.CRITICAL, "opensearch")  # it logs requests, with bodies
-        given: dict[str, Any] = {"ca_certs": connection.ca_certs} if connection.ca_certs else {}
-        if region := connection.get("AWS_REGION"):
-            given["http_auth"] = _make_signer(region, connection.hosts)
+        options: dict[str, Any] = {}
+        if connection.ca_certs:
+            options["ca_certs"] = connection.ca_certs
+        region = connection.get("AWS_REGION")
+        if region:
+            options["http_auth"] = _make_signer(region, connection.hosts)
         elif connection.credentials:
-            given["http_auth"] = connection.credentials
+            options["http_auth"] = connection.credentials
         return Client(
             hosts=connection.hosts,
-            **given,
+            **options,
             timeout=timeout,
             max_retries=max(0, len(connection.urls) - 1),
             retry_on_status=(),
@@ -60,26 +66,31 @@ class OpenSearch(Elasticsearch):
             return Failure(408, error.error, kind)
         if not isinstance(error.status_code, int):
             return Failure(0, error.info if error.status_code == "N/A" else error.error, kind)
-        reply = (
-            error.info.get("error", error.info) if isinstance(error.info, Mapping) else error.info
-        )
-        return Failure(error.status_code, reply or error.error, kind)
+        return Failure(error.status_code, read_error_body(error.info) or error.error, kind)
 
     def find_other_engine(self, about: Mapping[str, Any]) -> str:
-        if about.get("version", {}).get("distribution") == "opensearch":
+        version = about.get("version", {})
+        if version.get("distribution") == "opensearch":
             return ""
-        if "build_flavor" in about.get("version", {}):
+        if "build_flavor" in version:
             return "it is Elasticsearch: choose retriever=elasticsearch, and set ES_URL"
-        return "it does not say that it is OpenSearch: set OPENSEARCH_URL to a cluster of version 2.16 or later"
+        return (
+            "it does not say that it is OpenSearch: set OPENSEARCH_URL to a cluster of version "
+            "2.16 or later"
+        )
 
     def build_vector_field(self, dimensions: int, kind: VectorIndexType) -> dict[str, Any]:
         field: dict[str, Any] = {"type": "knn_vector", "dimension": dimensions}
         if kind == "flat":
             return field
-        encoder = {"parameters": {"encoder": {"name": "sq"}}} if kind == "int8_hnsw" else {}
-        return field | {
-            "method": {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil", **encoder}
+        method: dict[str, Any] = {
+            "name": "hnsw",
+            "engine": "lucene",
+            "space_type": "cosinesimil",
         }
+        if kind == "int8_hnsw":
+            method["parameters"] = {"encoder": {"name": "sq"}}
+        return field | {"method": method}
 
     def build_vector_settings(self, kind: VectorIndexType) -> dict[str, Any]:
         return {} if kind == "flat" else {"knn": True}
@@ -107,20 +118,21 @@ class OpenSearch(Elasticsearch):
         ]
         return {"bool": {"should": features}}
 
-    def list_plugins(self, cluster: Cluster) -> frozenset[str]:
+    def list_plugins(self, request: Callable[[str, str], Any]) -> frozenset[str]:
         try:
-            return frozenset(
-                row["component"] for row in cluster.request("GET", "/_cat/plugins?format=json")
-            )
+            rows = request("GET", "/_cat/plugins?format=json")
         except ClusterError as error:
             if error.unavailable:
                 raise
-            return frozenset()  # who may not list them searches as without them
+            return frozenset()  # a user who may not list them searches as without them
+        return frozenset(row["component"] for row in rows)
 
 
 def _make_signer(region: str, hosts: Sequence[str]) -> Any:
-    """Make the client's own signer of requests, with the credentials that boto3 finds. Raises
-    ClusterError.
+    """Make the client's own signer of requests, with the credentials that boto3 finds.
+
+    Raises:
+        ClusterError: boto3 is not installed, or finds no credentials.
     """
     from opensearchpy import Urllib3AWSV4SignerAuth
 
@@ -130,7 +142,8 @@ def _make_signer(region: str, hosts: Sequence[str]) -> Any:
         )
     from boto3 import Session
 
-    if (credentials := Session().get_credentials()) is None:
+    credentials = Session().get_credentials()
+    if credentials is None:
         raise ClusterError(
             "OPENSEARCH_AWS_REGION: boto3 finds no keys: run `aws configure`, or unset it", 401
         )

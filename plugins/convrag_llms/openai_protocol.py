@@ -1,0 +1,120 @@
+"""OpenAI's protocol over HTTP: requests, responses in JSON, server-sent events, and errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from itertools import chain
+from typing import Any
+
+from convrag_llms.connections import CONNECTIONS, Response
+from convrag_llms.errors import HttpError
+from convrag_llms.reply import list_choices
+
+
+@contextmanager
+def open_response(
+    method: str, url: str, body: bytes, headers: Mapping[str, str]
+) -> Iterator[Response]:
+    """Send a request, and give its response, which is closed after the block.
+
+    Raises:
+        HttpError: the server answered with an error; or as `Connections.send`.
+    """
+    with closing(CONNECTIONS.send(method, url, body, headers)) as response:
+        if response.status >= 300:
+            raise _read_error(response)
+        yield response
+
+
+def read_completion(response: Response) -> dict[str, Any]:
+    """Read the JSON object of a whole reply. Raises HttpError for one that is an error."""
+    data = parse_object(b"".join(response.read_pieces()), response.headers)
+    if not list_choices(data):
+        _raise_error(data)
+    return data
+
+
+def read_chunks(response: Response) -> Iterator[dict[str, Any]]:
+    """Yield the chunks of a streamed reply.
+
+    Raises:
+        HttpError: an event is an error, or not a JSON object.
+    """
+    for data in read_events(response.read_pieces()):
+        if data == b"[DONE]":
+            response.drain()
+            return
+        chunk = parse_object(data, response.headers)
+        if "choices" not in chunk:
+            _raise_error(chunk)
+        yield chunk
+
+
+def read_events(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the data of each server-sent event, which servers of this protocol send in one line.
+
+    Args:
+        pieces: of the stream, of any size.
+    """
+    started: list[bytes] = []  # joined once, when the line ends: it may be long
+    for piece in chain(pieces, [b"\n"]):
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            line = b"".join([*started, end])
+            started = []
+            if line.startswith(b"data:"):
+                yield line.removeprefix(b"data:").strip()
+        started.append(rest)
+
+
+def parse_object(data: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
+    """Parse a JSON object. Raises HttpError (502) for anything else."""
+    parsed = _parse(data)
+    if not isinstance(parsed, dict):
+        text = data.decode(errors="replace")
+        raise HttpError(502, f"what it sent is not a JSON object: {text}", headers)
+    return parsed
+
+
+def _parse(data: bytes) -> Any:
+    """Parse JSON; None for anything else."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read_error(response: Response) -> HttpError:
+    """Read the error that a response with an error's status is."""
+    data = b"".join(response.read_pieces())
+    message = _find_message(_parse(data)) or data.decode(errors="replace").strip()
+    return HttpError(response.status, message or "it says nothing more", response.headers)
+
+
+def _raise_error(data: Mapping[str, Any]) -> None:
+    """Raise the error that came in place of a reply, with the status that it names, if any."""
+    message = _find_message(data)
+    if message is None:
+        return
+    error = data.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+    raise HttpError(status, message)
+
+
+def _find_message(data: Any) -> str | None:
+    """Find the message of an error in the protocol's form, vLLM's or FastAPI's; else None."""
+    if not isinstance(data, dict):
+        return None
+    error = data.get("error", data.get("message", data.get("detail")))
+    if error is None:
+        return None
+    if not isinstance(error, dict):
+        return str(error)
+    message = str(error.get("message") or error)
+    code = error.get("code")
+    if isinstance(code, str) and code and code not in message:
+        return f"{message} ({code})"
+    return message
