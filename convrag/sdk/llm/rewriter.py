@@ -95,7 +95,7 @@ class JsonStage(Stage):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("json-repair", "pydantic")
+    libraries = ("pydantic",)
     without: ClassVar[str] = ""
     """What to choose where there is no language model; empty for a stage that does without."""
     wording = ""
