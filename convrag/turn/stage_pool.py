@@ -25,7 +25,7 @@ from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.json_text import format_json, parse_json
 from convrag.store.remember import find_marked_methods, load_libraries, note_injected, remember
 from convrag.store.store import Store
-from convrag.turn.defects import explain_build_error, explain_error, note_origin
+from convrag.turn.defects import explain_build_error, explain_error, guard_numbers, set_origin
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class StagePool(ForkAware):
                 what, lambda error: explain_build_error(error, option), refusals=_REFUSALS
             ):
                 stage = option.cls(**values, **injected, **stores)
-            note_origin(stage, place, option)
+            set_origin(stage, place, option)
             with _explained(
                 f"{place}={option.name} cannot be identified",
                 lambda error: explain_error(error, stage),
@@ -95,6 +95,7 @@ class StagePool(ForkAware):
             key = digest([stage.fingerprint, values, others, store.path, store.url])
             if key not in self._stages:
                 note_injected(stage, [*injected.values()])
+                guard_numbers(stage)
                 remember(stage, store)
                 self._stages[key] = stage
             self._stages.move_to_end(key)

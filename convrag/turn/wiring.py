@@ -24,7 +24,7 @@ from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
-from convrag.turn.defects import check_result, check_type, explain_error, note_origin
+from convrag.turn.defects import check_result, check_type, explain_error, set_origin
 from convrag.turn.stage_pool import describe_stage, pool
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Wiring:
             "dataset", "passages", type(dataset), plugins.FIRST_PARTY, plugins.FIRST_PARTY
         )
         dataset.fingerprint = compute_fingerprint(dataset, option.name, {})
-        note_origin(dataset, "dataset", option)
+        set_origin(dataset, "dataset", option)
         self.stages["dataset"] = dataset
         self._options["dataset"] = option.name
         self._descriptions["dataset"] = {
