@@ -195,6 +195,17 @@ class ConversationsUnusable(ConvragError):
     """The database of conversations cannot be opened, read or written."""
 
 
+class FolderInUse(ConvragError):
+    """Another process holds a folder; the message says which one, if that is known."""
+
+    def __init__(self, folder: Path, holder: str = "another process") -> None:
+        super().__init__(
+            f"{folder} is in use by {holder}. Wait until it has ended, or stop it: the same "
+            "command then goes on from what is remembered. Or choose another folder: "
+            "hydra.run.dir=..., for a grid hydra.sweep.dir=..."
+        )
+
+
 class RunStopped(ConvragError):
     """The run must stop, say at a cost limit. Finished turns are kept, and the current one does not count as failed."""
 

@@ -19,7 +19,7 @@ from convrag.api.groups import GROUPS
 from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
-from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.cancellation import cleanup_at_exit
 from convrag.config.compose import read_settings
 from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
@@ -186,7 +186,7 @@ def _execute_run(
             except Exception:  # of a library whose import was interrupted, say
                 log.info("the interruption was not noted everywhere", exc_info=True)
 
-        with if_abandoned(tell_of_interruption, slow=True):
+        with cleanup_at_exit(tell_of_interruption, slow=True):
             try:
                 summary = _write_run(files, run, wiring, source, observers)
                 if show:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.records import EXIT_STATUS
-from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.cancellation import cleanup_at_exit
 
 # Of the 255 bytes that file systems allow: leaves room for suffixes and for names made of several
 _LONGEST = 120
@@ -88,7 +88,7 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
     def discard() -> None:
         unfinished.unlink(missing_ok=True)
 
-    with if_abandoned(discard):
+    with cleanup_at_exit(discard):
         how: dict[str, Any] = {} if mode == "wb" else _TEXT
         try:  # open(), because only the owner can read the files of tempfile
             with unfinished.open(mode.replace("w", "x"), **how) as file:

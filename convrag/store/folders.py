@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from convrag.concurrency.cancellation import if_abandoned
+from convrag.concurrency.cancellation import cleanup_at_exit
 from convrag.concurrency.locks import ForkAware, KeyLocks
 from convrag.store.files import write_atomically, writing
 
@@ -212,7 +212,7 @@ def _build(folder: Path, build: Callable[[Path], None]) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
     discard()  # what a process left that was killed: we hold the lock
-    with if_abandoned(discard):
+    with cleanup_at_exit(discard):
         try:
             with writing(folder):
                 unfinished.mkdir(parents=True)

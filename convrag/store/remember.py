@@ -27,7 +27,8 @@ from convrag.api.completions import Completion
 from convrag.api.errors import ConvragError, locate_function
 from convrag.api.records import Usage
 from convrag.api.stage import LLM, Stage
-from convrag.concurrency.cancellation import check_cancelled, waiting
+from convrag.concurrency.cancellation import check_cancelled
+from convrag.concurrency.slots import release_slot
 from convrag.concurrency.streaming import current_listener
 from convrag.store.fingerprint import digest
 from convrag.store.json_text import CannotBeKept
@@ -266,7 +267,9 @@ def _remember_call(
 ) -> Callable[..., Any]:
     """Wrap a method: the result of each call has one key."""
     signature = inspect.signature(method)
-    call_method = waiting()(method) if isinstance(stage, LLM) else method  # it waits for a server
+    call_method = (
+        release_slot()(method) if isinstance(stage, LLM) else method
+    )  # it waits for a server
 
     @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from convrag.api.databases import Database, Entries
 from convrag.api.errors import ConfigError
-from convrag.concurrency.locks import get_locks, making
+from convrag.concurrency.locks import creation_lock, get_locks
 from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
 
@@ -151,7 +151,7 @@ def get_store(
         open_database: opens the database at `url`.
     """
     key = Path(path).resolve(), url or ""
-    with making:
+    with creation_lock:
         if (store := _stores.get(key)) is None:
             store = _stores[key] = Store(path, url or "", open_database)
         return store

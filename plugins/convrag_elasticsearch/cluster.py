@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from convrag.sdk.cancellation import waiting
+from convrag.sdk.cancellation import release_slot
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.errors import OTHER_ENGINE, ClusterError, Failure, explain_failure
 from convrag_elasticsearch.on_elasticsearch import Elasticsearch
@@ -70,7 +70,7 @@ class Cluster:
         data = body if body is None or isinstance(body, bytes) else write_json(body)
         policy = RetryPolicy(self.policy.timeout, 0, 0) if self._unavailable else self.policy
         try:
-            with waiting():
+            with release_slot():
                 reply = call_with_retries(
                     lambda: self._send(method, path, data, media), policy, self.tell_wait
                 )

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from convrag import Hit, Passage, Query
-from convrag.sdk.cancellation import waiting
+from convrag.sdk.cancellation import release_slot
 from convrag.sdk.search.corpus import PassageSource
 from convrag.sdk.search.fusion import reciprocal_rank_fusion
 from convrag.sdk.search.queries import choose_queries
@@ -63,7 +63,7 @@ class Batcher(Generic[A, R]):
                 batch.full.set()
         if is_first:
             self._send_batch(batch)
-        with waiting():
+        with release_slot():
             return [future.result() for future in futures]
 
     def _send_batch(self, batch: _Batch[A, R]) -> None:
