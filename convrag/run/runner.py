@@ -35,7 +35,7 @@ from convrag.store.files import write_atomically
 from convrag.store.folders import describe_files
 from convrag.turn.observers import Observers
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.turn import Watch
+from convrag.turn.turn import Audience
 from convrag.turn.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class _FinishedTurns(NamedTuple):
     turns: Sequence[TurnRecord]
     stopped: str
 
-    def records(self, watch: Watch) -> Generator[TurnRecord]:
+    def records(self, audience: Audience) -> Generator[TurnRecord]:
         yield from self.turns
 
 
@@ -207,7 +207,7 @@ def _write_run(
     try:
         observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
-        with closing(source.records(Watch(observers, run.config))) as finished:
+        with closing(source.records(Audience(observers, run.config))) as finished:
             for record in finished:
                 records.add(record)
                 observers.notify("convrag_turn_finished", run=run, record=record)

@@ -101,7 +101,7 @@ class ChatTask(Task):
         )
         loop = ChatLoop(chat, suggest, Inspection(chat, folder))
         with ending_conversations(
-            [pipeline.watch.observers], lambda line: screen.print_line(line, "dim")
+            [pipeline.audience.observers], lambda line: screen.print_line(line, "dim")
         ):
             status = loop.run(reader)
         if chat.records:
